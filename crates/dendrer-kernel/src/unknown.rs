@@ -51,7 +51,7 @@ pub const UNREAD: [&str; 6] = [
 pub const RESULT_AMBIGUOUS: &str = "result_ambiguous";
 /// A result may answer a call, or another one of its id. Counters alone are unknown by it.
 pub const CALL_CONTESTED: &str = "call_contested";
-/// A result has a status that says neither that the call failed nor that it did not. Counters alone are unknown by it.
+/// A result has a status that states neither that the call failed nor that it did not. Counters alone are unknown by it.
 pub const STATUS_UNKNOWN: &str = "status_unknown";
 /// A message of a model does not say what it used. Counters alone are unknown by it.
 pub const NO_USAGE: &str = "no_usage";

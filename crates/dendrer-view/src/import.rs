@@ -26,7 +26,7 @@ pub struct ImportNoteShown {
     pub message: String,
     /// The place in the source.
     pub path: String,
-    /// What a part that was not read may state.
+    /// Meanings that a part may have that was not read.
     pub may: &'static [&'static str],
 }
 
@@ -73,7 +73,7 @@ pub struct ImportAnswer {
     pub first: Vec<(u64, Record)>,
     /// Of a chain: lines whose hash is wrong, and lines that redaction changes.
     pub rows: Option<(Vec<u64>, Vec<u64>)>,
-    /// How many branches the source has beside the one that was gone on with.
+    /// How many branches the source has, without the current one.
     pub branches: u64,
     /// The forks that they became.
     pub forks: Vec<RunName>,
@@ -93,7 +93,7 @@ document! {
         /// Whether nothing was written
         dry_run: bool = answer.dry_run,
         /// The format of the source
-        kind: ["openai-chat" | "jsonl" | "paper" | "cfd" | "carl"] = answer.kind,
+        kind: ["openai-chat" | "anthropic" | "ai-sdk" | "openai-responses" | "jsonl" | "paper" | "cfd" | "carl"] = answer.kind,
         /// The reason for that format
         why: &str = &answer.why,
         /// The stage of an imported run
@@ -135,7 +135,7 @@ document! {
         /// The first transitions
         items: Vec<ImportedItem> =
             answer.first.iter().map(|(tick, record)| ImportedItem::of(*tick, record)).collect(),
-        /// The number of branches beside the one that was gone on with
+        /// The number of branches without the current one
         branches?: u64 = Some(answer.branches).filter(|branches| *branches > 0),
         /// The forks that the branches became
         forks?: &[RunName] = Some(&*answer.forks).filter(|forks| !forks.is_empty()),
@@ -169,7 +169,7 @@ document! {
         gap: bool = note.is_gap,
         /// The place in the source
         path: &str = &note.path,
-        /// What a part that was not read may state
+        /// Meanings that a part may have that was not read
         may?: &[&str] = Some(note.may).filter(|may| !may.is_empty()),
         /// The text
         message: &str = &note.message,
@@ -203,8 +203,66 @@ document! {
         there: u64 = answer.there,
         /// Files that could not be imported
         failed: Vec<FailedImport> = answer.failed.iter().map(failed_import).collect(),
+        /// Files that were imported, or would be
+        files?: Vec<ImportedFile> = Some(&answer.made)
+            .filter(|made| !made.is_empty())
+            .map(|made| made.iter().map(|(file, made)| ImportedFile::of(file, made)).collect()),
+        /// Files that are no trace that is recognised
+        left?: Vec<LeftFile> = Some(&answer.left)
+            .filter(|left| !left.is_empty())
+            .map(|left| left.iter().map(|(file, why)| LeftFile::of(file, why)).collect()),
         /// A document `import` for each import
-        items: Vec<As<Object>> = answer.made.iter().map(Answer::document).map(As::new).collect(),
+        items: Vec<As<Object>> = answer.made.iter().map(|(_, made)| made.document()).map(As::new).collect(),
+    }
+
+    /// A file that was imported, or would be
+    object ImportedFile(path: &str, made: &ImportAnswer) {
+        /// The file
+        file: &str = path,
+        /// The format
+        kind: &str = made.kind,
+        /// The run
+        run: &RunName = &made.run,
+        /// The number of transitions
+        ticks: u64 = made.ticks,
+        /// The number of gaps
+        gaps: u64 = made.gaps,
+    }
+
+    /// A file that is not recognised as a trace
+    object LeftFile(path: &str, reason: &str) {
+        /// The file
+        file: &str = path,
+        /// The reason in one sentence
+        why: &str = reason,
+    }
+
+    /// The places in the items of a file by what became of them
+    pub object ImportExplainDocument: "import-explain" (answer: &ImportAnswer) {
+        /// The format of the source
+        kind: &str = answer.kind,
+        /// The reason for that format
+        why: &str = &answer.why,
+        /// The number of transitions that would be made
+        ticks: u64 = answer.ticks,
+        /// The places
+        items: Vec<ExplainedPlace> = answer.places.iter().map(ExplainedPlace::of).collect(),
+    }
+
+    /// A place in the items of a file
+    object ExplainedPlace(one: &(String, u64, u64, u64, &[&str])) {
+        /// The place in an item, as a JSON pointer in which * is any number
+        place: String = format!("/{}", one.0),
+        /// How often it is read
+        read: u64 = one.1,
+        /// How often it is kept and states nothing
+        kept: u64 = one.2,
+        /// How often it is in no table and may state something
+        not_read: u64 = one.3,
+        /// Meanings that it may have
+        may_state: &[&str] = one.4,
+        /// How often it is there
+        count: u64 = one.1 + one.2 + one.3,
     }
 
     /// A file that could not be imported
@@ -380,7 +438,11 @@ fn note_line(note: &ImportNoteShown) -> Line {
 #[derive(Debug, Clone, Default)]
 pub struct ImportsAnswer {
     /// What was imported, or would be.
-    pub made: Vec<ImportAnswer>,
+    pub made: Vec<(String, ImportAnswer)>,
+    /// Files that are no trace that is recognised, each with the reason.
+    pub left: Vec<(String, String)>,
+    /// Whether nothing was written.
+    pub dry_run: bool,
     /// How many sources are in the store already.
     pub there: u64,
     /// Files that could not be imported, each with its code and message.
@@ -392,14 +454,34 @@ impl Answer for ImportsAnswer {
         ImportsDocument::of(self).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
-        let mut lines: Vec<Line> = self.made.iter().flat_map(|made| made.lines(page)).collect();
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let row = |(file, made): &(String, ImportAnswer)| {
+            let ticks = count(made.ticks, "tick", "ticks");
+            let agents = count(made.agents.len() as u64, "agent", "agents");
+            let gaps = count(made.gaps, "gap", "gaps");
+            [made.kind.to_owned(), quote::escape(file).into(), made.run.to_string(), ticks, agents, gaps]
+        };
+        let rows: Vec<[String; 6]> = self.made.iter().map(row).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..6).map(width).collect();
+        let line = |row: &[String; 6]| {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            Line::from(cells.collect::<Vec<_>>().join("  ").trim_end().to_owned())
+        };
+        let mut lines: Vec<Line> = rows.iter().map(line).collect();
         lines.extend(self.failed.iter().map(|(file, code, message)| {
             Line::styled(
                 Style::Bad,
                 format!("FAIL  {}: error[{code}]: {}", quote::escape(file), quote::escape(message)),
             )
         }));
+        lines.extend(self.left.iter().map(|(file, why)| {
+            Line::styled(Style::Dim, format!("left  {}  {}", quote::escape(file), quote::escape(why)))
+        }));
+        let dry = if self.dry_run { "; nothing was written (-n)" } else { "" };
+        let files = count(self.made.len() as u64, "file", "files");
+        let left = if self.left.is_empty() { String::new() } else { format!(", {} left", self.left.len()) };
+        lines.push(Line::note(format!("{files}{left}{dry}")));
         if self.there > 0 {
             lines.push(Line::note(format!("{} of them were there already", self.there)));
         }
@@ -407,6 +489,37 @@ impl Answer for ImportsAnswer {
     }
 
     fn end(&self) -> End {
-        self.failed.first().map_or(End::Answered, |(_, code, _)| End::Problem(*code))
+        match self.failed.first() {
+            Some((_, code, _)) => End::Problem(*code),
+            None if self.made.is_empty() && self.there == 0 => End::No,
+            None => End::Answered,
+        }
+    }
+}
+
+/// Account of what an import would read, keep and not read of a file.
+#[derive(Debug, Clone)]
+pub struct ImportExplainAnswer(pub ImportAnswer);
+
+impl Answer for ImportExplainAnswer {
+    fn document(&self) -> Value {
+        ImportExplainDocument::of(&self.0).into()
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let answer = &self.0;
+        let mut lines =
+            vec![Line::from(format!("kind       {} ({})", answer.kind, quote::escape(&answer.why)))];
+        let width = answer.places.iter().map(|place| place.0.chars().count() + 1).max().unwrap_or(5).max(5);
+        lines
+            .push(Line::styled(Style::Dim, format!("{:width$}   read   kept  not read  may state", "place")));
+        for (place, read, kept, not_read, may) in &answer.places {
+            let place = quote::escape(&format!("/{place}"));
+            let text = format!("{place:width$} {read:6} {kept:6}  {not_read:8}  {}", may.join(", "));
+            let text = text.trim_end().to_owned();
+            lines.push(if *not_read > 0 { Line::styled(Style::Warn, text) } else { text.into() });
+        }
+        lines.push("nothing was written (--explain)".into());
+        lines
     }
 }

@@ -93,7 +93,7 @@ impl<'h> Head<'h> {
         Head { bytes, values }
     }
 
-    /// Whether the bytes have a name of a member, wherever it stands.
+    /// Whether the bytes have a name of a member, at any place.
     pub(crate) fn names(&self, name: &str) -> bool {
         let wanted = format!("\"{name}\"");
         self.bytes.windows(wanted.len()).any(|window| window == wanted.as_bytes())

@@ -7,6 +7,7 @@ mod carl;
 mod cfd;
 pub(crate) mod jsonl;
 mod openai_chat;
+mod openai_responses;
 mod paper;
 #[cfg(test)]
 mod tests;
@@ -16,8 +17,16 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 5] =
-    [&openai_chat::OPENAI_CHAT, &jsonl::JSONL, &paper::PAPER, &cfd::CFD, &carl::CARL];
+pub static FORMATS: [&Format; 8] = [
+    &openai_chat::OPENAI_CHAT,
+    &openai_chat::ANTHROPIC,
+    &openai_chat::AI_SDK,
+    &openai_responses::OPENAI_RESPONSES,
+    &jsonl::JSONL,
+    &paper::PAPER,
+    &cfd::CFD,
+    &carl::CARL,
+];
 
 /// Returns the format with a name.
 pub fn named(name: &str) -> Option<&'static Format> {

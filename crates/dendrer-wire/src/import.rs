@@ -13,6 +13,7 @@ mod beside;
 pub(crate) mod calls;
 pub(crate) mod chat;
 pub(crate) mod error;
+pub(crate) mod found;
 pub(crate) mod items;
 pub(crate) mod layout;
 pub(crate) mod native;
@@ -49,8 +50,9 @@ use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
 
 pub use crate::format::jsonl::Map;
-pub use account::{Accounted, KeptPlace};
+pub use account::KeptPlace;
 pub use error::ImportError;
+pub use found::Accounted;
 pub use layout::{Choice, Layout, List, Top, pointer};
 pub use note::{ImportNote, NoteKind};
 
@@ -102,7 +104,7 @@ pub struct ImportOptions {
     pub on_gap: OnGap,
     /// The name of the source, for the run's record.
     pub name: Option<String>,
-    /// Places that are in no table and state nothing, as the user says.
+    /// Places that are in no table and state nothing, by the word of the user.
     pub kept: Vec<KeptPlace>,
 }
 
@@ -125,7 +127,7 @@ pub struct ImportPlan {
     redactor: Option<Arc<Redactor>>,
     /// Rows that redaction changes, of a format whose bytes an export gives back.
     changed: Option<ChangedRows>,
-    /// Branches beside the one that was gone on with, oldest first: each becomes a fork.
+    /// Branches but for the current one, oldest first: each becomes a fork.
     branches: Vec<Branch>,
 }
 
@@ -214,34 +216,11 @@ pub fn plan<R: Read + Seek>(
     }
     let format = options.format;
     let (mut layout, fingerprint, mut sizes) = (format.survey)(source, &options.choice)?;
-    let nothing = Known::default();
     let mut start = Start { stage: Some(Stage::Observe), ..start };
     rewind(source)?;
     let about = (format.begin)(source, &layout, &mut start)?;
-    let mut branches = Vec::new();
-    let (first, mut around, ended) = loop {
-        let (_, mut head) = step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;
-        let mut first = Vec::new();
-        let mut judge = |tick: u64, intent: &Intent, size: usize| {
-            propose(&mut head, intent, &DeltaReducer, |record| {
-                if tick <= FIRST && size <= FIRST_SIZE_MAX {
-                    first.push((tick, record));
-                }
-            })
-        };
-        let mut walk = Walk { is_plan: true, ..Walk::new(&options, &nothing, &mut judge) };
-        rewind(source)?;
-        let mut around =
-            (format.items)(source, &layout, std::mem::take(&mut sizes), &mut |item| walk.take(item))?;
-        // What all items together say is known behind the last: then they are read again.
-        if let Some(others) = layout.found.learn(&mut around.gathered) {
-            branches.extend(others);
-            continue;
-        }
-        around.notes.extend(about.iter().cloned());
-        let ended = walk.end(&layout, &around)?;
-        break (first, around, ended);
-    };
+    let read = read_all(source, &options, &mut layout, &mut sizes, &start, about)?;
+    let FirstReading { first, mut around, ended, branches } = read;
     let Ended { mut tally, preamble, known } = ended;
     tally.places = std::mem::take(&mut around.gathered.places);
     // The path of the items comes from the first reading of the source; the digest covers this reading.
@@ -266,6 +245,48 @@ pub fn plan<R: Read + Seek>(
         changed: None,
         branches,
     })
+}
+
+/// A reading of all items before anything is recorded.
+struct FirstReading {
+    first: Vec<(u64, Record)>,
+    around: items::Around,
+    ended: Ended,
+    branches: Vec<Branch>,
+}
+
+/// Reads all items as they would be recorded: again, if all of them together show what one reading cannot know.
+fn read_all<R: Read + Seek>(
+    source: &mut R,
+    options: &ImportOptions,
+    layout: &mut Layout,
+    sizes: &mut Sizes,
+    start: &Start,
+    about: Option<ImportNote>,
+) -> Result<FirstReading, ImportError> {
+    let (nothing, mut branches) = (Known::default(), Vec::new());
+    loop {
+        let (_, mut head) = step::begin(TRIAL, start, trial()).map_err(dendrer::Error::from)?;
+        let mut first = Vec::new();
+        let mut judge = |tick: u64, intent: &Intent, size: usize| {
+            propose(&mut head, intent, &DeltaReducer, |record| {
+                if tick <= FIRST && size <= FIRST_SIZE_MAX {
+                    first.push((tick, record));
+                }
+            })
+        };
+        let mut walk = Walk { is_plan: true, ..Walk::new(options, &nothing, &mut judge) };
+        rewind(source)?;
+        let items = options.format.items;
+        let mut around = items(source, layout, std::mem::take(sizes), &mut |item| walk.take(item))?;
+        if let Some(others) = layout.found.learn(&mut around.gathered) {
+            branches.extend(others);
+            continue;
+        }
+        around.notes.extend(about);
+        let ended = walk.end(layout, &around)?;
+        return Ok(FirstReading { first, around, ended, branches });
+    }
 }
 
 impl ImportPlan {
@@ -392,7 +413,7 @@ pub fn record<R: Read + Seek>(
     if is_same { Ok(tip) } else { Err(ImportError::Changed) }
 }
 
-/// Records each branch beside the main one as a fork of the run, at the last item that both have. Returns their names.
+/// Records each branch but for the current one as a fork of the run, at the last item that both have. Returns their names.
 pub fn record_branches<R: Read + Seek>(
     store: &Shared,
     source: &mut R,
@@ -589,7 +610,7 @@ impl<'a> Walk<'a> {
         let (at, size, mut notes) = (item.at, item.size, std::mem::take(&mut item.notes));
         let mut step = match item.is_lost {
             true => Step::lost(Value::Null),
-            false if matches!(item.again, Again::Repeated(_)) => Step::repeated(&item),
+            false if matches!(item.again, Again::Repeated(_)) => repeated(&item),
             false => self.steps.step(&item, &mut self.calls)?,
         };
         self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
@@ -688,6 +709,15 @@ impl<'a> Walk<'a> {
         let known = Known { unanswered, contested, last, left_out };
         Ok(Ended { tally: self.tally, preamble: self.preamble, known })
     }
+}
+
+/// The step of an item that is on record already: it is kept, and states nothing.
+fn repeated<'i>(item: &Item<'_>) -> Step<'i> {
+    let agent = item.value.as_object().and_then(|message| chat::speaker(message).0);
+    let role = item.value.get("role").and_then(Value::as_str).filter(|role| !role.is_empty());
+    let agent = agent.or(role).unwrap_or("unknown").to_owned();
+    let words = Value::record([("repeated", item.value.clone())]);
+    Step::new(Intent::new(transition::name_of("observation.add"), &*agent).with("intent", words))
 }
 
 /// Counts a name. Names are few and come often, so one is copied only when it is new.

@@ -2,11 +2,9 @@
 //!
 //! The source is read to plan the run, and again to record it: its faults are reported before anything is written.
 
-use std::fs::File;
-use std::io::{self, Read, Seek};
+mod source;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
@@ -17,9 +15,8 @@ use dendrer::kernel::unknown;
 use dendrer::recorder::World;
 use dendrer::repo::new_run::refuse_made;
 use dendrer::run::pack::RuleNotes;
-use dendrer::watch::Watch;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
-use dendrer_view::import::{ImportAnswer, ImportNoteShown, ImportsAnswer};
+use dendrer_view::import::{ImportAnswer, ImportExplainAnswer, ImportNoteShown, ImportsAnswer};
 use dendrer_view::{count, quote};
 use dendrer_wire::foreign::Format;
 use dendrer_wire::format::{self, FORMATS};
@@ -27,6 +24,7 @@ use dendrer_wire::import::{
     self, Choice, ImportError, ImportOptions, ImportPlan, KeptPlace, Map, OnGap, Top,
 };
 
+use self::source::Source;
 use crate::context;
 use crate::context::packs;
 use crate::context::packs::load;
@@ -37,7 +35,6 @@ use crate::global::Global;
 use crate::global::index_arg;
 use crate::out::Out;
 use crate::out::files;
-use crate::progress::Progress;
 
 /// `import`
 #[derive(Debug, Clone, Args)]
@@ -132,13 +129,88 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         let made = import_one(global, &file, Some(format), None, out)?;
         return out.answer(&made);
     }
+    if Path::new(&args.file).is_dir() {
+        return import_tree(global, args, named, out);
+    }
     let map = args.map.as_deref().map(|path| {
         let map = Map::from_value(&files::json(path)?);
         map.map_err(|error| failure(args, &error, 0).at("file", path))
     });
     let map = map.transpose()?;
+    if args.explain {
+        let made = import_one(global, &Import { dry_run: true, ..args.clone() }, named, map, out)?;
+        return out.answer(&ImportExplainAnswer(made));
+    }
     let made = import_one(global, args, named, map, out)?;
     out.answer(&made)
+}
+
+/// Imports each file below a directory that is recognised, and names the others. Links are not followed.
+fn import_tree(global: &Global, args: &Import, named: Option<&'static Format>, out: &mut Out) -> Result {
+    if args.run.is_some() || args.index.is_some() || args.map.is_some() {
+        let text = "--run, --index and --map are for one file, and this is a directory";
+        return Err(Failure::new(Code::E0106, text));
+    }
+    let top = Path::new(&args.file);
+    let mut paths = Vec::new();
+    files_below(top, &mut paths).map_err(|error| files::cannot_read(&args.file, &error))?;
+    paths.sort();
+    let mut answer = ImportsAnswer { dry_run: args.dry_run, ..ImportsAnswer::default() };
+    for path in paths {
+        let shown = path.strip_prefix(top).unwrap_or(&path).display().to_string();
+        let mut args = Import { file: path.display().to_string(), ..args.clone() };
+        match import_free(global, &mut args, named, out) {
+            Ok(made) => answer.made.push((shown, made)),
+            Err(failure) if failure.code == Code::E0214 => answer.there += 1,
+            Err(failure) if is_no_trace(failure.code) => {
+                let why =
+                    failure.message.strip_prefix(&format!("{}: ", args.file)).unwrap_or(&failure.message);
+                answer.left.push((shown, why.to_owned()));
+            }
+            Err(failure) => answer.failed.push((shown, failure.code, failure.message.into())),
+        }
+    }
+    out.answer(&answer)
+}
+
+/// Whether the code of an error is that of a file of another kind than a trace.
+fn is_no_trace(code: Code) -> bool {
+    matches!(code, Code::E0201 | Code::E0203 | Code::E0206)
+}
+
+/// The files below a directory, without links and hidden ones.
+fn files_below(top: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(top)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        match () {
+            // A store, settings: hidden files are no traces of a person.
+            () if entry.file_name().as_encoded_bytes().starts_with(b".") => {}
+            () if kind.is_dir() => files_below(&entry.path(), paths)?,
+            () if kind.is_file() => paths.push(entry.path()),
+            () => {}
+        }
+    }
+    Ok(())
+}
+
+/// Imports a file under its own name, or under the first free one if another run has it.
+fn import_free(
+    global: &Global,
+    args: &mut Import,
+    format: Option<&'static Format>,
+    out: &mut Out,
+) -> Result<ImportAnswer> {
+    let stem = Path::new(&args.file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut made = import_one(global, args, format, None, out);
+    for number in 2..1_000 {
+        if made.as_ref().err().is_none_or(|failure| failure.code != Code::E0111) {
+            break;
+        }
+        args.run = Some(import::clean_name(&format!("{stem}-{number}")));
+        made = import_one(global, args, format, None, out);
+    }
+    made
 }
 
 /// Imports all files of a directory, each under another name if another run has the name of the file.
@@ -151,18 +223,9 @@ fn import_all(
 ) -> Result {
     let mut answer = ImportsAnswer::default();
     for path in paths {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut args = Import { file: path.display().to_string(), ..args.clone() };
-        let mut made = import_one(global, &args, Some(format), None, out);
-        for number in 2..1_000 {
-            if made.as_ref().err().is_none_or(|failure| failure.code != Code::E0111) {
-                break;
-            }
-            args.run = Some(import::clean_name(&format!("{stem}-{number}")));
-            made = import_one(global, &args, Some(format), None, out);
-        }
-        match made {
-            Ok(made) => answer.made.push(made),
+        match import_free(global, &mut args, Some(format), out) {
+            Ok(made) => answer.made.push((args.file, made)),
             // A source that is in the store already is passed over.
             Err(failure) if failure.code == Code::E0214 => answer.there += 1,
             Err(failure) => answer.failed.push((args.file, failure.code, failure.message.into())),
@@ -280,59 +343,6 @@ fn names_of(text: &str) -> Result<Vec<String>> {
         Failure::new(Code::E0106, format!("--messages takes a JSON pointer like /messages, not {text:?}"))
     })?;
     Ok(pointer.tokens().map(|name| name.into_owned()).collect())
-}
-
-/// The source: a file, or bytes of a pipe, kept where they can be read more than once.
-struct Source {
-    file: File,
-    name: Option<String>,
-    /// How many bytes were read of it.
-    read: Arc<AtomicU64>,
-}
-
-impl Source {
-    fn open(path: &str) -> Result<Source> {
-        if path == "-" {
-            return Ok(Source { file: spool(&mut io::stdin())?, name: None, read: Arc::default() });
-        }
-        let mut file = files::open(path)?;
-        let about = file.metadata().map_err(|error| files::cannot_read(path, &error))?;
-        if about.is_dir() {
-            return Err(Failure::new(Code::E0108, format!("{path} is a directory; name one file of it")));
-        }
-        if !about.is_file() {
-            file = spool(&mut file)?;
-        }
-        let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok(Source { file, name, read: Arc::default() })
-    }
-
-    /// Shows from now on how much of it was read.
-    fn watched(&mut self, global: &Global, unit: &'static str) -> Progress {
-        let size = self.file.metadata().map(|about| about.len()).ok();
-        let progress = Progress::start(global, "import", unit, size);
-        self.read = progress.counter();
-        progress
-    }
-}
-
-fn spool(input: &mut dyn Read) -> Result<File> {
-    let spooled = tempfile::tempfile().and_then(|mut file| io::copy(input, &mut file).map(|_| file));
-    spooled.map_err(|error| {
-        Failure::new(Code::E0801, "cannot keep the source to read it twice").at("cause", error.to_string())
-    })
-}
-
-impl Read for Source {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Watch::counting(Arc::clone(&self.read)).reader(&mut self.file).read(buffer)
-    }
-}
-
-impl Seek for Source {
-    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
-    }
 }
 
 fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {

@@ -191,3 +191,81 @@ fn an_answer_that_was_thrown_away_is_a_fork() {
     let named = format!(r#"{{"current_node":"m3","messages":[{listed}]}}"#);
     assert_eq!(onset(&imported(&named, &[]).0, "r", NO_ERROR), (Some(3), 0));
 }
+
+const CHAT: &str = r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]"#;
+
+/// A file that is compressed is read as what it holds, in one frame or several; a bomb and UTF-16 are refused by name.
+#[test]
+fn compressed_files_are_read_and_bombs_are_not() {
+    use std::io::Write as _;
+    let place = Place::with_store();
+    let gzip = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd =
+        |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
+    let (front, back) = CHAT.as_bytes().split_at(20);
+    let skippable = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9];
+    for (name, bytes) in [
+        ("g.json.gz", [gzip(front), gzip(back)].concat()),
+        ("z.json.zst", [zstd(front), skippable.to_vec(), zstd(back)].concat()),
+    ] {
+        std::fs::write(place.path().join(name), bytes).unwrap();
+        let made = place.ok(&["import", name, "--again"]);
+        assert!(made.contains(&format!("imported {}: 2 ticks", &name[..1])), "{made}");
+    }
+    std::fs::write(place.path().join("bomb.gz"), gzip(&vec![b' '; 300 << 20])).unwrap();
+    let ran = place.run(&["import", "bomb.gz"]);
+    assert!(ran.code != 0 && ran.stderr.contains("E0205"), "{}", ran.stderr);
+    std::fs::write(place.path().join("cut.gz"), &gzip(CHAT.as_bytes())[..20]).unwrap();
+    assert!(place.run(&["import", "cut.gz"]).stderr.contains("E0201"));
+    let wide: Vec<u8> = [0xff, 0xfe].into_iter().chain(CHAT.bytes().flat_map(|byte| [byte, 0])).collect();
+    std::fs::write(place.path().join("wide.json"), wide).unwrap();
+    assert!(place.run(&["import", "wide.json"]).stderr.contains("UTF-16"));
+}
+
+/// Of a directory each file that is recognised is imported, and the others are named.
+#[test]
+fn a_directory_gives_what_is_recognised_and_names_the_rest() {
+    let place = Place::with_store();
+    std::fs::create_dir_all(place.path().join("d/sub")).unwrap();
+    for (name, text) in [
+        ("d/a.json", CHAT),
+        ("d/sub/a.json", &*CHAT.replace("\"q\"", "\"r\"")),
+        ("d/items.json", r#"[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]"#),
+        ("d/notes.txt", "no trace"),
+    ] {
+        std::fs::write(place.path().join(name), text).unwrap();
+    }
+    let dry = place.ok(&["import", "d", "-n"]);
+    assert!(dry.contains("left  notes.txt") && dry.contains("openai-responses  items.json"), "{dry}");
+    assert!(place.ok(&["runs", "--json"]).contains("\"items\":[]"));
+    let made = place.ok(&["import", "d", "--json"]);
+    let made = dendrer_object::json::parse_door(made.as_bytes()).unwrap();
+    let files = made.get("files").and_then(Value::as_array).unwrap();
+    let runs: Vec<&str> = files.iter().filter_map(|file| file.get("run")?.as_str()).collect();
+    assert_eq!(runs, ["a", "items", "a-2"]);
+    assert_eq!(place.run(&["import", "d/sub", "--json"]).code, 0);
+    std::fs::remove_file(place.path().join("d/sub/a.json")).unwrap();
+    assert_eq!(place.run(&["import", "d/sub"]).code, 1);
+}
+
+/// The account of a file, without recording it.
+#[test]
+fn explain_shows_what_would_be_read_kept_and_not_read() {
+    let place = Place::with_store();
+    let text = r#"[{"role":"user","content":"q","id":1},{"role":"tool","tool_call_id":"c","content":"x","usage":{"total_tokens":9}}]"#;
+    std::fs::write(place.path().join("t.json"), text).unwrap();
+    let shown = place.ok(&["import", "t.json", "--explain", "--json"]);
+    let shown = dendrer_object::json::parse_door(shown.as_bytes()).unwrap();
+    let items = shown.get("items").and_then(Value::as_array).unwrap();
+    let row = |place: &str| {
+        let row = items.iter().find(|item| item.get("place").and_then(Value::as_str) == Some(place)).unwrap();
+        ["read", "kept", "not_read"].map(|name| row.get(name).and_then(Value::as_u64).unwrap())
+    };
+    assert_eq!((row("/content"), row("/id"), row("/usage")), ([2, 0, 0], [0, 1, 0], [0, 0, 1]));
+    assert!(place.ok(&["import", "t.json", "--explain"]).contains("nothing was written"));
+    assert!(place.ok(&["runs", "--json"]).contains("\"items\":[]"));
+}

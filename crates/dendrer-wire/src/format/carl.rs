@@ -25,10 +25,10 @@ use crate::foreign::{
     CfdTerms, ChangedRows, CheckedFile, FileFault, Format, Inner, Steps, Visit, WriteError, WrittenPart,
 };
 use crate::import::calls::Calls;
-use crate::import::chat::Gathered;
 use crate::import::error::ImportError;
+use crate::import::found::{Found, Gathered};
 use crate::import::items::{Around, Item, too_large};
-use crate::import::layout::{Found, Layout, Top};
+use crate::import::layout::{Layout, Top};
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::scan::{Fingerprint, Sizes};
 use crate::import::transition::{Step, name_of};

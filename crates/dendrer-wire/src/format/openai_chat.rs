@@ -30,7 +30,9 @@ use crate::import::transition::{Step, name_of, plain_object};
 use crate::import::usage::Usage;
 
 /// The format.
-pub(super) static OPENAI_CHAT: Format = Format {
+pub(super) static OPENAI_CHAT: Format = OPENAI_CHAT_MESSAGES;
+
+const OPENAI_CHAT_MESSAGES: Format = Format {
     detect: |has_map| !has_map,
     shape: "a list of messages with `role` and `content`",
     survey: |source, choice| layout::survey(source, choice, false),
@@ -38,9 +40,25 @@ pub(super) static OPENAI_CHAT: Format = Format {
     ..Format::new("openai-chat", "Messages with roles and tool calls", |_| Box::new(Messages::default()))
 };
 
+/// Messages whose content is a list of parts with `tool_use` and `tool_result`, read as all messages are.
+pub(super) static ANTHROPIC: Format = Format {
+    name: "anthropic",
+    about: "Messages with parts of the Messages API",
+    detect: |_| false,
+    ..OPENAI_CHAT_MESSAGES
+};
+
+/// Messages with `parts`, as chat interfaces of one library keep them, read as all messages are.
+pub(super) static AI_SDK: Format = Format {
+    name: "ai-sdk",
+    about: "Messages with parts of a chat store",
+    detect: |_| false,
+    ..OPENAI_CHAT_MESSAGES
+};
+
 /// Messages as steps.
 #[derive(Default)]
-struct Messages(Usage);
+pub(super) struct Messages(Usage);
 
 impl Steps for Messages {
     fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError> {
@@ -48,8 +66,17 @@ impl Steps for Messages {
             return Err(ImportError::OtherKind { what, at: item.at.to_string() });
         }
         if let Some(policy) = &item.decision {
-            let intent = Intent::new(name_of("policy.decision"), "policy").by_runtime();
-            return Ok(Step::new(intent.with("policy", policy.clone())));
+            // A call that was denied waits for no result.
+            let id = policy.get("call_id").and_then(Value::as_str);
+            let tool = policy.get("tool").and_then(Value::as_str);
+            let cause = calls.pair(Answers { id, tool, agent: None }, item.at, &mut Vec::new()).cause;
+            let agent = item.value.get("name").and_then(Value::as_str).unwrap_or("policy");
+            let intent = Intent::new(name_of("policy.decision"), agent).by_runtime();
+            let words = Value::record([("extra", item.value.clone())]);
+            let intent = intent.with("intent", words).with("policy", policy.clone());
+            let mut step = Step::new(intent);
+            step.cause = cause;
+            return Ok(step);
         }
         let mut step = read(&item.value, item.at, item.is_of_program, calls);
         self.0.of_message(&mut step, item);

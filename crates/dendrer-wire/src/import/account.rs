@@ -1,7 +1,7 @@
 //! The account of a source: each member of an item is read, or kept and states nothing, or it is named as not read.
 //!
-//! A format has one table of the members that it reads, and of those that it keeps although their names tell. Any other member
-//! is kept as well. It states none of what is counted, unless its name or its shape tells: then a note `not_read` has its place
+//! A format has one table of the members that it reads, and of those that it keeps although their names show. Any other member
+//! is kept as well. It states none of what is counted, unless its name or its shape shows: then a note `not_read` has its place
 //! and what it may state, and what depends on that is uncertain from there on (design, 14.3).
 
 use std::collections::BTreeMap;
@@ -10,7 +10,9 @@ use dendrer::kernel::unknown::{CALLS, FAILURES, SPEAKERS, USAGE};
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Value, json};
 
-use super::note::{ImportNote, NoteKind};
+use super::found::Accounted;
+use super::note::ImportNote;
+use super::usage;
 
 /// How deep members of no table are looked through.
 const DEPTH: usize = 5;
@@ -18,15 +20,15 @@ const DEPTH: usize = 5;
 /// A kind of item in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// What reaches an agent from outside.
+    /// Words that reach an agent from outside.
     Outside,
-    /// What a model says.
+    /// Words of a model.
     Model,
     /// The result of a call.
     Result,
 }
 
-/// What becomes of a member.
+/// Use of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// It is read as this.
@@ -56,19 +58,6 @@ pub(crate) const fn kept(name: &'static str, of: &'static [Of], why: &'static st
     Row { name, of, what: Use::Kept(why) }
 }
 
-/// What happened to a place of a source, for `import --explain`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Accounted {
-    /// How often it was read.
-    pub read: u64,
-    /// How often it was kept.
-    pub kept: u64,
-    /// How often it was not read.
-    pub not_read: u64,
-    /// What it may state, where it was not read.
-    pub may: &'static [&'static str],
-}
-
 /// The account of one source.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
@@ -92,7 +81,7 @@ impl Account {
                     Use::Read(_) => one.read += 1,
                     Use::Kept(_) => one.kept += 1,
                 }),
-                // Who speaks is read from whichever member says so.
+                // Who speaks is read from whichever member states so.
                 None if of != Of::Result && value.as_str().is_some() && names_speaker(name).is_some() => {
                     self.count(name, |one| one.read += 1);
                 }
@@ -136,7 +125,7 @@ impl Account {
     }
 }
 
-/// A place that is in no table, and of which the user says that it states nothing: a JSON pointer in which `*` is any name or
+/// A place that is in no table, and of which the user states that it states nothing: a JSON pointer in which `*` is any name or
 /// number. It covers what is below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPlace(String);
@@ -159,16 +148,6 @@ impl KeptPlace {
     }
 }
 
-/// A note that a place was not read, with what it may state.
-pub(crate) fn not_read(
-    path: impl std::fmt::Display,
-    may: &'static [&'static str],
-    text: impl Into<String>,
-) -> ImportNote {
-    let words = Value::array(may.iter().map(|word| Value::from(*word)));
-    ImportNote::new(NoteKind::NotRead, path, text).stating(may).with("may", words)
-}
-
 /// A member that is looked at.
 struct Place<'v> {
     /// Its name; `None` for an item of a list.
@@ -183,6 +162,10 @@ struct Place<'v> {
 /// Notes what a member of no table may state, by its name or its shape, or what is in it.
 fn look(place: Place<'_>, path: &str, notes: &mut Vec<ImportNote>) {
     let Place { name, value, of, depth, item } = place;
+    // The places of a usage of a model are read.
+    if of == Of::Model && name.is_some() && usage::is_place(path) {
+        return;
+    }
     if matches!(value, Value::Null | Value::Bool(false)) || is_copy(value, item) {
         return;
     }
@@ -192,7 +175,7 @@ fn look(place: Place<'_>, path: &str, notes: &mut Vec<ImportNote>) {
         let what = if by_shape.is_some() { "shape" } else { "name" };
         let text =
             format!("this member is in no table, and by its {what} it may state {}", may.join(" and "));
-        notes.push(not_read(path, may, text));
+        notes.push(ImportNote::not_read(path, may, text));
         return;
     }
     if depth == DEPTH {
@@ -216,7 +199,7 @@ fn look(place: Place<'_>, path: &str, notes: &mut Vec<ImportNote>) {
                     &format!("{path}/{index}"),
                     notes,
                 );
-                // One item of a list stands for all of them.
+                // One item of a list is for all of them.
                 if notes.len() > before {
                     break;
                 }
@@ -232,7 +215,7 @@ fn is_copy(value: &Value, item: &Object) -> bool {
     is_structured && item.iter().filter(|(_, other)| *other == value).count() > 1
 }
 
-/// What the last word of a name tells; a final id, name, count, total, list, data or usd does not count.
+/// Meaning of the last word of a name; a final id, name, count, total, list, data or usd does not count.
 fn telling(name: &str) -> Option<&'static [&'static str]> {
     let words = words_of(name);
     let last =
@@ -249,9 +232,9 @@ fn telling(name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Whether a name tells who speaks, and whether by an id alone.
+/// Whether a name shows who speaks, and whether by an id alone.
 pub(crate) fn names_speaker(name: &str) -> Option<bool> {
-    // Most names say nothing of the kind, and each is asked.
+    // Most names state nothing of the kind, and each is asked.
     let small = name.to_ascii_lowercase();
     if !["agent", "sender", "speaker", "author"].iter().any(|word| small.contains(word)) {
         return None;
@@ -286,7 +269,7 @@ fn singular(word: &str) -> &str {
     }
 }
 
-/// Whether a value fits what its name tells.
+/// Whether a value fits what its name shows.
 fn fits(may: &&'static [&'static str], value: &Value, of: Of) -> bool {
     match may.first() {
         Some(&CALLS) => has_objects(value),
@@ -314,7 +297,7 @@ fn has_number(value: &Value, depth: usize) -> bool {
     }
 }
 
-/// Whether a value says that nothing failed, or nothing at all.
+/// Whether a value states that nothing failed, or nothing at all.
 fn says_no_failure(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -328,7 +311,7 @@ fn says_no_failure(value: &Value) -> bool {
     }
 }
 
-/// What an object of this shape may state: a call, the result of one, or a usage.
+/// Meaning that an object of this shape may have: a call, the result of one, or a usage.
 fn shape(object: &Object) -> Option<&'static [&'static str]> {
     let text = |names: &[&str]| names.iter().any(|name| object.get(name).and_then(Value::as_str).is_some());
     let has = |names: &[&str]| names.iter().any(|name| object.contains_key(name));
@@ -347,7 +330,7 @@ fn shape(object: &Object) -> Option<&'static [&'static str]> {
     object.iter().any(states_tokens).then_some(&[USAGE])
 }
 
-/// Tags by which models write a call into their text: what opens it, and with what it goes on (nothing: anything).
+/// Tags by which models write a call into their text: what opens it, and with what it continues (nothing: anything).
 pub(crate) const CALL_TAGS: &[(&str, &[&str])] = &[
     ("<tool_call>", &["{", "<", "["]),
     ("<tool_calls>", &[]),
@@ -432,7 +415,7 @@ pub(crate) fn tags(content: &Value, of: Of, path: &str, notes: &mut Vec<ImportNo
         if let Some(may) = tagged(text, of) {
             let what =
                 if of == Of::Model { "a tag in this text opens a call" } else { "a tag opens a result" };
-            notes.push(not_read(path, may, what));
+            notes.push(ImportNote::not_read(path, may, what));
         }
     };
     match content {

@@ -8,12 +8,12 @@ use dendrer::kernel::unknown::{CALLS, SPEAKERS, USAGE};
 use dendrer_object::value::Object;
 use dendrer_object::{Value, json};
 
-use super::account::{self, ANY, Account, Accounted, Of, Row, kept, read};
+use super::account::{self, ANY, Account, Of, Row, kept, read};
 use super::error::ImportError;
+use super::found::{Found, Gathered};
 use super::items::Item;
-use super::layout::Found;
 use super::note::{At, ImportNote, NoteKind};
-use super::once::{Again, Branches, Node, Once, Short, Tree, short};
+use super::once::{Again, Node, Once, Short, Tree, short};
 use super::parts::{self, Piece};
 use crate::foreign::Visit;
 
@@ -31,7 +31,6 @@ pub(crate) static MESSAGE: &[Row] = &[
     read("usage", MODEL, "tokens and cost"),
     read("usage_metadata", MODEL, "tokens and cost"),
     read("token_usage", MODEL, "tokens and cost"),
-    read("response_metadata", MODEL, "tokens and cost"),
     read("metrics", MODEL, "tokens and cost"),
     read("total_tokens", MODEL, "tokens"),
     read("totalTokenCount", MODEL, "tokens"),
@@ -65,18 +64,7 @@ pub(crate) static MESSAGE: &[Row] = &[
     kept("repeated_calls", ANY, "calls of an earlier piece"),
 ];
 
-/// Facts that are known after all items.
-#[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    /// What became of each place.
-    pub(crate) places: BTreeMap<String, Accounted>,
-    /// Values that look like ids and are none.
-    pub(crate) void: std::collections::BTreeSet<Short>,
-    /// The branches, if the items are a tree.
-    pub(crate) branches: Option<Branches>,
-}
-
-/// An item of another format as a message of a chat, with what no message says.
+/// An item of another format as a message of a chat, with what no message states.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     /// Role, content, calls, usage and all else, by the names of a chat; the rest is kept as `intent.extra`.
@@ -93,6 +81,8 @@ pub(crate) struct Turn {
     pub(crate) is_of_program: bool,
     /// A decision on a call, in place of a message: the member `policy`.
     pub(crate) decision: Option<Value>,
+    /// Whether a later item states what it used.
+    pub(crate) goes_on: bool,
 }
 
 /// Reads the messages of one list.
@@ -103,7 +93,7 @@ pub(crate) struct ChatReader<'l> {
     once: Once,
     tree: Tree,
     calls: BTreeMap<Short, Vec<(Short, Short)>>,
-    /// Whether ticks are no longer the numbers of messages, so that each transition says which it is.
+    /// Whether ticks are no longer the numbers of messages, so that each transition states which it is.
     is_shifted: bool,
 }
 
@@ -173,7 +163,7 @@ impl<'l> ChatReader<'l> {
             return Ok(());
         }
         self.is_shifted = true;
-        let Turn { message, id, parent, answer, part, notes, is_of_program, decision } = turn;
+        let Turn { message, id, parent, answer, part, notes, is_of_program, decision, goes_on } = turn;
         let key = |text: Option<String>| text.map(|text| short(text.as_bytes()));
         let (id, parent, answer) = (key(id), key(parent), key(answer));
         let is_result = kind_of(&message) == Of::Result || decision.is_some();
@@ -186,6 +176,7 @@ impl<'l> ChatReader<'l> {
             item.source = self.source(item.at);
             return visit(item);
         }
+        item.goes_on = goes_on;
         self.message(message, item, answer, visit)
     }
 
@@ -233,6 +224,9 @@ impl<'l> ChatReader<'l> {
         match pieces {
             None => {
                 item.source = self.source(item.at);
+                if let Value::Object(message) = &mut item.value {
+                    parts::words_in_content(message);
+                }
                 self.piece(&mut item);
                 visit(item)
             }
@@ -246,11 +240,13 @@ impl<'l> ChatReader<'l> {
         let (size, whole) = (item.size / pieces.len().max(1), item.at);
         let (mut notes, usage, again, is_of_program) =
             (item.notes, item.usage, item.again, item.is_of_program);
-        for Piece { value, part } in pieces {
+        for Piece { value, part, decision, goes_on } in pieces {
             let at = At { part, ..whole };
             let mut one = Item::new(value, at, size);
             one.notes = std::mem::take(&mut notes);
             (one.source, one.again, one.is_of_program) = (self.source(at), again, is_of_program);
+            one.decision = decision;
+            one.goes_on = goes_on || item.goes_on;
             if part.is_none() {
                 (one.id, one.usage) = (item.id, usage.clone());
                 self.piece(&mut one);
@@ -288,7 +284,11 @@ impl<'l> ChatReader<'l> {
                 Some((_, first)) => {
                     if *first != content {
                         let text = "a call of this id has other parameters in an earlier piece of the answer";
-                        item.notes.push(account::not_read(format!("{}/tool_calls", item.at), &[CALLS], text));
+                        item.notes.push(ImportNote::not_read(
+                            format!("{}/tool_calls", item.at),
+                            &[CALLS],
+                            text,
+                        ));
                     }
                     old.push(call.clone());
                 }
@@ -331,14 +331,14 @@ pub(crate) fn is_preamble(item: &Value) -> bool {
     matches!(item.get("role").and_then(Value::as_str), Some("system" | "developer"))
 }
 
-/// Returns the member of a message that says who speaks, beside its role: a name, else what an id names; and another one that
-/// says otherwise.
+/// Returns the member of a message that states who speaks, next to its role: a name, else what an id names; and another one that
+/// states otherwise.
 pub(crate) fn speaker(message: &Object) -> (Option<&str>, Option<&str>) {
     let own = message.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
     let (mut named, mut ids): (Vec<&str>, Vec<&str>) = (own.into_iter().collect(), Vec::new());
     for (name, value) in message.iter() {
         let Some(text) = value.as_str().filter(|text| !text.trim().is_empty()) else { continue };
-        // Nobody else can be called so: such a member says something else.
+        // These names are the kernel's: such a member states something else.
         if ["kernel", "institution"].contains(&text) {
             continue;
         }
@@ -358,7 +358,7 @@ fn note_speakers(message: &Object, of: Of, at: At<'_>, notes: &mut Vec<ImportNot
         && let (Some(one), Some(other)) = speaker(message)
     {
         let text = format!("members of this message say that {one:?} and that {other:?} speaks");
-        notes.push(account::not_read(at, &[SPEAKERS], text));
+        notes.push(ImportNote::not_read(at, &[SPEAKERS], text));
     }
 }
 
@@ -368,6 +368,6 @@ fn note_totals(message: &Object, of: Of, at: At<'_>, notes: &mut Vec<ImportNote>
         && let Some(place) = super::usage::contradiction(message)
     {
         let text = "the total is less than its parts";
-        notes.push(account::not_read(format!("{at}/{place}"), &[USAGE], text));
+        notes.push(ImportNote::not_read(format!("{at}/{place}"), &[USAGE], text));
     }
 }

@@ -10,8 +10,8 @@ use dendrer_object::json::{DEPTH_MAX, JsonError, JsonErrorKind, VALUE_SIZE_MAX, 
 use dendrer_object::{Digest, Value, tag};
 
 use super::beside::Beside;
-use super::chat::Gathered;
 use super::error::ImportError;
+use super::found::Gathered;
 use super::layout::{Layout, Top, decode, pointer};
 use super::note::{At, ImportNote, NoteKind};
 use super::once::{Again, Short};
@@ -44,6 +44,8 @@ pub(crate) struct Item<'a> {
     pub(crate) source: Option<Value>,
     /// Whether a program wrote it under the role of a user.
     pub(crate) is_of_program: bool,
+    /// Whether a later item states what it used.
+    pub(crate) goes_on: bool,
     /// A decision on a call that it states, in place of a message.
     pub(crate) decision: Option<Value>,
 }
@@ -63,6 +65,7 @@ impl<'a> Item<'a> {
             again: Again::New,
             source: None,
             is_of_program: false,
+            goes_on: false,
             decision: None,
         }
     }

@@ -3,16 +3,13 @@
 //! A message is an object with a text `role` and a `content` or calls; a list of messages is an array at least half
 //! of whose items are messages. No name of a member decides, so a list may be called anything.
 
-use std::collections::BTreeSet;
 use std::io::Read;
-use std::sync::Arc;
 
 use dendrer_object::Pointer;
 use dendrer_object::json::parse_door;
 
-use super::chat::Gathered;
 use super::error::ImportError;
-use super::once::{Branch, Short};
+use super::found::Found;
 use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
 
 /// How many lists or runs are remembered to be named in an error.
@@ -81,34 +78,6 @@ pub struct Layout {
     pub(crate) found: Found,
 }
 
-/// Facts of items that a first reading found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// Values that look like ids and are none.
-    pub(crate) void: Arc<BTreeSet<Short>>,
-    /// The branch that is read; `None` for all items.
-    pub(crate) branch: Option<Branch>,
-    /// Items whose parent is not in the file, and items whose parents make a circle.
-    pub(crate) orphans: Arc<[BTreeSet<u64>; 2]>,
-}
-
-impl Found {
-    /// Takes in what a reading of all items found; the branches beside the main one if the items are to be read again.
-    pub(crate) fn learn(&mut self, gathered: &mut Gathered) -> Option<Vec<Branch>> {
-        let is_new = !gathered.void.is_subset(&self.void);
-        self.void = Arc::new(std::mem::take(&mut gathered.void));
-        match gathered.branches.take() {
-            Some(found) => {
-                self.branch = Some(found.main);
-                self.orphans =
-                    Arc::new([found.missing, found.cycles].map(|items| items.into_iter().collect()));
-                Some(found.others)
-            }
-            None => is_new.then(Vec::new),
-        }
-    }
-}
-
 /// The hints of the user on where to look.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
@@ -159,6 +128,41 @@ impl Items {
     fn is_list(&self) -> bool {
         is_mostly(self.messages, self.count)
     }
+}
+
+/// Reads the whole source, whose items stand at the top: each of a list, or one a line.
+pub(crate) fn survey_top<R: Read>(input: R) -> Result<(Layout, Fingerprint, Sizes), ImportError> {
+    let mut scanner = Scanner::new(input).map_err(ImportError::stopped)?;
+    let (mut count, mut is_list, mut is_open) = (0u64, false, false);
+    let result = loop {
+        match scanner.next() {
+            Ok(Some(byte)) => {
+                is_open |= matches!(byte, b'{' | b'[');
+                (is_list, count) = (count == 0 && byte == b'[', count + 1);
+                if let Err(stop) = scanner.value(&mut Capture::nothing(), 0) {
+                    break Err(stop);
+                }
+            }
+            Ok(None) => break Ok(()),
+            Err(stop) => break Err(stop),
+        }
+    };
+    let is_cut = match result {
+        Ok(()) => false,
+        Err(Stop::Cut) => true,
+        Err(Stop::Syntax(..)) if !is_open => return Err(ImportError::Unknown("it is not JSON")),
+        Err(stop) => return Err(ImportError::stopped(stop)),
+    };
+    if count == 0 {
+        return Err(ImportError::Unknown("it holds no value"));
+    }
+    let (fingerprint, _) = scanner.finish().map_err(ImportError::stopped)?;
+    let top = if is_list { Top::Array } else { Top::Lines };
+    Ok((
+        Layout { top, index: None, path: Vec::new(), is_cut, found: Found::default() },
+        fingerprint,
+        Sizes::default(),
+    ))
 }
 
 /// Reads the whole source and returns the path of its items, a fingerprint, and sizes that were found. `any_items` admits
@@ -408,6 +412,7 @@ impl Marks {
         match name {
             b"\"role\"" => self.has_role = first == Some(b'"'),
             b"\"content\"" | b"\"tool_calls\"" | b"\"function_call\"" => self.has_body = true,
+            b"\"parts\"" => self.has_body |= first == Some(b'['),
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ pub(crate) trait Native {
 }
 
 /// Reads the items of a source and hands over their messages. An item without one is kept in `lines` of the next message, or in
-/// `meta` of the run behind the last one.
+/// `meta` of the run after the last one.
 pub(crate) fn read(
     source: &mut dyn Read,
     layout: &Layout,

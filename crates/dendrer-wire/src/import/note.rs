@@ -57,7 +57,7 @@ pub enum NoteKind {
     RowUnreadable,
     /// A row whose action is unknown, also to the extension.
     ActionUnknown,
-    /// A row that says another hash than it has, or another row before it.
+    /// A row that states another hash than it has, or another row before it.
     RowHashWrong,
     /// A row with the id of a step before it.
     StepRepeated,
@@ -161,7 +161,7 @@ pub struct ImportNote {
     pub message: String,
     /// One more member of its entry of `anomalies`.
     member: Option<(&'static str, Value)>,
-    /// What a part that was not read may state.
+    /// Meanings that a part may have that was not read.
     may: &'static [&'static str],
 }
 
@@ -175,12 +175,17 @@ impl ImportNote {
         ImportNote { member: Some((name, value)), ..self }
     }
 
-    /// Sets what a part that was not read may state.
-    pub(crate) fn stating(self, may: &'static [&'static str]) -> ImportNote {
-        ImportNote { may, ..self }
+    /// A place in no table, with what it may state.
+    pub(crate) fn not_read(
+        path: impl fmt::Display,
+        may: &'static [&'static str],
+        text: impl Into<String>,
+    ) -> ImportNote {
+        let words = Value::array(may.iter().map(|word| Value::from(*word)));
+        ImportNote { may, ..ImportNote::new(NoteKind::NotRead, path, text).with("may", words) }
     }
 
-    /// What a part that was not read may state.
+    /// Meanings that a part may have that was not read.
     pub fn may(&self) -> &'static [&'static str] {
         self.may
     }

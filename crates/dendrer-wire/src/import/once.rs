@@ -30,7 +30,7 @@ pub(crate) const PARENTS: [&str; 10] = [
     "reply_to",
 ];
 
-/// Names of members beside a list that hold the id of the newest item of the branch that was gone on with.
+/// Names of members next to a list that hold the id of the newest item of the branch that was gone on with.
 const CURRENT: [&str; 6] =
     ["current_node", "currentNode", "current_leaf", "currentLeaf", "current_message_id", "currentMessageId"];
 
@@ -70,7 +70,7 @@ impl Once {
         Once { void: void.clone(), ..Once::default() }
     }
 
-    /// Returns the id of a message, and whether it was there. A format may say which id it is.
+    /// Returns the id of a message, and whether it was there. A format may state which id it is.
     pub(crate) fn message(
         &mut self,
         message: &Object,
@@ -181,7 +181,7 @@ impl Tree {
             return None;
         }
         let mut by_id: HashMap<Short, usize> = HashMap::new();
-        // A parent may stand behind its child: the first item of an id is that of the id.
+        // A parent may stand after its child: the first item of an id is that of the id.
         for (index, node) in self.nodes.iter().enumerate() {
             if let Some(id) = node.id {
                 by_id.entry(id).or_insert(index);
@@ -209,7 +209,7 @@ impl Tree {
                     missing.push(node.number);
                     before
                 }
-                // What has no id goes with the item before it.
+                // An item without id goes with the item before it.
                 (None, None) if node.id.is_none() || node.is_result => before,
                 (None, None) => None,
             };
@@ -341,12 +341,9 @@ mod tests {
     fn tree(nodes: &[(u64, &str, Option<&str>)]) -> Tree {
         let mut tree = Tree::default();
         for (number, id, parent) in nodes {
-            tree.item(
-                *number,
-                Some(short(id.as_bytes())),
-                parent.map(|parent| short(parent.as_bytes())),
-                false,
-            );
+            let id = Some(short(id.as_bytes()));
+            let parent = parent.map(|parent| short(parent.as_bytes()));
+            tree.item(Node { number: *number, id, parent, answer: id, is_result: false });
         }
         tree
     }

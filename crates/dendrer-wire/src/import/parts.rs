@@ -8,10 +8,10 @@ use dendrer::kernel::unknown::{CALLS, FAILURES};
 use dendrer_object::Value;
 use dendrer_object::value::{Array, Object};
 
-use super::account::{self, Of};
+use super::account::Of;
 use super::note::ImportNote;
 
-/// What a part is.
+/// Kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Text,
@@ -137,15 +137,25 @@ pub(crate) struct Piece {
     pub(crate) value: Value,
     /// The list and the number of its part; `None` for the message without its results.
     pub(crate) part: Option<(&'static str, u64)>,
+    /// The decision on a call that it states, in place of a message.
+    pub(crate) decision: Option<Value>,
+    /// Whether a later piece of the message states its usage.
+    pub(crate) goes_on: bool,
 }
 
-/// Notes the parts of a message that are in no table, and the members of its parts that tell.
+impl Piece {
+    fn new(value: Value, part: Option<(&'static str, u64)>) -> Piece {
+        Piece { value, part, decision: None, goes_on: false }
+    }
+}
+
+/// Notes the parts of a message that are in no table, and the members of its parts that show.
 pub(crate) fn account(message: &Object, at: &dyn std::fmt::Display, notes: &mut Vec<ImportNote>) {
     for (list, part, number) in parts_of(message) {
         if kind(part) == Part::Unknown {
             let name = part.get("type").and_then(Value::as_str).unwrap_or("none");
             let text = format!("a part of the type {name} is in no table");
-            notes.push(account::not_read(format!("{at}/{list}/{number}"), &[CALLS, FAILURES], text));
+            notes.push(ImportNote::not_read(format!("{at}/{list}/{number}"), &[CALLS, FAILURES], text));
         }
     }
 }
@@ -168,56 +178,107 @@ pub(crate) fn split(message: &Object, of: Of) -> Option<Vec<Piece>> {
     if !parts_of(message).any(|(_, part, _)| is_one(part)) {
         return None;
     }
+    let mut pieces: Vec<Piece> = Vec::new();
+    let answers = answers(message);
+    let last = answers.len() - 1;
+    for (index, answer) in answers.into_iter().enumerate() {
+        let from = pieces.len();
+        one_answer(message, answer, of, &mut pieces);
+        let said = pieces[from..].iter_mut().find(|piece| piece.part.is_none());
+        if let Some(Piece { value: Value::Object(members), goes_on, .. }) = said.filter(|_| index < last) {
+            // The usage of a message is stated once, for all its answers.
+            ["usage", "metadata", "metrics", "usage_metadata"]
+                .iter()
+                .for_each(|name| drop(members.remove(name)));
+            *goes_on = true;
+        }
+    }
+    Some(pieces)
+}
+
+/// The parts of one answer: a list, the number of the first part, and the parts.
+type Answer<'m> = Vec<(&'static str, u64, &'m Value)>;
+
+/// Divides the parts of a message where a step begins.
+fn answers(message: &Object) -> Vec<Answer<'_>> {
+    let mut answers: Vec<Answer<'_>> = vec![Vec::new()];
+    for (list, part, number) in parts_of(message) {
+        let begins = part.get("type").and_then(Value::as_str) == Some("step-start");
+        if begins && answers.last().is_some_and(|answer| !answer.is_empty()) {
+            answers.push(Vec::new());
+        }
+        if let Some(answer) = answers.last_mut() {
+            answer.push((list, number, part));
+        }
+    }
+    let is_mark = |part: &Value| part.get("type").and_then(Value::as_str) == Some("step-start");
+    answers.retain(|answer| answer.iter().any(|(_, _, part)| !is_mark(part)));
+    answers
+}
+
+fn one_answer(message: &Object, answer: Answer<'_>, of: Of, pieces: &mut Vec<Piece>) {
     let mut whole = message.clone();
     let mut asked: Vec<Value> = Vec::new();
     let mut results: Vec<Piece> = Vec::new();
     let mut leads = false;
-    for list in LISTS {
-        let Some(parts) = message.get(list).and_then(Value::as_array) else { continue };
-        let mut left: Vec<&Value> = Vec::new();
-        for (part, number) in parts.iter().zip(0..) {
-            let object = part.as_object();
-            match (kind(part), object) {
-                (Part::Call, Some(part)) => asked.push(call(part)),
-                (Part::Result, Some(part)) => {
-                    leads |= asked.is_empty() && left.is_empty() && results.is_empty();
-                    results.push(Piece { value: result(part), part: Some((list, number)) });
-                }
-                (Part::Both, Some(part)) => {
-                    let (call, result) = both(part);
-                    asked.push(call);
-                    results.extend(result.map(|value| Piece { value, part: Some((list, number)) }));
-                }
-                _ => left.push(part),
+    let mut left: Vec<(&'static str, &Value)> = Vec::new();
+    for (list, number, part) in answer {
+        match (kind(part), part.as_object()) {
+            (Part::Call, Some(part)) => asked.push(call(part)),
+            (Part::Result, Some(part)) => {
+                leads |= asked.is_empty() && left.is_empty() && results.is_empty();
+                results.push(Piece::new(result(part), Some((list, number))));
             }
-        }
-        match &left[..] {
-            [] => {
-                whole.remove(list);
+            (Part::Both, Some(part)) => {
+                let (call, result, decision) = both(part);
+                asked.push(call);
+                let piece = |value| Piece { decision, ..Piece::new(value, Some((list, number))) };
+                results.extend(result.map(piece));
             }
-            left => match left.first().and_then(|only| only_text(only)).filter(|_| left.len() == 1) {
-                Some(text) => {
-                    whole.remove(list);
-                    whole.set("content", text.clone());
-                }
-                None => whole.set(list, Value::array(left.iter().copied().cloned())),
-            },
+            // The division shows in the items.
+            _ if part.get("type").and_then(Value::as_str) == Some("step-start") => {}
+            _ => left.push((list, part)),
         }
     }
-    let mut pieces = Vec::new();
+    for list in
+        LISTS.into_iter().filter(|list| message.get(list).is_some_and(|parts| parts.as_array().is_some()))
+    {
+        let left: Vec<&Value> = left.iter().filter(|(of, _)| *of == list).map(|(_, part)| *part).collect();
+        match left.first().and_then(|only| only_text(only)).filter(|_| left.len() == 1) {
+            Some(text) => {
+                whole.remove(list);
+                whole.set("content", text.clone());
+            }
+            None if left.is_empty() => drop(whole.remove(list)),
+            None => whole.set(list, Value::array(left.into_iter().cloned())),
+        }
+    }
+    words_in_content(&mut whole);
+    let at = pieces.len();
     if add_calls(&mut whole, asked) || says_anything(&whole) {
         if !whole.contains_key("content") {
             whole.set("content", Value::Null);
         }
-        // Results of another role are answers to the message before.
+        // The rest of a message with results is not a result.
         if of == Of::Result {
-            whole.set("role", Value::from("user"));
+            whole.set("role", Value::from("environment"));
         }
-        pieces.push(Piece { value: Value::Object(whole), part: None });
+        pieces.push(Piece::new(Value::Object(whole), None));
     }
-    let at = if leads { 0 } else { pieces.len() };
+    let at = if leads { at } else { pieces.len() };
     pieces.splice(at..at, results);
-    Some(pieces)
+}
+
+/// Moves the parts of a message without content to its content: there the words of a message are looked for.
+pub(crate) fn words_in_content(message: &mut Object) {
+    if message.contains_key("content") {
+        return;
+    }
+    if let Some(parts) = message.get("parts").filter(|parts| parts.as_array().is_some()).cloned() {
+        let only = parts.as_array().filter(|parts| parts.len() == 1).and_then(|parts| parts.get(0));
+        message.set("content", only.and_then(only_text).cloned().unwrap_or_else(|| parts.clone()));
+        message.remove("parts");
+    }
 }
 
 /// The text of a part that has nothing else.
@@ -240,7 +301,7 @@ fn add_calls(message: &mut Object, asked: Vec<Value>) -> bool {
     any
 }
 
-/// Whether a message says anything beside who speaks and which it is.
+/// Whether a message states anything next to who speaks and which it is.
 fn says_anything(message: &Object) -> bool {
     message.contains_key("content") || message.contains_key("parts")
 }
@@ -265,7 +326,7 @@ fn first<'o>(object: &'o Object, names: &[&str]) -> Option<&'o Value> {
     names.iter().find_map(|name| object.get(name))
 }
 
-/// The object of a part without a type that holds all it says.
+/// The object of a part without a type that holds all it states.
 fn inner<'o>(part: &'o Object, names: &[&str]) -> &'o Object {
     names.iter().find_map(|name| part.get(name)?.as_object()).unwrap_or(part)
 }
@@ -317,7 +378,7 @@ fn has_plain_type(part: &Object) -> bool {
     name.is_some_and(|name| RESULT_TYPES.contains(&name))
 }
 
-/// Reads an output that says by its type what it is, as the parts of one library do: its value, and whether the call failed.
+/// Reads an output that states by its type what it is, as the parts of one library do: its value, and whether the call failed.
 fn tagged_output(output: &Object) -> Option<(Option<Value>, Option<bool>)> {
     let name = output.get("type")?.as_str()?;
     let value = output.get("value").cloned();
@@ -336,8 +397,8 @@ fn error_in(output: Option<&Value>) -> Option<bool> {
     (name.ends_with("_error") && object.contains_key("error_code")).then_some(true)
 }
 
-/// The call and the result of a part that has both.
-fn both(part: &Object) -> (Value, Option<Value>) {
+/// The call of a part that has both, its result or what a decision states in its place, and that decision.
+fn both(part: &Object) -> (Value, Option<Value>, Option<Value>) {
     let held = part.get("toolInvocation").and_then(Value::as_object).unwrap_or(part);
     let named = held.get("type").and_then(Value::as_str).and_then(|name| name.strip_prefix("tool-"));
     let tool = first(held, NAMES).cloned().or_else(|| named.map(Value::from));
@@ -352,19 +413,28 @@ fn both(part: &Object) -> (Value, Option<Value>) {
     let ids = ["toolCallId", "tool_call_id", "toolName", "input", "args", "rawInput"];
     let call = with_rest(said.to_vec(), held, &[&of_result[..], &ids[..]].concat());
     let is_denied = state == "output-denied";
-    let is_error = state == "output-error" || held.contains_key("errorText") || is_denied;
+    if is_denied {
+        let reason = held.get("approval").and_then(|approval| approval.get("reason")).cloned();
+        let members = [
+            ("call_id", id.clone()),
+            ("decision", Some(Value::from("deny"))),
+            ("reason", reason),
+            ("tool", tool.clone()),
+        ];
+        let decision = Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        return (call, Some(Value::Object(part.clone())), Some(decision));
+    }
+    let is_error = state == "output-error" || held.contains_key("errorText");
     let output = first(held, &["output", "result"]);
     if output.is_none() && !is_error {
-        return (call, None);
+        return (call, None, None);
     }
-    let approval = held.get("approval").filter(|_| is_denied).cloned();
     let said = [
         ("role", Some(Value::from("tool"))),
-        ("content", held.get("errorText").or(output).cloned().or(approval)),
+        ("content", held.get("errorText").or(output).cloned()),
         ("is_error", Some(Value::from(is_error))),
         ("name", tool),
-        ("state", Some(Value::from(state)).filter(|_| is_denied)),
         ("tool_call_id", id),
     ];
-    (call, Some(with_rest(said.to_vec(), &Object::default(), &[])))
+    (call, Some(with_rest(said.to_vec(), &Object::default(), &[])), None)
 }

@@ -9,8 +9,6 @@ use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, TypeName, Value, tag};
 
 use super::calls::{Call, Contested};
-use super::chat;
-use super::items::Item;
 use super::note::{At, ImportNote, NoteKind};
 
 /// The transition of one item.
@@ -66,15 +64,6 @@ impl<'m> Step<'m> {
     pub(crate) fn unreadable(item: &Value, at: At<'_>, text: String) -> Step<'m> {
         let notes = vec![ImportNote::new(NoteKind::MessageUnreadable, at, text)];
         Step { notes, ..Step::lost(item.clone()) }
-    }
-
-    /// The step of an item that is on record already: it is kept, and states nothing.
-    pub(crate) fn repeated(item: &Item<'_>) -> Step<'m> {
-        let agent = item.value.as_object().and_then(|message| chat::speaker(message).0);
-        let role = item.value.get("role").and_then(Value::as_str).filter(|role| !role.is_empty());
-        let agent = agent.or(role).unwrap_or("unknown").to_owned();
-        let words = Value::record([("repeated", item.value.clone())]);
-        Step::new(Intent::new(name_of("observation.add"), &*agent).with("intent", words))
     }
 
     fn of(content: Content<'m>) -> Step<'m> {

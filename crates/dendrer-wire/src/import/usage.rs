@@ -5,29 +5,34 @@ use dendrer_object::Value;
 use dendrer_object::number::Number;
 use dendrer_object::value::Object;
 
-use super::account;
 use super::items::Item;
+use super::note::ImportNote;
 use super::once::{Again, Stated};
 use super::transition::Step;
 
 /// Places in which a message states its usage; the first counts.
-const PLACES: [&[&str]; 6] = [
+const PLACES: [&[&str]; 9] = [
     &["usage"],
     &["usage_metadata"],
     &["token_usage"],
     &["response_metadata", "token_usage"],
     &["response_metadata", "usage"],
     &["metrics"],
+    &["metadata", "usage"],
+    &["metadata", "totalUsage"],
+    &["usageMetadata"],
 ];
 
 /// Tokens in all, under each name.
-const TOKENS: [&str; 4] = ["total_tokens", "totalTokenCount", "tokens_used", "tokens"];
+const TOKENS: [&str; 5] = ["total_tokens", "totalTokens", "totalTokenCount", "tokens_used", "tokens"];
 
 /// Tokens in parts: those of the same line belong together.
-const PARTS: [&[&str]; 3] = [
+const PARTS: [&[&str]; 5] = [
     &["prompt_tokens", "completion_tokens"],
     &["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
     &["promptTokenCount", "candidatesTokenCount"],
+    &["inputTokens", "outputTokens"],
+    &["promptTokens", "completionTokens"],
 ];
 
 /// Cost in US dollars, under each name.
@@ -42,7 +47,7 @@ const METRICS: [&str; 2] = ["tokens_used", "cost_usd"];
 pub(crate) struct Usage {
     /// Whether a step was met that does not state each of the metrics.
     lacks: [bool; 2],
-    /// What the items of an id have stated.
+    /// Statements of the items of an id.
     stated: Stated,
 }
 
@@ -63,12 +68,12 @@ impl Usage {
                 Some(_) => {}
                 None => {
                     let text = "two statements of one answer differ in what they count";
-                    step.notes.push(account::not_read(item.at, &[USAGE], text));
+                    step.notes.push(ImportNote::not_read(item.at, &[USAGE], text));
                     stated = [None, None];
                 }
             }
         }
-        if item.again == Again::Piece && stated == [None, None] {
+        if (item.again == Again::Piece || item.goes_on) && stated == [None, None] {
             return;
         }
         self.add(step, |_| stated);
@@ -93,6 +98,20 @@ impl Usage {
 
 fn is_of_model(step: &Step<'_>) -> bool {
     matches!(step.type_name(), "plan.update" | "action.request")
+}
+
+/// Whether a path ends in a place in which a message states its usage.
+pub(crate) fn is_place(path: &str) -> bool {
+    PLACES.iter().any(|place| {
+        let mut rest = path;
+        place.iter().rev().all(|name| {
+            let Some(before) = rest.strip_suffix(name).and_then(|rest| rest.strip_suffix('/')) else {
+                return false;
+            };
+            rest = before;
+            true
+        })
+    })
 }
 
 /// The objects of a message that may state a usage.
@@ -139,7 +158,7 @@ fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
     if beside.is_none() && !has_place && !may_state(message) {
         return found;
     }
-    // Of two statements that contradict each other none is believed; the note says so.
+    // Two statements that contradict each other are both left out; a note has the place.
     if contradiction(message).is_some() {
         return found;
     }
