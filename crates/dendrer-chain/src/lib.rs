@@ -27,7 +27,7 @@ mod step;
 pub use action::{ActionType, CLOSED, EXTENSION, UnknownAction};
 pub use chain::{CoherenceProbe, CoherenceSnapshot, Forwarder, InteractionChain};
 pub use chain_file::{
-    ChainFile, ChainFileError, ChainIdError, ChainReader, ChainRow, RowFault, check_chain_id,
+    ChainFile, ChainFileError, ChainIdError, ChainLines, ChainReader, ChainRow, RowFault, check_chain_id,
 };
 pub use interaction_store::{
     ChainFiles, InteractionStore, InteractionStoreError, LoadedChain, MemoryFiles, last_line,

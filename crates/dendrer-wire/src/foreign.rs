@@ -59,7 +59,12 @@ pub struct Format {
     pub single: Option<&'static str>,
     /// Checks the hashes of a file.
     pub check: Option<fn(&[u8], &CfdTerms) -> Result<CheckedFile, FileFault>>,
+    /// Checks files that may follow each other, in any order.
+    pub check_joined: Option<CheckJoined>,
 }
+
+/// Checks files together.
+pub type CheckJoined = fn(&[&[u8]]) -> Vec<Result<CheckedFile, FileFault>>;
 
 /// Takes an item.
 pub(crate) type Visit<'v> = &'v mut dyn FnMut(Item<'_>) -> Result<(), ImportError>;
@@ -113,6 +118,7 @@ impl Format {
             write: None,
             single: None,
             check: None,
+            check_joined: None,
         }
     }
 
@@ -244,12 +250,28 @@ pub struct CheckedFile {
     pub branches: Option<(Vec<BranchReport>, &'static [&'static str])>,
     /// Rules of rows: name, how many rows each is of, and the lines of those that break it.
     pub rules: Vec<(&'static str, u64, Vec<u64>)>,
+    /// How the rows of a chain follow each other.
+    pub chain: ChainShape,
+}
+
+/// How the rows of a chain follow each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChainShape {
+    /// The first line that follows a row which is in none of the files: the file is a part of a chain.
+    pub behind: Option<u64>,
+    /// How many chains the file has.
+    pub chains: u64,
+    /// Lines that follow a line which another row follows as well.
+    pub forks: Vec<u64>,
+    /// Lines that follow a line of another file: the line, the number of that file, and the line there.
+    pub joins: Vec<(u64, usize, u64)>,
 }
 
 impl CheckedFile {
     /// A file of this many lines that all fit.
     pub(crate) fn of(lines: usize) -> CheckedFile {
-        CheckedFile { lines: lines as u64, fault: None, branches: None, rules: Vec::new() }
+        let (lines, chain) = (lines as u64, ChainShape::default());
+        CheckedFile { lines, fault: None, branches: None, rules: Vec::new(), chain }
     }
 }
 

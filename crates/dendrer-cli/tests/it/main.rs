@@ -56,6 +56,7 @@ mod rebase;
 mod recording;
 mod regression;
 mod restore;
+mod rotated;
 mod schema;
 mod secrets;
 mod support;

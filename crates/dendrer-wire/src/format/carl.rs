@@ -6,23 +6,26 @@
 //!
 //! Writing: rows that were imported are their own text; those without their secrets have another hash.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use dendrer::Trace;
+use dendrer::kernel::unknown::has_note;
 use dendrer::record::chain::{ROW, WitnessStep, intent_of_row};
 use dendrer::redact::Redactor;
 use dendrer_chain::{
-    CONTENT_HASH, ChainReader, ChainRow, PREV_HASH, RowFault, RowStepError, RowValue, StartedAt,
-    check_chain_id, content_hash_of, hashed, header_hash,
+    CONTENT_HASH, ChainFileError, ChainLines, ChainReader, ChainRow, PREV_HASH, RowFault, RowStepError,
+    RowValue, StartedAt, check_chain_id, content_hash_of, hashed, header_hash,
 };
 use dendrer_object::json::{self, VALUE_SIZE_MAX};
 use dendrer_object::{Code, Digest, Intent, Record, Value};
 
 use super::openai_chat::OPENAI_CHAT;
 use crate::foreign::{
-    CfdTerms, ChangedRows, CheckedFile, FileFault, Format, Inner, Steps, Visit, WriteError, WrittenPart,
+    CfdTerms, ChainShape, ChangedRows, CheckedFile, FileFault, Format, Inner, Steps, Visit, WriteError,
+    WrittenPart,
 };
 use crate::import::calls::Calls;
 use crate::import::error::ImportError;
@@ -46,6 +49,7 @@ pub(super) static CARL: Format = Format {
     write: Some(write),
     single: Some("a chain"),
     check: Some(check),
+    check_joined: Some(check_joined),
     ..Format::new(
         "carl",
         "A chain of carl-core, a session of it, or a directory with both; the id of one is enough",
@@ -154,12 +158,14 @@ fn rows(source: &mut dyn Read, visit: Visit<'_>) -> Result<Around, ImportError> 
         .map_err(|error| ImportError::refused(Code::E0213, error.to_string(), "line 1"))?;
     let fail = |error| ImportError::Json { error, at: Some("line 1".to_owned()), offset: Some(0) };
     let text = reader.header_text();
-    if text.len() > ROW_SIZE_MAX {
+    if let Some(text) = text.filter(|text| text.len() > ROW_SIZE_MAX) {
         return Err(fail(too_large(text.len())));
     }
-    let header = reader.header().to_value().map_err(fail)?;
+    // A file that begins with a row has a null in place of the header.
+    let header = reader.header().map_or(Ok(Value::Null), RowValue::to_value).map_err(fail)?;
     let newline = (!bytes.ends_with(b"\n")).then(|| (CHAIN_NEWLINE, Value::from(false)));
-    let meta = Value::record([(CHAIN, header), (CHAIN_ROW, Value::from(text))].into_iter().chain(newline));
+    let text = text.map(|text| (CHAIN_ROW, Value::from(text)));
+    let meta = Value::record([(CHAIN, header)].into_iter().chain(text).chain(newline));
     for (number, row) in reader.enumerate() {
         let at = At { list: "", number: Some(number as u64) };
         let size = row.text.len();
@@ -181,8 +187,8 @@ fn rows(source: &mut dyn Read, visit: Visit<'_>) -> Result<Around, ImportError> 
 fn changed(bytes: &[u8], redactor: &Redactor) -> ChangedRows {
     let Ok(reader) = ChainReader::new(bytes) else { return ChangedRows::default() };
     let is_changed = |text: &str| !redactor.text(text).1.is_empty();
-    let mut text = reader.header_text().to_owned();
-    let mut lines: Vec<u64> = is_changed(&text).then_some(1).into_iter().collect();
+    let mut texts: Vec<String> = reader.header_text().map(str::to_owned).into_iter().collect();
+    let mut lines: Vec<u64> = texts.iter().filter_map(|text| is_changed(text).then_some(1)).collect();
     let mut is_whole = true;
     for row in reader {
         if row.text.len() > ROW_SIZE_MAX {
@@ -190,10 +196,9 @@ fn changed(bytes: &[u8], redactor: &Redactor) -> ChangedRows {
             continue;
         }
         lines.extend(is_changed(&row.text).then_some(row.line as u64));
-        text.push('\n');
-        text.push_str(&row.text);
+        texts.push(row.text);
     }
-    let is_exact = is_whole && text.as_bytes() == bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let is_exact = is_whole && texts.join("\n").as_bytes() == bytes.strip_suffix(b"\n").unwrap_or(bytes);
     ChangedRows { lines, is_exact }
 }
 
@@ -214,10 +219,16 @@ fn step(row: &ChainRow, at: At<'_>) -> Step<'static> {
             RowFault::Json(_) | RowFault::Step(_) => NoteKind::RowUnreadable,
             RowFault::ContentHash | RowFault::PrevHash => NoteKind::RowHashWrong,
             RowFault::Duplicate(_) => NoteKind::StepRepeated,
+            RowFault::Behind => NoteKind::RowsBeforeMissing,
+            RowFault::Header(_) => NoteKind::RowOfOtherChain,
         };
         note(kind, at, row, format!("line {}: {fault}", row.line))
     });
-    let notes: Vec<ImportNote> = notes.collect();
+    let mut notes: Vec<ImportNote> = notes.collect();
+    if row.chain > 0 && row.step.is_some() {
+        let text = format!("line {}: the row is of another chain than the first of the file", row.line);
+        notes.push(note(NoteKind::RowOfOtherChain, at, row, text));
+    }
     let value = row.step.as_ref().map(|step| step_of(step, row).to_value());
     let (intent, refused) = match value {
         Some(Ok(value)) => match intent_of_row(&value, &row.text) {
@@ -287,14 +298,20 @@ fn lines(
 ) -> Result<(), WriteError> {
     let begin = trace.start();
     let meta = begin.body().value("/meta");
-    let imported = meta.as_ref().and_then(|meta| meta.get(CHAIN_ROW)).and_then(Value::as_str);
-    let header = imported.map_or_else(|| header_of(trace, begin, meta.as_ref()), str::to_owned);
-    if visit(&header).is_break() {
+    let meta_of = |name: &str| meta.as_ref().and_then(|meta| meta.get(name));
+    let header = match meta_of(CHAIN_ROW).and_then(Value::as_str) {
+        Some(text) => Some(text.to_owned()),
+        // The file began with a row.
+        None if meta_of(CHAIN) == Some(&Value::Null) => None,
+        None => Some(header_of(trace, begin, meta.as_ref())),
+    };
+    if header.as_ref().is_some_and(|header| visit(header).is_break()) {
         return Ok(());
     }
-    let mut prev = Some(header_hash(&header));
-    // Whether a line before has another hash than the one that its successor names.
-    let mut is_rehashed = begin.body().value("/redaction").as_ref().is_some_and(has_taken);
+    let mut prev = header.as_deref().map(header_hash);
+    let is_header_taken = begin.body().value("/redaction").as_ref().is_some_and(has_taken);
+    // The hash of each imported row that was written, by the hash that it had.
+    let mut written: HashMap<String, String> = HashMap::new();
     let mut stopped = None;
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         let Some(step) = WitnessStep::of(&record) else { return ControlFlow::Continue(()) };
@@ -303,28 +320,35 @@ fn lines(
             stopped = Some(WriteError::Extension { tick, action: step.step.action });
             return ControlFlow::Break(());
         }
+        let anomalies = record.body().value("/anomalies").unwrap_or(Value::Null);
+        let is_noted = |kind: NoteKind| has_note(&anomalies, kind.as_str());
         let line = match &step.row {
             Some(text) => {
                 let is_taken = record.body().value("/redaction").as_ref().is_some_and(has_taken);
                 let value = RowValue::parse(text).ok();
-                let names_prev = value.as_ref().is_some_and(|row| row.get(PREV_HASH).is_some());
-                // A hash that was wrong when the row came stays wrong.
-                let was_wrong = record.body().value("/anomalies").is_some_and(|list| {
-                    let mut kinds = list.as_array().into_iter().flat_map(|list| list.iter());
-                    let wrong = NoteKind::RowHashWrong.as_str();
-                    kinds.any(|one| one.get("kind").and_then(Value::as_str) == Some(wrong))
+                let named = value.as_ref().and_then(|row| row.get(PREV_HASH)).and_then(RowValue::as_str);
+                // A row that names no row before it names the header, which may be another text now.
+                let names_header = is_header_taken && !is_noted(NoteKind::RowsBeforeMissing);
+                let now = named.map(|named| match (written.get(named), &header) {
+                    (Some(now), _) => now.clone(),
+                    (None, Some(header)) if names_header => header_hash(header),
+                    (None, _) => named.to_owned(),
                 });
-                let is_hashed = value.as_ref().is_some_and(|row| row.get(CONTENT_HASH).is_some());
-                let is_due = is_hashed && !was_wrong && (is_taken || (is_rehashed && names_prev));
-                match value.filter(|_| is_due) {
-                    Some(row) => {
-                        is_rehashed = true;
-                        hashed(row, prev.as_deref().filter(|_| names_prev)).to_string()
-                    }
+                let said = value.as_ref().and_then(content_hash_of).map(str::to_owned);
+                // A hash that was wrong when the row came stays wrong.
+                let is_due = said.is_some()
+                    && !is_noted(NoteKind::RowHashWrong)
+                    && (is_taken || now.as_deref() != named);
+                let line = match value.filter(|_| is_due) {
+                    Some(row) => hashed(row, now.as_deref()).to_string(),
                     _ => text.to_string(),
+                };
+                if let (Some(said), Some(hash)) = (said, hash_of(&line)) {
+                    written.entry(said).or_insert(hash);
                 }
+                line
             }
-            None if !step.unknown.is_empty() || imported.is_some() => {
+            None if !step.unknown.is_empty() || is_noted(NoteKind::ValueTooLarge) => {
                 stopped = Some(WriteError::Gone { tick });
                 return ControlFlow::Break(());
             }
@@ -334,10 +358,15 @@ fn lines(
                 hashed(row, prev.as_deref()).to_string()
             }
         };
-        prev = RowValue::parse(&line).ok().as_ref().and_then(content_hash_of).map(str::to_owned);
+        prev = hash_of(&line);
         visit(&line)
     })?;
     stopped.map_or(Ok(()), Err)
+}
+
+/// The hash that a row says it has, if the line is one.
+fn hash_of(line: &str) -> Option<String> {
+    RowValue::parse(line).ok().as_ref().and_then(content_hash_of).map(str::to_owned)
 }
 
 /// A row of a transition whose success is unknown.
@@ -370,23 +399,41 @@ fn header_of(trace: &Trace, begin: &Record, meta: Option<&Value>) -> String {
     RowValue::Object(members.into_iter().map(|(name, value)| (name.into(), value)).collect()).to_string()
 }
 
-/// Checks what the rows of a file say of themselves and of the line before.
+/// Checks what the rows of a file say of themselves and of the lines that they follow.
 fn check(bytes: &[u8], _: &CfdTerms) -> Result<CheckedFile, FileFault> {
-    let reader = ChainReader::new(bytes).map_err(|error| FileFault {
-        code: Code::E0209,
-        why: error.to_string(),
-        line: None,
-    })?;
+    ChainReader::new(bytes).map(checked).map_err(no_chain)
+}
+
+/// Checks files of which one may begin behind the end of another.
+fn check_joined(files: &[&[u8]]) -> Vec<Result<CheckedFile, FileFault>> {
+    let lines = ChainLines::of(files);
+    let check = |(at, bytes): (usize, &&[u8])| ChainReader::joined(bytes, &lines, at).map(checked);
+    files.iter().enumerate().map(check).map(|checked| checked.map_err(no_chain)).collect()
+}
+
+fn no_chain(error: ChainFileError) -> FileFault {
+    FileFault { code: Code::E0209, why: error.to_string(), line: None }
+}
+
+fn checked(mut reader: ChainReader<'_>) -> CheckedFile {
     let mut rules = [("row", 0, Vec::new()), ("content_hash", 0, Vec::new()), ("prev_hash", 0, Vec::new())];
-    let mut fault = None;
-    for row in reader {
+    let (mut fault, mut shape) = (None, ChainShape::default());
+    let mut lines = u64::from(reader.header().is_some());
+    for row in &mut reader {
+        lines += 1;
+        let line = row.line as u64;
+        if row.faults.iter().any(|fault| matches!(fault, RowFault::Header(_))) {
+            continue;
+        }
         let has = |name: &str| row.value.as_ref().is_some_and(|value| value.get(name).is_some());
         let is_of = [true, has(CONTENT_HASH), has(PREV_HASH)];
         rules.iter_mut().zip(is_of).for_each(|((_, rows, _), is_of)| *rows += u64::from(is_of));
+        shape.forks.extend(row.is_fork.then_some(line));
+        shape.joins.extend(row.joins.map(|(file, there)| (line, file, there as u64)));
         let mut break_rule = |at: usize, why: String| {
             let (rule, _, broken) = &mut rules[at];
-            broken.push(row.line as u64);
-            fault.get_or_insert((row.line as u64, format!("{rule}: {why}")));
+            broken.push(line);
+            fault.get_or_insert((line, format!("{rule}: {why}")));
         };
         if row.step.is_some() && !has(CONTENT_HASH) && !row.faults.contains(&RowFault::ContentHash) {
             break_rule(1, "the row says no content_hash".to_owned());
@@ -396,10 +443,14 @@ fn check(bytes: &[u8], _: &CfdTerms) -> Result<CheckedFile, FileFault> {
                 RowFault::Json(_) | RowFault::Step(_) | RowFault::Duplicate(_) => 0,
                 RowFault::ContentHash => 1,
                 RowFault::PrevHash => 2,
+                RowFault::Behind | RowFault::Header(_) => {
+                    shape.behind.get_or_insert(line);
+                    continue;
+                }
             };
             break_rule(rule, fault.to_string());
         }
     }
-    let lines = rules[0].1 + 1;
-    Ok(CheckedFile { lines, fault, branches: None, rules: rules.into() })
+    shape.chains = reader.chains() as u64;
+    CheckedFile { lines, fault, branches: None, rules: rules.into(), chain: shape }
 }

@@ -182,7 +182,13 @@ pub fn judge(
         for (gate, asked) in gates.iter().zip(&mut asked) {
             asked.extend(gate.asks_for(&recorded).then(|| step.clone()));
         }
-        read.push(ReadStep::of(&recorded));
+        let own = ReadStep::of(&recorded);
+        if recorded.is_behind {
+            // Rows that are missing may have been steps of any type.
+            let value = own.unknown();
+            read.push(ReadStep { value, action: None, doubt: Some(StepDoubt::HashWrong) });
+        }
+        read.push(own);
         known.push(step);
         ControlFlow::Continue(())
     })?;
@@ -261,7 +267,11 @@ impl ReadStep {
     /// Every way of reading the step, given the types that a gate asks for; `None` is that there was no such step.
     fn readings(&self, asked: &[ActionType]) -> Vec<Option<Value>> {
         let Some(doubt) = self.doubt else { return vec![Some(self.value.clone())] };
-        if doubt == StepDoubt::Repeated {
+        // A header of another chain is a line and no step.
+        if doubt == StepDoubt::OtherChain && self.action.is_none() {
+            return vec![None];
+        }
+        if matches!(doubt, StepDoubt::Repeated | StepDoubt::OtherChain) {
             return vec![Some(self.value.clone()), None];
         }
         let words: Vec<Value> = match (doubt, self.action) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dendrer_chain::{ActionType, RowText, RowValue, StartedAt, Step, StepStamp};
 use dendrer_kernel::ontology::RESULT;
+use dendrer_kernel::unknown::{self, ROWS_BEFORE_MISSING};
 use dendrer_object::record::Author;
 use dendrer_object::value::Object;
 use dendrer_object::{ACTION_TYPE, Record, Value};
@@ -114,6 +115,8 @@ pub struct WitnessStep {
     pub agent: Option<Arc<str>>,
     /// Why the step is not taken for what it claims.
     pub doubt: Option<StepDoubt>,
+    /// Whether rows before it are missing, which may have been any steps.
+    pub is_behind: bool,
 }
 
 /// Why a step is not taken for what it claims (design, 14.1).
@@ -123,6 +126,8 @@ pub enum StepDoubt {
     HashWrong,
     /// The row repeats a step: it may be none.
     Repeated,
+    /// The row is of another chain of the file: it may be none of this one.
+    OtherChain,
     /// An agent states a check or an evaluation of its own work.
     Claimed,
 }
@@ -133,6 +138,7 @@ impl StepDoubt {
         match self {
             StepDoubt::HashWrong => "its row does not have the hash that it states",
             StepDoubt::Repeated => "its row repeats a step",
+            StepDoubt::OtherChain => "its row is of another chain of the file",
             StepDoubt::Claimed => "an agent states it of itself",
         }
     }
@@ -144,6 +150,7 @@ impl StepDoubt {
         match () {
             () if kinds.contains(&"row_hash_wrong") => Some(StepDoubt::HashWrong),
             () if kinds.contains(&"step_repeated") => Some(StepDoubt::Repeated),
+            () if kinds.contains(&"row_of_other_chain") => Some(StepDoubt::OtherChain),
             () if author == Some(Author::Agent)
                 && matches!(action, ActionType::GateCheck | ActionType::EvalPhase) =>
             {
@@ -261,7 +268,10 @@ impl WitnessStep {
         let author = row.is_none().then_some(header.author);
         let agent = content.get("agent_id").and_then(Value::as_str).map(Arc::from);
         let doubt = StepDoubt::of(&content, action, author);
-        Some(WitnessStep { tick, derived: own.is_none(), step, success, row, unknown, author, agent, doubt })
+        let is_behind =
+            content.get("anomalies").is_some_and(|notes| unknown::has_note(notes, ROWS_BEFORE_MISSING));
+        let derived = own.is_none();
+        Some(WitnessStep { tick, derived, step, success, row, unknown, author, agent, doubt, is_behind })
     }
 }
 
