@@ -26,16 +26,18 @@ pub struct ProfileFile {
     /// The first line that does not fit, from 1, and why; `None` if all do.
     pub fault: Option<(u64, String)>,
     /// The branches of a file of nodes, and the members that its formula does not cover.
-    pub branches: Option<(Vec<BranchReport>, &'static [&'static str])>,
+    pub branches: Option<(Vec<BranchReport>, Vec<String>)>,
+    /// Spelling of the events of nodes by which the hashes fit.
+    pub spelling: Option<&'static str>,
     /// Of a chain: how many rows each rule is of, and the lines of those that break it.
     pub rules: Vec<RowRule>,
-    /// Of a chain: the first line that follows a row which is in none of the files.
+    /// First line of a chain that follows a row which is in none of the files.
     pub behind: Option<u64>,
-    /// Of a chain: how many chains the file has.
+    /// Number of chains in the file.
     pub chains: u64,
-    /// Of a chain: lines that follow a line which another row follows as well.
+    /// Lines of a chain that follow a line which another row follows as well.
     pub forks: Vec<u64>,
-    /// Of a chain: lines that follow a line of another file.
+    /// Lines of a chain that follow a line of another file.
     pub joins: Vec<RowJoin>,
     /// The files that are checked together, as they were named.
     pub paths: Vec<String>,
@@ -60,6 +62,7 @@ impl ProfileFile {
             lines,
             fault,
             branches: None,
+            spelling: None,
             rules: Vec::new(),
             behind: None,
             chains: 0,
@@ -110,6 +113,14 @@ impl ProfileFile {
     }
 }
 
+/// The spelling of events by which hashes fit, in words.
+const SPELLINGS: [(&str, &str); 4] = [
+    ("as_written", "events as they are written (Python), and not as RFC 8785"),
+    ("rfc8785", "events as RFC 8785, and not as they are written"),
+    ("either", "events as they are written (Python), and as RFC 8785"),
+    ("mixed", "some events as they are written (Python), others as RFC 8785"),
+];
+
 /// A rule of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowRule {
@@ -154,7 +165,7 @@ document! {
     object CheckedFile(checked: &ProfileFile) {
         let (line, why) = checked.fault.clone().or(checked.part()).unzip();
         let is_chain = !checked.rules.is_empty();
-        let (branches, uncovered) = checked.branches.as_ref().map(|(list, names)| (list, *names)).unzip();
+        let (branches, uncovered) = checked.branches.as_ref().map(|(list, names)| (list, &names[..])).unzip();
         /// The file, as it was named
         file: &str = &checked.file,
         /// The number of lines
@@ -170,7 +181,10 @@ document! {
         /// The branch of each agent, for a file of nodes
         branches?: Vec<FileBranch> = branches.map(|branches| branches.iter().map(FileBranch::of).collect()),
         /// The members that the formula does not cover
-        uncovered?: &[&str] = uncovered,
+        uncovered?: &[String] = uncovered,
+        /// The spelling of events by which the hashes fit, which the formula leaves open: names sorted and numbers and escapes as
+        /// the line has them (as_written), as RFC 8785 has them, either of both, or one for some nodes and the other for others
+        spelling?: ["as_written" | "rfc8785" | "either" | "mixed"] = checked.spelling,
         /// The rules of the rows, for a chain
         rules?: Vec<RowRuleObject> =
             is_chain.then(|| checked.rules.iter().map(RowRuleObject::of).collect()),
@@ -219,7 +233,11 @@ impl ItemAnswer for ProfileAnswer {
                 format!("Loaded {} trace nodes from DATG.", item.lines).into(),
             ];
             lines.extend(branch_lines(branches));
-            lines.push(format!("not covered by the formula: {}", uncovered.join(", ")).into());
+            let uncovered = quote::escape(&uncovered.join(", "));
+            lines.push(format!("not covered by the formula: {uncovered}").into());
+            let spelling =
+                item.spelling.and_then(|spelling| SPELLINGS.iter().find(|(word, _)| *word == spelling));
+            lines.extend(spelling.map(|(_, text)| Line::from(format!("our reading: {text}"))));
             return lines;
         }
         let file = quote::escape(&item.file);

@@ -41,7 +41,8 @@ pub(super) static CARL: Format = Format {
     find: Some(find),
     inner: session,
     survey: |source, _| {
-        let layout = Layout { top: Top::Lines, index: None, path: Vec::new(), is_cut: false };
+        let cfd = CfdTerms::default();
+        let layout = Layout { top: Top::Lines, index: None, path: Vec::new(), is_cut: false, cfd };
         Ok((layout, rows(source, &mut |_| Ok(()))?.fingerprint, Sizes::default()))
     },
     items: |source, _, _, visit| rows(source, visit),
@@ -452,5 +453,5 @@ fn checked(mut reader: ChainReader<'_>) -> CheckedFile {
         }
     }
     shape.chains = reader.chains() as u64;
-    CheckedFile { lines, fault, branches: None, rules: rules.into(), chain: shape }
+    CheckedFile { lines, fault, branches: None, spelling: None, rules: rules.into(), chain: shape }
 }

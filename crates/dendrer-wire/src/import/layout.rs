@@ -62,6 +62,17 @@ pub enum Top {
     Array,
 }
 
+/// Terms of a check of nodes, which their document leaves open.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CfdTerms {
+    /// The first `seq` of a branch; 0 or 1 if it is not given.
+    pub s0: Option<u64>,
+    /// The `prev_hash` of a node without parents.
+    pub genesis: String,
+    /// The `schema_version` of a node that has none.
+    pub schema_version: Option<String>,
+}
+
 /// The path in a source to the items of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -73,6 +84,8 @@ pub struct Layout {
     pub path: Vec<String>,
     /// Whether the source ends inside a value.
     pub is_cut: bool,
+    /// Terms of nodes of the forensic debugger specification.
+    pub cfd: CfdTerms,
 }
 
 /// The hints of the user on where to look.
@@ -82,6 +95,8 @@ pub struct Choice {
     pub index: Option<u64>,
     /// The names that lead to the list.
     pub list: Option<Vec<String>>,
+    /// Terms of nodes of the forensic debugger specification.
+    pub cfd: CfdTerms,
 }
 
 /// The summary of one value at the top.
@@ -183,7 +198,7 @@ pub(crate) fn survey<R: Read>(
     let (fingerprint, _) = scanner.finish().map_err(ImportError::stopped)?;
     let inner = inner.filter(|_| lines.count == 1);
     let layout = decide(lines, inner, choice, any_items)?;
-    Ok((Layout { is_cut, ..layout }, fingerprint, sizes))
+    Ok((Layout { is_cut, cfd: choice.cfd.clone(), ..layout }, fingerprint, sizes))
 }
 
 fn decide(
@@ -192,7 +207,7 @@ fn decide(
     choice: &Choice,
     any_items: bool,
 ) -> Result<Layout, ImportError> {
-    let at_top = |top| Layout { top, index: None, path: Vec::new(), is_cut: false };
+    let at_top = |top| Layout { top, index: None, path: Vec::new(), is_cut: false, cfd: CfdTerms::default() };
     let names_list = choice.list.as_ref().is_some_and(|list| !list.is_empty());
     if lines.count == 0 {
         return Err(ImportError::Unknown("it holds no value"));
@@ -237,7 +252,13 @@ fn one_of(top: Top, mut items: Items, choice: &Choice) -> Result<Layout, ImportE
             None => return Err(ImportError::Unknown("no list of messages is in it")),
         },
     };
-    Ok(Layout { top, index: Some(run.0), path: pick(run.1, choice)?, is_cut: false })
+    Ok(Layout {
+        top,
+        index: Some(run.0),
+        path: pick(run.1, choice)?,
+        is_cut: false,
+        cfd: CfdTerms::default(),
+    })
 }
 
 /// The one list of a run: the one that is named, or the only one at the least depth.

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use clap::ValueEnum;
 use dendrer_view::profile::{ProfileAnswer, ProfileFile, RowJoin, RowRule};
-use dendrer_wire::foreign::{CfdTerms, CheckedFile, FileFault, Format};
+use dendrer_wire::foreign::{CfdTerms, CheckedFile, EventSpelling, FileFault, Format};
 use dendrer_wire::format;
 
 use crate::failure::{Failure, Result};
@@ -75,6 +75,7 @@ fn profile_file(path: &str, checked: std::result::Result<CheckedFile, FileFault>
     let joins = checked.chain.joins.into_iter();
     Ok(ProfileFile {
         branches: checked.branches,
+        spelling: checked.spelling.map(EventSpelling::as_str),
         rules: rules.collect(),
         behind: checked.chain.behind,
         chains: checked.chain.chains,
