@@ -63,7 +63,7 @@ pub enum RowFault {
     Header(String),
 }
 
-/// A line behind the header.
+/// A line after the header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChainRow {
     /// Its number in the file; the header is 1.
@@ -85,7 +85,7 @@ pub struct ChainRow {
 }
 
 impl ChainRow {
-    /// Whether the row says its own hash; `None` if it says none.
+    /// Whether the row has the hash that it states; `None` if it states none.
     pub fn is_hash_right(&self) -> Option<bool> {
         self.value.as_ref().filter(|row| content_hash_of(row).is_some()).map(verify_step_content_hash)
     }
@@ -98,7 +98,7 @@ pub struct ChainFile {
     pub header: Option<RowValue>,
     /// Its text.
     pub header_text: Option<String>,
-    /// The lines behind it that are not blank.
+    /// The lines after it that are not blank.
     pub rows: Vec<ChainRow>,
 }
 
@@ -141,7 +141,7 @@ impl ChainLines {
     }
 }
 
-/// A hash as it is kept: texts that are no digits are hashes of nothing, and are told apart as well.
+/// A hash as it is kept: a text that is no digits has a key of its own, too.
 fn key(hash: &str) -> Digest {
     Digest::of(hash.as_bytes())
 }
@@ -168,7 +168,7 @@ pub struct ChainReader<'b> {
     /// The chain of the header before, and how many further ones there are.
     chain: usize,
     chains: usize,
-    /// Whether no row stands behind the header before.
+    /// Whether the line before is a header, or the file begins.
     is_begin: bool,
     /// Whether a row named the line before it.
     is_linked: bool,
@@ -255,7 +255,7 @@ impl<'b> ChainReader<'b> {
             self.further_header(&mut row, id);
             return row;
         }
-        // A row that names the line before it says its own hash as well.
+        // A row that names the line before it states its own hash as well.
         let (says, prev) = (value.get(CONTENT_HASH).is_some(), value.get(PREV_HASH));
         let is_due = says || prev.is_some() || self.is_linked;
         if is_due && !verify_step_content_hash(&value) {
@@ -320,7 +320,7 @@ impl<'b> ChainReader<'b> {
         row.is_fork = first != own;
     }
 
-    /// Begins another chain, or goes on with the one whose header is repeated.
+    /// Begins another chain, or continues the one whose header is repeated.
     fn further_header(&mut self, row: &mut ChainRow, id: &str) {
         let hash = key(&header_hash(&row.text));
         let known = self.own.places.get(&hash).map(|place| place.chain);
@@ -336,7 +336,7 @@ impl<'b> ChainReader<'b> {
     }
 }
 
-/// The lines behind the header that are not blank.
+/// The lines after the header that are not blank.
 impl Iterator for ChainReader<'_> {
     type Item = ChainRow;
 
@@ -353,7 +353,7 @@ impl Iterator for ChainReader<'_> {
     }
 }
 
-/// The bytes before the first newline, and those behind it.
+/// The bytes before the first newline, and those after it.
 fn next_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     match bytes.iter().position(|byte| *byte == b'\n') {
         Some(at) => (&bytes[..at], &bytes[at + 1..]),

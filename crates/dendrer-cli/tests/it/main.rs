@@ -59,6 +59,7 @@ mod restore;
 mod rotated;
 mod schema;
 mod secrets;
+mod step_rows;
 mod support;
 mod terminal;
 mod tour;
