@@ -182,13 +182,8 @@ pub fn judge(
         for (gate, asked) in gates.iter().zip(&mut asked) {
             asked.extend(gate.asks_for(&recorded).then(|| step.clone()));
         }
-        let own = ReadStep::of(&recorded);
-        if recorded.is_behind {
-            // Rows that are missing may have been steps of any type.
-            let value = own.unknown();
-            read.push(ReadStep { value, action: None, doubt: Some(StepDoubt::HashWrong) });
-        }
-        read.push(own);
+        read.extend(ReadStep::before(&recorded));
+        read.push(ReadStep::of(&recorded));
         known.push(step);
         ControlFlow::Continue(())
     })?;
@@ -251,6 +246,12 @@ impl ReadStep {
             members.set(name, tag::gap("withheld", ""));
         }
         ReadStep { value: Value::Object(members), action: recorded.action(), doubt: recorded.doubt }
+    }
+
+    /// A step in the place of rows that are missing before the first: they may have been of any type.
+    fn before(recorded: &WitnessStep) -> Option<ReadStep> {
+        let value = recorded.is_behind.then(|| ReadStep::of(recorded).unknown())?;
+        Some(ReadStep { value, action: None, doubt: Some(StepDoubt::HashWrong) })
     }
 
     /// The step with nothing known of it but where it is and who recorded it.
