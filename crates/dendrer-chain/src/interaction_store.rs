@@ -149,7 +149,7 @@ impl<F: ChainFiles> InteractionStore<F> {
             }
         };
         let mut chain = InteractionChain::begun(chain_id, file.started_at().unwrap_or(epoch));
-        if let Some(context) = file.header.get("context") {
+        if let Some(context) = file.header.as_ref().and_then(|header| header.get("context")) {
             chain.context = context.clone();
         }
         let mut skipped = Vec::new();

@@ -2,19 +2,7 @@
 //! Witness Logs", called the witness-log paper here), and the bytes of its rows as `carl-core` 0.2.0 writes them.
 //!
 //! Pure: no clock, no chance, no files. A host brings ids and times ([`StepStamp`]) and a place for files ([`ChainFiles`]).
-//!
-//! ```
-//! use dendrer_chain::{ActionType, InteractionChain, RowValue, Step, StepStamp};
-//! use dendrer_object::time::Timestamp;
-//!
-//! let at = Timestamp::from_ms(0);
-//! let mut chain = InteractionChain::new("0123456789ab", at);
-//! let mut step = Step::new(ActionType::ToolCall, "get", StepStamp::new(0xfeed_0000_0000_0001, at));
-//! step.output = RowValue::from("ok");
-//! chain.record(step);
-//! assert_eq!(chain.by_action(ActionType::ToolCall).count(), 1);
-//! assert_eq!(chain.success_rate(), 1.0);
-//! ```
+#![doc = include_str!("../README.md")]
 
 mod action;
 mod chain;
@@ -27,7 +15,7 @@ mod step;
 pub use action::{ActionType, CLOSED, EXTENSION, UnknownAction};
 pub use chain::{CoherenceProbe, CoherenceSnapshot, Forwarder, InteractionChain};
 pub use chain_file::{
-    ChainFile, ChainFileError, ChainIdError, ChainReader, ChainRow, RowFault, check_chain_id,
+    ChainFile, ChainFileError, ChainIdError, ChainLines, ChainReader, ChainRow, RowFault, check_chain_id,
 };
 pub use interaction_store::{
     ChainFiles, InteractionStore, InteractionStoreError, LoadedChain, MemoryFiles, last_line,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dendrer_object::time::Timestamp;
+use dendrer_object::time::{Timestamp, civil_of_days, days_of_civil};
 
 use crate::action::ActionType;
 use crate::row::{RowText, RowValue, hash_text};
@@ -49,6 +49,33 @@ impl StartedAt {
             _ => false,
         };
         (is_date && mark(10, b"T ") && is_time && is_zone).then(|| StartedAt(text.into()))
+    }
+
+    /// The same moment as Python prints it in UTC, with microseconds if there are any. A time without a zone is taken for UTC;
+    /// digits after microseconds are cut. A text that is no moment stays.
+    pub fn in_utc(&self) -> StartedAt {
+        self.utc().map_or_else(|| self.clone(), |text| StartedAt(text.into()))
+    }
+
+    fn utc(&self) -> Option<String> {
+        let number = |from: usize, to: usize| self.0.get(from..to)?.parse::<u64>().ok();
+        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+        let is_date = year > 0 && (1..=12).contains(&month) && (1..=31).contains(&day);
+        if !is_date || hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        let rest = self.0[19..].trim_start_matches(['.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+        let fraction = self.0[19..self.0.len() - rest.len()].trim_start_matches('.');
+        let micros: u64 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
+        let zone = |at: usize| rest.get(at..at + 2).map_or(Some(0), |digits| digits.parse::<i64>().ok());
+        let sign = if rest.starts_with('-') { -1 } else { 1 };
+        let offset = if rest.len() == 6 { sign * (zone(1)? * 60 + zone(4)?) } else { 0 };
+        let minutes = days_of_civil(year, month, day) * 1440 + (hour * 60 + minute) as i64 - offset;
+        let (year, month, day) = civil_of_days(minutes.div_euclid(1440));
+        let (hour, minute) = (minutes.rem_euclid(1440) / 60, minutes.rem_euclid(60));
+        let fraction = if micros == 0 { String::new() } else { format!(".{micros:06}") };
+        Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}+00:00"))
     }
 
     /// The text.

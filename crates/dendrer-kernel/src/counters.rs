@@ -11,7 +11,7 @@ use dendrer_object::{Pointer, Value, value::Object};
 
 use crate::requests::{ForbiddenRequest, Requests};
 use crate::status;
-use crate::unknown::{self, CALL_CONTESTED, NO_USAGE, NOT_READ, STATUS_UNKNOWN, Since};
+use crate::unknown::{self, CALL_CONTESTED, NO_USAGE, NOT_READ, ROWS_BEFORE_MISSING, STATUS_UNKNOWN, Since};
 
 /// The names of the counters, for hints.
 pub const NAMES: &[&str] = &[
@@ -229,14 +229,16 @@ impl Counters {
         Counters { counts_any_row: version < 2, ..self }
     }
 
-    /// From a row on that is not sound, each counter of `OF_ROWS` is a lower bound, and the row counts for nothing.
+    /// From a row on that is not sound, each counter of `OF_ROWS` is a lower bound, and the row counts for nothing. So it is if
+    /// rows before it are missing, but then it counts.
     fn is_unsound(&mut self, content: &Value) -> bool {
         let Some(anomalies) = content.get("anomalies").filter(|_| !self.counts_any_row) else { return false };
-        let code = unknown::UNSOUND_ROWS.into_iter().find(|kind| unknown::has_note(anomalies, kind));
-        if let Some(code) = code {
+        let unsound = unknown::UNSOUND_ROWS.into_iter().find(|kind| unknown::has_note(anomalies, kind));
+        let before = Some(ROWS_BEFORE_MISSING).filter(|kind| unknown::has_note(anomalies, kind));
+        if let Some(code) = unsound.or(before) {
             OF_ROWS.iter().for_each(|counter| self.miss(counter, code));
         }
-        code.is_some()
+        unsound.is_some()
     }
 
     /// Takes one transition in, given its type and content.
@@ -425,7 +427,7 @@ impl Counters {
         let lower = known.get(MISSING).and_then(Value::as_object);
         let missing = lower.into_iter().flat_map(Object::iter).map(|(name, why)| {
             let name = NAMES.iter().find(|known| ***known == **name)?;
-            let code = [NO_USAGE, NOT_READ, STATUS_UNKNOWN]
+            let code = [NO_USAGE, NOT_READ, STATUS_UNKNOWN, ROWS_BEFORE_MISSING]
                 .into_iter()
                 .chain(unknown::UNSOUND_ROWS)
                 .find(|code| why.get("code").and_then(Value::as_str) == Some(code));

@@ -57,8 +57,13 @@ pub const STATUS_UNKNOWN: &str = "status_unknown";
 pub const NO_USAGE: &str = "no_usage";
 /// The sources of a merge have different values there, and the conflict is open.
 pub const CONFLICT: &str = "conflict";
-/// Kinds of anomalies that an import notes of a row that is never counted as sound: its hash is wrong, or its step is repeated.
-pub const UNSOUND_ROWS: [&str; 2] = ["row_hash_wrong", "step_repeated"];
+/// Kinds of anomalies that an import notes of a row that is never counted as sound: its hash is wrong, its step is repeated, or it
+/// belongs to another chain of the file.
+pub const UNSOUND_ROWS: [&str; 3] = ["row_hash_wrong", STEP_REPEATED, "row_of_other_chain"];
+/// A step has the id of a step before it.
+pub const STEP_REPEATED: &str = "step_repeated";
+/// Rows of the chain before this one are missing. The row counts; counters are lower bounds by it.
+pub const ROWS_BEFORE_MISSING: &str = "rows_before_missing";
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
@@ -81,7 +86,9 @@ impl Since {
             STATUS_UNKNOWN => format!("a result at tick {tick} has a status that is not known"),
             NO_USAGE => format!("a message at tick {tick} does not say what it used"),
             "row_hash_wrong" => format!("the row at tick {tick} does not have the hash that it states"),
-            "step_repeated" => format!("the row at tick {tick} repeats a step"),
+            STEP_REPEATED => format!("the row at tick {tick} repeats a step"),
+            "row_of_other_chain" => format!("the row at tick {tick} is of another chain of the file"),
+            ROWS_BEFORE_MISSING => format!("rows of the chain before tick {tick} are missing"),
             NOT_READ => format!("a part of the source was not read at tick {tick}"),
             FINER => format!("a number finer than its field was added at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),

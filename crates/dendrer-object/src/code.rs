@@ -142,6 +142,7 @@ codes! {
     E0465 "vault_locked",
     E0466 "erased_already",
     E0467 "lineage_open",
+    E0468 "part_of_chain",
     E0501 "expression",
     E0502 "expression_type",
     E0503 "not_monotone",

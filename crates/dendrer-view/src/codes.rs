@@ -341,6 +341,9 @@ E0466 5 "The value was erased before."
 E0467 5 "Places may contain the value or follow from it, and were not named."
 "Whether a text that was written after the value follows from it is not on record. Nothing was erased. Read the places, then name \
 each of them: with --also PLACE it is erased as well, with --although PLACE it stays, and the erase record lists it."
+E0468 6 "A file begins behind a row that is in none of the files."
+"Its rows are sound among themselves; the rows before it, or the header that they followed, are missing, so the chain is neither whole \
+nor known to be changed. `dendrer verify OLDER.jsonl NEWER.jsonl --profile carl` joins the files of a chain that was rotated."
 E0501 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."

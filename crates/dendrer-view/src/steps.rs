@@ -5,7 +5,7 @@ use dendrer::ask::steps::{
     TrainingDatum,
 };
 use dendrer::record::chain::WitnessStep;
-use dendrer_chain::{ActionType, RowValue};
+use dendrer_chain::{ActionType, RowValue, StartedAt};
 use dendrer_object::document::{As, Either};
 use dendrer_object::{Object, RunName, Value, document, json, tag};
 
@@ -87,6 +87,8 @@ document! {
         success: Option<bool> = recorded.success,
         /// The time at which it began
         started_at: &str = step.started_at.as_str(),
+        /// The text of that time in its line, if it is another
+        given_at?: &str = recorded.given_at.as_ref().map(StartedAt::as_str),
         /// The duration in milliseconds
         duration_ms: Number = number(step.duration_ms),
         /// The id of the step in which it is nested

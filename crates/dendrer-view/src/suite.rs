@@ -42,7 +42,7 @@ document! {
         file: &str = &result.case.file,
         /// The expected verdict
         expect: ["verified" | "rejected"] = expected(result),
-        /// The verdict; null if the file is no bundle
+        /// The verdict; null if the file is no bundle, or one of nodes
         verdict: Option<VerifyVerdict> = result.verdict,
         /// The codes of the findings
         codes: Vec<String> = result.codes.clone(),
@@ -68,7 +68,15 @@ impl ItemAnswer for SuiteAnswer {
             (true, false) => format!("[PASS] Replay CLI correctly rejected the corrupted trace ({name})."),
             (false, _) => {
                 let code = case.code.as_deref().map(|code| format!(" with {}", quote::escape(code)));
-                let found = verdict.map_or("NOT A BUNDLE", VerifyVerdict::as_str);
+                // A file of nodes has no verdict of a log.
+                let found = verdict.map_or_else(
+                    || match (codes.is_empty(), case.profile.is_some()) {
+                        (true, _) => "VERIFIED",
+                        (false, true) => "REJECTED",
+                        (false, false) => "NOT A BUNDLE",
+                    },
+                    VerifyVerdict::as_str,
+                );
                 let found: Vec<&str> = [found].into_iter().chain(codes.iter().map(String::as_str)).collect();
                 format!(
                     "[FAIL] Replay CLI said {} ({name}), expected: {}{}.",

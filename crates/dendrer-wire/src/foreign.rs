@@ -21,6 +21,7 @@ use crate::format::jsonl::Map;
 use crate::import::calls::Calls;
 use crate::import::error::ImportError;
 use crate::import::items::{self, Around, Item};
+pub use crate::import::layout::CfdTerms;
 use crate::import::layout::{self, Choice, Layout};
 use crate::import::note::ImportNote;
 use crate::import::scan::{Fingerprint, Sizes};
@@ -62,6 +63,8 @@ pub struct Format {
     pub single: Option<&'static str>,
     /// Checks the hashes of a file.
     pub check: Option<fn(&[u8], &CfdTerms) -> Result<CheckedFile, FileFault>>,
+    /// Checks files that may follow each other, in any order.
+    pub check_joined: Option<CheckJoined>,
 }
 
 /// The beginning of a source.
@@ -104,6 +107,9 @@ impl<'h> Head<'h> {
         self.values.iter().filter_map(Value::as_object).any(fits)
     }
 }
+
+/// Checks files together.
+pub type CheckJoined = fn(&[&[u8]]) -> Vec<Result<CheckedFile, FileFault>>;
 
 /// Takes an item.
 pub(crate) type Visit<'v> = &'v mut dyn FnMut(Item<'_>) -> Result<(), ImportError>;
@@ -158,6 +164,7 @@ impl Format {
             write: None,
             single: None,
             check: None,
+            check_joined: None,
         }
     }
 
@@ -269,15 +276,6 @@ impl WriteError {
     }
 }
 
-/// Terms of a check of nodes, which their document leaves open.
-#[derive(Debug, Clone, Default)]
-pub struct CfdTerms {
-    /// The first `seq` of a branch; 0 or 1 if it is not given.
-    pub s0: Option<u64>,
-    /// The `prev_hash` of a node without parents.
-    pub genesis: String,
-}
-
 /// The result of a check of a file.
 #[derive(Debug)]
 pub struct CheckedFile {
@@ -286,15 +284,48 @@ pub struct CheckedFile {
     /// The first line that does not fit, from 1, and why; `None` if all do.
     pub fault: Option<(u64, String)>,
     /// Branches of a file of nodes, and the members that its formula does not cover.
-    pub branches: Option<(Vec<BranchReport>, &'static [&'static str])>,
+    pub branches: Option<(Vec<BranchReport>, Vec<String>)>,
+    /// The spelling of events by which the hashes of nodes fit.
+    pub spelling: Option<EventSpelling>,
     /// Rules of rows: name, how many rows each is of, and the lines of those that break it.
     pub rules: Vec<(&'static str, u64, Vec<u64>)>,
+    /// How the rows of a chain follow each other.
+    pub chain: ChainShape,
+}
+
+dendrer_object::words! {
+    /// The spelling of the events of a file by which the hashes of its nodes fit. The document of the nodes leaves it open.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum EventSpelling {
+        /// Names sorted, without blanks, numbers and escapes as the line has them: as Python writes JSON.
+        AsWritten = "as_written",
+        /// RFC 8785.
+        Rfc8785 = "rfc8785",
+        /// Either of them.
+        Either = "either",
+        /// One for some nodes, and the other for others.
+        Mixed = "mixed",
+    }
+}
+
+/// How the rows of a chain follow each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChainShape {
+    /// The first line that follows a row which is in none of the files: the file is a part of a chain.
+    pub behind: Option<u64>,
+    /// How many chains the file has.
+    pub chains: u64,
+    /// Lines that follow a line which another row follows as well.
+    pub forks: Vec<u64>,
+    /// Lines that follow a line of another file: the line, the number of that file, and the line there.
+    pub joins: Vec<(u64, usize, u64)>,
 }
 
 impl CheckedFile {
     /// A file of this many lines that all fit.
     pub(crate) fn of(lines: usize) -> CheckedFile {
-        CheckedFile { lines: lines as u64, fault: None, branches: None, rules: Vec::new() }
+        let (lines, chain) = (lines as u64, ChainShape::default());
+        CheckedFile { lines, fault: None, branches: None, spelling: None, rules: Vec::new(), chain }
     }
 }
 

@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::kernel::step::{self, Inputs, Seeds, Stage, Start};
 use dendrer::lines::{self, Authors, LineOptions, LinesTally, Recording, Reply};
+use dendrer::record::chain::meta_of_context;
 use dendrer::record::redacted;
 use dendrer::run::pack::of_run;
 use dendrer::store::prelude::*;
@@ -72,6 +73,9 @@ pub(crate) struct Commit {
     /// For a new run: a JSON file with policy rules [{"id": ..., "holds": ...}]
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<String>,
+    /// For a new run: a JSON file with an object, the context of its chain (`export --format carl`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) context: Option<String>,
     /// For a new run: the pack that is in force; with it, --state is what its init is given
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<String>,
@@ -157,7 +161,7 @@ fn open(repo: &Repo, args: &Commit, checked: impl FnOnce() -> Result<()>) -> Res
     if exists && args.says_how_it_begins() && !began_so(repo, args, &start(&name, args)?)? {
         return Err(Failure::new(
             Code::E0106,
-            format!("{name} exists already, and began otherwise; --goal, --state, --policy and --pack are for a new run"),
+            format!("{name} exists already, and began otherwise; --goal, --state, --policy, --context and --pack are for a new run"),
         )
         .note("nothing was committed"));
     }
@@ -176,6 +180,7 @@ fn open(repo: &Repo, args: &Commit, checked: impl FnOnce() -> Result<()>) -> Res
         ("--goal", args.goal.as_deref()),
         ("--state", args.state.as_deref()),
         ("--policy", args.policy.as_deref()),
+        ("--context", args.context.as_deref()),
         ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
     ];
     let start = start(&name, args)?;
@@ -215,7 +220,7 @@ pub(crate) fn record(global: &Global, args: &Commit) -> Result<(Repo, Recorder, 
 impl Commit {
     /// Whether a flag is given that a new run alone takes.
     fn says_how_it_begins(&self) -> bool {
-        let files = [&self.goal, &self.state, &self.policy, &self.pack];
+        let files = [&self.goal, &self.state, &self.policy, &self.pack, &self.context];
         self.state_value.is_some() || files.iter().any(|given| given.is_some())
     }
 
@@ -238,7 +243,9 @@ fn start(name: &RunName, args: &Commit) -> Result<Start> {
         (None, Some(file)) => files::json(file)?,
         (None, None) => Value::object(),
     };
+    let context = args.context.as_deref().map(context_of).transpose()?;
     let start = Start {
+        meta: context.map(meta_of_context),
         goal: args.goal.as_deref().map(Into::into),
         stage: args.stage.and_then(Stage::from_number),
         policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
@@ -248,6 +255,18 @@ fn start(name: &RunName, args: &Commit) -> Result<Start> {
     match &args.pack {
         Some(path) => Ok(packs::load(path)?.bind(start)?),
         None => Ok(start),
+    }
+}
+
+/// Reads the context of a chain.
+fn context_of(file: &str) -> Result<Value> {
+    let context = files::json(file)?;
+    match context {
+        Value::Object(_) => Ok(context),
+        other => {
+            let message = format!("the context of a chain is an object, not {}", other.described());
+            Err(Failure::new(Code::E0209, message).at("file", file))
+        }
     }
 }
 
@@ -278,7 +297,7 @@ fn begun_meanwhile(must_be_new: bool, run: &RunName, failure: Failure) -> Failur
 }
 
 /// Adds to the failure of a run that needs a higher stage the command with that stage.
-fn not_begun(run: &RunName, given: [(&str, Option<&str>); 5], error: dendrer::Error) -> Failure {
+fn not_begun(run: &RunName, given: [(&str, Option<&str>); 6], error: dendrer::Error) -> Failure {
     let is_stage = error.code() == Code::E0604;
     let failure = Failure::from(error);
     if !is_stage {

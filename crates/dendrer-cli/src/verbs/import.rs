@@ -18,7 +18,7 @@ use dendrer::run::pack::RuleNotes;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_view::import::{ImportAnswer, ImportExplainAnswer, ImportNoteShown, ImportsAnswer};
 use dendrer_view::{count, quote};
-use dendrer_wire::foreign::Format;
+use dendrer_wire::foreign::{CfdTerms, Format};
 use dendrer_wire::format::{self, FORMATS};
 use dendrer_wire::import::{
     self, Choice, ImportError, ImportOptions, ImportPlan, KeptPlace, Map, OnGap, Top,
@@ -56,6 +56,15 @@ pub(crate) struct Import {
     /// Which of several runs in the file, from 0
     #[arg(long, value_parser = index_arg, value_name = "N", allow_hyphen_values = true)]
     pub(crate) index: Option<u64>,
+    /// For cfd: the first `seq` of a branch; 0 or 1 without it
+    #[arg(long, value_name = "N")]
+    pub(crate) s0: Option<u64>,
+    /// For cfd: the `prev_hash` of a node without parents; empty without it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) genesis: Option<String>,
+    /// For cfd: the `schema_version` of nodes that have none
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) schema_version: Option<String>,
     /// What to do where something is missing: mark it and go on, or import nothing
     #[arg(long, value_enum, default_value = "mark")]
     pub(crate) on_gap: GapChoice,
@@ -116,6 +125,11 @@ pub(crate) enum GapChoice {
 
 pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let named = format::named(&args.kind);
+    let of_nodes = args.s0.is_some() || args.genesis.is_some() || args.schema_version.is_some();
+    if of_nodes && args.kind != "cfd" {
+        let message = "--s0, --genesis and --schema-version are for --kind cfd";
+        return Err(Failure::new(Code::E0106, message));
+    }
     if args.is_of_many() && (args.run.is_some() || args.index.is_some()) {
         return Err(Failure::new(Code::E0106, "--run and --index are for one file, and this is a directory"));
     }
@@ -268,7 +282,15 @@ fn import_one(
     let options = ImportOptions {
         format,
         map,
-        choice: Choice { index: args.index, list: args.messages.as_deref().map(names_of).transpose()? },
+        choice: Choice {
+            index: args.index,
+            list: args.messages.as_deref().map(names_of).transpose()?,
+            cfd: CfdTerms {
+                s0: args.s0,
+                genesis: args.genesis.clone().unwrap_or_default(),
+                schema_version: args.schema_version.clone(),
+            },
+        },
         on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
         name: source.name.clone(),
         kept: args.kept.iter().map(|text| kept_place(text)).collect::<Result<_>>()?,

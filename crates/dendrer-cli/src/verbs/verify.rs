@@ -44,8 +44,8 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "all", "tip", "verifier", "require_witness"],
         value_hint = ValueHint::FilePath)]
     pub(crate) suite: Option<String>,
-    /// Check files of `export --format paper` or `cfd` against the hashes of that document
-    #[arg(long, value_name = "paper|cfd", requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from"])]
+    /// Check files of `export --format paper`, `cfd` or `carl` against the hashes of that document; those of a rotated chain are joined
+    #[arg(long, value_name = "paper|cfd|carl", requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from"])]
     pub(crate) profile: Option<profile::ProfileChoice>,
     /// The first `seq` of a branch that --profile cfd demands; 0 or 1 without it
     #[arg(long, value_name = "N", requires = "profile")]
@@ -53,6 +53,9 @@ pub(crate) struct Verify {
     /// The `prev_hash` that --profile cfd demands of a node without parents; empty without it
     #[arg(long, value_name = "TEXT", requires = "profile")]
     pub(crate) genesis: Option<String>,
+    /// The `schema_version` of nodes that have none, for --profile cfd
+    #[arg(long, value_name = "TEXT", requires = "profile")]
+    pub(crate) schema_version: Option<String>,
     /// Check the branches of the agents of one run: places without gaps, links to the node before, parents that exist
     #[arg(long, requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from", "profile", "suite"])]
     pub(crate) branches: bool,
@@ -75,7 +78,11 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
         return suite::verify(global, path, out);
     }
     if let Some(choice) = args.profile {
-        let terms = CfdTerms { s0: args.s0, genesis: args.genesis.clone().unwrap_or_default() };
+        let terms = CfdTerms {
+            s0: args.s0,
+            genesis: args.genesis.clone().unwrap_or_default(),
+            schema_version: args.schema_version.clone(),
+        };
         return profile::check(choice, &args.targets, &terms, out);
     }
     let question = VerifyQuestion {

@@ -122,6 +122,7 @@ Loaded 4 trace nodes from DATG.
   Branch 'agent_b': VALID
 [SUCCESS] All branches verified successfully.
 not covered by the formula: timestamp, state_delta, fork_type
+our reading: events as they are written (Python), and as RFC 8785
 ",
             "{version}"
         );
@@ -590,4 +591,91 @@ fn reads_are_places_in_every_spelling() {
     let ran = commit(r#"{"type":"plan.update","agent":"a","reads":["m..x"],"delta":[]}"#);
     assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("/reads/0"), "{}", ran.stdout);
+}
+
+/// A line with one node, with the hash of an event that is spelled in some way, and further members.
+fn spelled(event: &str, hashed: &str, (seq, prev): (u64, &str), more: &str) -> String {
+    let hash = Digest::of(format!("{prev}{hashed}{seq}a2.0.0").as_bytes()).hex();
+    format!(
+        r#"{{"node_id":"n0","agent_id":"a","seq":{seq},"timestamp":1.5,"event":{event},"state_delta":{{}},"prev_hash":"{prev}","hash":"{hash}","parents":[],"fork_type":null{more}}}"#
+    )
+}
+
+/// F-10, F-11, F-36: an event is hashed as it is spelled, and as RFC 8785 spells it if each number is a double.
+#[test]
+fn an_event_is_hashed_as_its_line_spells_it() {
+    let place = Place::with_store();
+    let version = r#","schema_version":"2.0.0""#;
+    for (event, hashed, code, spelling) in [
+        (r#"{"b": 1, "a": "x"}"#, r#"{"a":"x","b":1}"#, 0, "either"),
+        (r#"{"c": 1.0, "b": [0.0, -0.0]}"#, r#"{"b":[0.0,-0.0],"c":1.0}"#, 0, "as_written"),
+        (r#"{"n": 1e-05, "m": 1e+16}"#, r#"{"m":1e+16,"n":1e-05}"#, 0, "as_written"),
+        (r#"{"\u00e9": "\u00e9"}"#, r#"{"\u00e9":"\u00e9"}"#, 0, "as_written"),
+        (r#"{"\u00e9": "\u00e9"}"#, "{\"é\":\"é\"}", 0, "rfc8785"),
+        (r#"{"c":1.0}"#, r#"{"c":1}"#, 0, "rfc8785"),
+        (r#"{"id":12345678901234567890}"#, r#"{"id":12345678901234567890}"#, 0, "as_written"),
+        (r#"{"id":12345678901234567891}"#, r#"{"id":12345678901234567890}"#, 4, ""),
+        (r#"{"id":12345678901234567890}"#, r#"{"id":12345678901234567000}"#, 4, ""),
+        (r#"{"c":1.5}"#, r#"{"c":1.25}"#, 4, ""),
+    ] {
+        let text = spelled(event, hashed, (0, ""), version) + "\n";
+        std::fs::write(place.path().join("n.jsonl"), &text).unwrap();
+        let (exit, answer) = place.json(&["verify", "n.jsonl", "--profile", "cfd"]);
+        let item = answer.get("items").and_then(|items| items.as_array()?.get(0).cloned()).unwrap();
+        let found = item.get("spelling").and_then(Value::as_str).unwrap_or_default();
+        assert_eq!((exit, found), (code, spelling), "{event}: {answer}");
+        let import = ["import", "n.jsonl", "--kind", "cfd", "--run", "r", "--again", "--dry-run"];
+        assert_eq!(place.run(&import).code, code, "{event}");
+    }
+}
+
+/// F-2, F-46: nodes without a version, with further members, and with another beginning; each comes back as it is spelled.
+#[test]
+fn nodes_are_imported_on_the_terms_that_verify_takes() {
+    let place = Place::with_store();
+    let version = r#","schema_version":"2.0.0""#;
+    let event = r#"{"confidence":1.0,"id":12345678901234567890,"who":"\u00e9"}"#;
+    for (name, text, flags) in [
+        ("bare", spelled(event, event, (0, ""), ""), &["--schema-version", "2.0.0"][..]),
+        ("begun", spelled(event, event, (7, "GENESIS"), version), &["--genesis", "GENESIS", "--s0", "7"]),
+        ("more", spelled(event, event, (0, ""), &format!(r#"{version},"note":{{"$a":1.50}}"#)), &[]),
+    ] {
+        let file = format!("{name}.jsonl");
+        std::fs::write(place.path().join(&file), text.clone() + "\n").unwrap();
+        let verify = ["verify", &file, "--profile", "cfd"];
+        let import = ["import", &file, "--kind", "cfd", "--run", name];
+        if !flags.is_empty() {
+            assert_ne!(place.run(&verify).code, 0, "{name}");
+            assert_ne!(place.run(&import).code, 0, "{name}");
+        }
+        let found = place.ok(&[&verify[..], flags].concat());
+        assert_eq!(found.contains("fork_type, note"), name == "more", "{found}");
+        place.ok(&[&import[..], flags].concat());
+        assert_eq!(place.ok(&["export", name, "--format", "cfd"]), text + "\n", "{name}");
+    }
+    let ran = place.run(&["verify", "bare.jsonl", "--profile", "cfd"]);
+    assert!(ran.stderr.contains("--schema-version"), "{}", ran.stderr);
+    let ran = place.run(&["import", "bare.jsonl", "--kind", "carl", "--genesis", "x"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+}
+
+/// F-40: a suite says VERIFIED of nodes that verify against the expectation.
+#[test]
+fn a_suite_says_what_came_of_a_file_of_nodes() {
+    let place = Place::with_store();
+    let version = r#","schema_version":"2.0.0""#;
+    let good = spelled(r#"{"a":1}"#, r#"{"a":1}"#, (0, ""), version);
+    std::fs::write(place.path().join("good.jsonl"), &good).unwrap();
+    std::fs::write(place.path().join("bad.jsonl"), good.replace(r#"{"a":1}"#, r#"{"a":2}"#)).unwrap();
+    let case = |name: &str, expect: &str| {
+        format!(r#"{{"case":"{name}","file":"{name}.jsonl","expect":"{expect}","profile":"cfd"}}"#)
+    };
+    let suite = format!(r#"{{"cases":[{},{}]}}"#, case("good", "rejected"), case("bad", "verified"));
+    std::fs::write(place.path().join("s.json"), suite).unwrap();
+    let ran = place.run(&["verify", "--suite", "s.json"]);
+    assert_eq!(ran.code, 1);
+    for said in ["said VERIFIED (good), expected: rejected", "said REJECTED E0303 (bad), expected: verified"]
+    {
+        assert!(ran.stdout.contains(said), "{}", ran.stdout);
+    }
 }

@@ -1,17 +1,20 @@
 //! Trace nodes of the forensic debugger specification (CFD), as `export --format cfd` writes them.
 //!
-//! The document leaves this open: the parts of the hash (1.2) are joined without separators, the event as RFC 8785
-//! writes it, `seq` in decimal, the parents as their `node_id`s, sorted and joined by commas. A branch is the nodes of one agent
+//! The document leaves this open: the parts of the hash (1.2) are joined without separators, the event with its names sorted and
+//! without blanks, numbers and escapes as the line has them (as RFC 8785 writes them, if each number is a double), `seq` in decimal, the parents as their `node_id`s, sorted and joined by commas. A branch is the nodes of one agent
 //! in the order of lines; its first `seq` is 0 or 1. `prev_hash` is the hash of the node before it in the branch, and of the
 //! first node that of one of its parents, or a text of its own if it has none. Versions are 1.0, 1.1 and 2.0.0, each also with `v`.
 //!
 //! The hash proves little: it covers neither `timestamp` nor `state_delta` nor `fork_type`, and two texts can have one hash.
 //!
-//! Reading: one node is one tick. The whole node is kept in `intent.cfd`, so that an export gives it back. Its `state_delta`
+//! Reading: one node is one tick. The whole node is kept in `intent.cfd`, and its text if that is spelled otherwise than the
+//! value, so that an export gives it back. Its `state_delta`
 //! becomes a delta; a parent of another agent becomes a link. A file that does not verify is not imported.
 //!
 //! Writing: an imported node is written as it was. Another one has 12 digits of its id as `node_id`, the parents of the causal
 //! graph, and the changes of its units as `state_delta`.
+
+mod raw;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -29,14 +32,17 @@ use dendrer_object::intent::ForkType;
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Code, Digest, Intent, Object, Pointer, TypeName, Value, json, tag};
 
-use crate::foreign::{self, CfdTerms, CheckedFile, FileFault, Format, Steps, Visit, WriteError, WrittenPart};
+use crate::foreign::{
+    self, CfdTerms, CheckedFile, EventSpelling, FileFault, Format, Steps, Visit, WriteError, WrittenPart,
+};
 use crate::import::calls::Calls;
 use crate::import::error::ImportError;
 use crate::import::items::{self, Around, Item};
-use crate::import::layout::{Layout, pointer};
+use crate::import::layout::{Layout, Top, pointer};
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::scan::Sizes;
 use crate::import::transition::{Step, name_of};
+use raw::Raw;
 
 /// The format.
 pub(super) static CFD: Format = Format {
@@ -73,6 +79,9 @@ const WHOLE: [&str; 2] = ["goals", "context_stack"];
 
 const VERSIONS: [&str; 3] = ["1.0", "1.1", "2.0.0"];
 
+/// The member of an intent with the text of an imported node, if the value does not have its spelling.
+const NODE_TEXT: &str = "cfd_text";
+
 /// Members that a node has.
 const MEMBERS: [&str; 11] = [
     "agent_id",
@@ -104,19 +113,20 @@ struct CfdNode {
     parents: Vec<String>,
     /// The whole node, as the door reads it.
     value: Value,
+    /// Its event as it is spelled, and whether RFC 8785 has each of its numbers; `None` without the text of the node.
+    event: Option<(String, bool)>,
 }
 
 /// The nodes of a file, in the order of lines.
 struct CfdFile(Vec<CfdNode>);
 
 impl CfdNode {
-    fn read(value: &Value) -> Result<CfdNode, String> {
-        let Some(members) = value.as_object() else {
+    /// Reads a node; `version` is that of a node that has none.
+    fn read(value: &Value, raw: Option<&Raw<'_>>, version: Option<&str>) -> Result<CfdNode, String> {
+        if value.as_object().is_none() {
             return Err(format!("a node is an object, not {}", value.described()));
-        };
-        if let Some((name, _)) = members.iter().find(|(name, _)| !MEMBERS.contains(&&***name)) {
-            return Err(format!("a node has no member {name}"));
         }
+        let event = raw.and_then(|raw| raw.get("event")).map(|event| (event.sorted(), event.is_of_doubles()));
         let text = |name: &str| {
             let found = value.get(name).and_then(Value::as_str).map(str::to_owned);
             found.ok_or_else(|| format!("it has no text {name}"))
@@ -146,27 +156,50 @@ impl CfdNode {
             seq: value.get("seq").and_then(Value::as_u64).ok_or("it has no whole number seq")?,
             prev_hash: text("prev_hash")?,
             hash: text("hash")?,
-            version: text("schema_version")?,
+            version: match (value.get("schema_version"), version) {
+                (None, Some(version)) => version.to_owned(),
+                (None, None) => return Err(format!("it has no text schema_version; {GIVEN_VERSION}")),
+                _ => text("schema_version")?,
+            },
+            event,
             parents: parents.ok_or("it has no list of texts parents")?,
             value: value.clone(),
         })
     }
 
-    /// The hash that the formula gives for it.
-    fn computed(&self) -> String {
-        let event = self.value.get("event").cloned().unwrap_or(Value::Null);
-        node_hash(&self.prev_hash, &event, self.seq, &self.agent, &self.version, &self.parents)
+    /// The hashes that the formula gives for it: of its event as it is written, and as RFC 8785 writes it.
+    fn computed(&self) -> (Option<String>, Option<String>) {
+        let hash = |event: &str| {
+            hash_of(&self.prev_hash, event.as_bytes(), self.seq, &self.agent, &self.version, &self.parents)
+        };
+        let by_rfc = self.event.as_ref().is_none_or(|(_, is_of_doubles)| *is_of_doubles).then(|| {
+            let event = self.value.get("event").cloned().unwrap_or(Value::Null);
+            node_hash(&self.prev_hash, &event, self.seq, &self.agent, &self.version, &self.parents)
+        });
+        (self.event.as_ref().map(|(event, _)| hash(event)), by_rfc)
+    }
+
+    /// Members that the formula does not cover.
+    fn uncovered(&self) -> impl Iterator<Item = &str> {
+        let members = self.value.as_object().into_iter().flat_map(Object::iter);
+        members.map(|(name, _)| tag::user_name(name)).filter(|name| !MEMBERS.contains(name))
     }
 }
 
+/// The way on where a node has no version.
+const GIVEN_VERSION: &str = "--schema-version TEXT gives it";
+
 /// `SHA256(prev_hash || event_str || seq || agent_id || schema_version || bundle(parents))`, in hex (CFD 1.2).
 fn node_hash(prev: &str, event: &Value, seq: u64, agent: &str, version: &str, parents: &[String]) -> String {
+    hash_of(prev, &json::to_vec(&with_doubles(&tag::undoubled(event))), seq, agent, version, parents)
+}
+
+fn hash_of(prev: &str, event: &[u8], seq: u64, agent: &str, version: &str, parents: &[String]) -> String {
     let mut parents = parents.to_vec();
     parents.sort();
-    let (event, seq, bundle) =
-        (json::to_vec(&with_doubles(&tag::undoubled(event))), seq.to_string(), parents.join(","));
+    let (seq, bundle) = (seq.to_string(), parents.join(","));
     let parts =
-        [prev.as_bytes(), &event, seq.as_bytes(), agent.as_bytes(), version.as_bytes(), bundle.as_bytes()];
+        [prev.as_bytes(), event, seq.as_bytes(), agent.as_bytes(), version.as_bytes(), bundle.as_bytes()];
     Digest::of_parts(&parts).hex()
 }
 
@@ -190,9 +223,36 @@ fn with_doubles(value: &Value) -> Value {
 
 impl CfdFile {
     /// Reads the nodes; fails with the place of a value that is no node, from 0, and why.
-    fn read<'v>(values: impl IntoIterator<Item = &'v Value>) -> Result<CfdFile, (u64, String)> {
-        let node = |(at, value)| CfdNode::read(value).map_err(|why| (at, why));
-        Ok(CfdFile((0..).zip(values).map(node).collect::<Result<_, _>>()?))
+    fn read(values: &[Value], raws: &[Raw<'_>], terms: &CfdTerms) -> Result<CfdFile, (u64, String)> {
+        let node = |(at, value): (usize, &Value)| {
+            let node = CfdNode::read(value, raws.get(at), terms.schema_version.as_deref());
+            node.map_err(|why| (at as u64, why))
+        };
+        Ok(CfdFile(values.iter().enumerate().map(node).collect::<Result<_, _>>()?))
+    }
+
+    /// The spelling of events by which the hashes fit, of the nodes whose hash does.
+    fn spelling(&self) -> Option<EventSpelling> {
+        let fits = self.0.iter().map(|node| {
+            let (as_written, by_rfc) = node.computed();
+            (as_written.as_ref() == Some(&node.hash), by_rfc.as_ref() == Some(&node.hash))
+        });
+        let fits: Vec<(bool, bool)> = fits.filter(|(written, rfc)| *written || *rfc).collect();
+        let (written, rfc) = (fits.iter().all(|(is, _)| *is), fits.iter().all(|(_, is)| *is));
+        (!fits.is_empty()).then_some(match (written, rfc) {
+            (true, true) => EventSpelling::Either,
+            (true, false) => EventSpelling::AsWritten,
+            (false, true) => EventSpelling::Rfc8785,
+            (false, false) => EventSpelling::Mixed,
+        })
+    }
+
+    /// Members of the nodes that the formula does not cover.
+    fn uncovered(&self) -> Vec<String> {
+        let mut names: Vec<String> = UNCOVERED.iter().map(|name| (*name).to_owned()).collect();
+        let others: BTreeSet<&str> = self.0.iter().flat_map(CfdNode::uncovered).collect();
+        names.extend(others.into_iter().map(str::to_owned));
+        names
     }
 
     /// Checks every branch (2), its hashes, and what the three invariants leave open.
@@ -215,9 +275,9 @@ impl CfdFile {
                 let (tick, node) = (at as u64 + 1, node.node_id.clone());
                 report.faults.push(BranchFault { tick, node, rule, expected, got });
             };
-            let computed = node.computed();
-            if computed != node.hash {
-                fault(BranchRule::Hash, computed, node.hash.clone());
+            let (as_written, by_rfc) = node.computed();
+            if ![&as_written, &by_rfc].iter().any(|computed| computed.as_ref() == Some(&node.hash)) {
+                fault(BranchRule::Hash, as_written.or(by_rfc).unwrap_or_default(), node.hash.clone());
             }
             match own {
                 Some((_, CfdNode { seq, .. }))
@@ -358,14 +418,17 @@ fn first_fault(reports: &[BranchReport]) -> Option<(u64, String)> {
 /// Checks the branches of a file.
 fn check(bytes: &[u8], terms: &CfdTerms) -> Result<CheckedFile, FileFault> {
     let lines = foreign::lines(bytes, json::parse_door)?;
-    let file = CfdFile::read(&lines).map_err(|(at, why)| FileFault {
+    let texts = bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let raws: Vec<Raw<'_>> = texts.map_while(|line| Raw::parse(std::str::from_utf8(line).ok()?)).collect();
+    let file = CfdFile::read(&lines, &raws, terms).map_err(|(at, why)| FileFault {
         code: Code::E0209,
         why,
         line: Some(at as usize + 1),
     })?;
     let branches = file.verify(terms);
     let fault = first_fault(&branches);
-    Ok(CheckedFile { fault, branches: Some((branches, &UNCOVERED)), ..CheckedFile::of(lines.len()) })
+    let branches = Some((branches, file.uncovered()));
+    Ok(CheckedFile { fault, branches, spelling: file.spelling(), ..CheckedFile::of(lines.len()) })
 }
 
 /// Reads all nodes, checks them, and hands them over with parents before children.
@@ -375,8 +438,9 @@ fn in_order(
     hints: Sizes,
     visit: Visit<'_>,
 ) -> Result<Around, ImportError> {
-    let (mut values, mut sizes) = (Vec::new(), Vec::new());
-    let around = items::read(source, layout, hints, &mut |item| {
+    let (mut values, mut sizes, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    source.read_to_end(&mut bytes).map_err(ImportError::Io)?;
+    let around = items::read(&bytes[..], layout, hints, &mut |item| {
         if let Some(note) = item.notes.into_iter().next() {
             return Err(ImportError::Gap(note));
         }
@@ -386,15 +450,42 @@ fn in_order(
     })?;
     let list = &pointer(&layout.path);
     let place = |at| At::item(list, at);
-    let file =
-        CfdFile::read(&values).map_err(|(at, why)| ImportError::refused(Code::E0209, why, place(at)))?;
-    if let Some((line, why)) = first_fault(&file.verify(&CfdTerms::default())) {
+    let raws = raws(&bytes, layout).filter(|raws| raws.len() == values.len()).unwrap_or_default();
+    let terms = &layout.cfd;
+    let file = CfdFile::read(&values, &raws, terms)
+        .map_err(|(at, why)| ImportError::refused(Code::E0209, why, place(at)))?;
+    if let Some((line, why)) = first_fault(&file.verify(terms)) {
         return Err(ImportError::refused(Code::E0303, why, place(line - 1)));
     }
-    file.order()
-        .into_iter()
-        .try_for_each(|at| visit(Item::new(values[at].clone(), place(at as u64), sizes[at])))?;
+    file.order().into_iter().try_for_each(|at| {
+        let text =
+            raws.get(at).filter(|raw| !is_spelled_as(raw, &values[at])).map(|raw| Value::from(raw.text));
+        let item = Value::array([values[at].clone()].into_iter().chain(text));
+        visit(Item::new(item, place(at as u64), sizes[at]))
+    })?;
     Ok(around)
+}
+
+/// The nodes of a source as they are spelled.
+fn raws<'b>(bytes: &'b [u8], layout: &Layout) -> Option<Vec<Raw<'b>>> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if layout.top == Top::Lines && layout.index.is_none() {
+        let lines = text.split('\n').filter(|line| !line.trim_ascii().is_empty());
+        return lines.map(Raw::parse).collect();
+    }
+    let top = Raw::parse(text)?;
+    let run = match layout.index {
+        None => top,
+        Some(index) => top.into_list()?.into_iter().nth(usize::try_from(index).ok()?)?,
+    };
+    layout.path.iter().try_fold(run, |value, name| value.into_member(name))?.into_list()
+}
+
+/// Whether a value is written with the numbers and escapes of a text.
+fn is_spelled_as(raw: &Raw<'_>, value: &Value) -> bool {
+    let text = json::to_string(&tag::undoubled(value));
+    Raw::parse(&text).is_some_and(|own| own.sorted() == raw.sorted())
 }
 
 /// The nodes that were recorded.
@@ -414,9 +505,11 @@ impl Steps for Recorded {
     }
 
     fn step<'i>(&mut self, item: &'i Item<'_>, _: &mut Calls) -> Result<Step<'i>, ImportError> {
-        let (value, at) = (&item.value, item.at);
+        let at = item.at;
+        let (value, text) = (of_item(&item.value, 0), of_item(&item.value, 1));
+        let value = value.expect("made by in_order");
         let refused = |why| ImportError::refused(Code::E0209, why, at);
-        let node = CfdNode::read(value).map_err(refused)?;
+        let node = CfdNode::read(value, None, Some("")).map_err(refused)?;
         ontology::check_name(&node.agent).map_err(|error| ImportError::authorship(&error, at))?;
         let event = value.get("event").cloned().unwrap_or_else(Value::object);
         let named = event.get("transition_type").and_then(Value::as_str);
@@ -428,6 +521,7 @@ impl Steps for Recorded {
         let is_confidence = |value: &&Value| value.as_f64().is_some_and(|value| (0.0..=1.0).contains(&value));
         let members = [
             (NODE, Some(value)),
+            (NODE_TEXT, text),
             ("confidence", event.get("confidence").filter(is_confidence)),
             ("description", description),
             ("merge", event.get("merge")),
@@ -448,6 +542,11 @@ impl Steps for Recorded {
         }
         Ok(step)
     }
+}
+
+/// The node of an item, and its text.
+fn of_item(item: &Value, at: usize) -> Option<&Value> {
+    item.as_array()?.get(at)
 }
 
 impl Recorded {
@@ -526,7 +625,13 @@ fn write(
     let written = vec![(String::new(), String::new())];
     let mut writer = NodeWriter { causal, written, newest: BTreeMap::new() };
     trace.moments(0, trace.tip(), &mut |_, record| {
-        Ok(record.map_or(ControlFlow::Continue(()), |record| line(WrittenPart::Value(&writer.node(record)))))
+        let Some(record) = record else { return Ok(ControlFlow::Continue(())) };
+        let node = writer.node(record);
+        let text = record.body().value(&format!("/intent/{NODE_TEXT}"));
+        Ok(match text.as_ref().and_then(Value::as_str) {
+            Some(text) => line(WrittenPart::Text(&format!("{text}\n"))),
+            None => line(WrittenPart::Value(&node)),
+        })
     })
 }
 
@@ -543,7 +648,7 @@ impl NodeWriter {
     fn node(&mut self, record: &Record) -> Value {
         let tick = self.written.len() as u64;
         if let Some(imported) = record.body().value(&format!("/intent/{NODE}"))
-            && let Ok(node) = CfdNode::read(&imported)
+            && let Ok(node) = CfdNode::read(&imported, None, Some(""))
         {
             self.newest.insert(node.agent, node.seq);
             self.written.push((node.node_id, node.hash));

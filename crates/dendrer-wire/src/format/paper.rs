@@ -254,7 +254,7 @@ fn changes(event: &Value, kept: &mut Kept) -> Delta {
 
 /// Returns a member as its author may propose it: only the runtime brings policies and anomalies, but for the kinds of the
 /// kernel, a user a decision, and only the result of a call is one.
-fn brought(name: &str, event: &Value, type_name: &TypeName, author: Author) -> Option<Value> {
+pub(super) fn brought(name: &str, event: &Value, type_name: &TypeName, author: Author) -> Option<Value> {
     let value = event.get(name).filter(|value| **value != Value::Null)?;
     let may_bring = match name {
         "result" => type_name.as_str() == "action.result",

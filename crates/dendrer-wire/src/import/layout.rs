@@ -63,6 +63,17 @@ pub enum Top {
     Array,
 }
 
+/// Terms of a check of nodes, which their document leaves open.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CfdTerms {
+    /// The first `seq` of a branch; 0 or 1 if it is not given.
+    pub s0: Option<u64>,
+    /// The `prev_hash` of a node without parents.
+    pub genesis: String,
+    /// The `schema_version` of a node that has none.
+    pub schema_version: Option<String>,
+}
+
 /// The path in a source to the items of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -76,6 +87,22 @@ pub struct Layout {
     pub is_cut: bool,
     /// Facts of the items that a first reading found.
     pub(crate) found: Found,
+    /// Terms of nodes of the forensic debugger specification.
+    pub cfd: CfdTerms,
+}
+
+impl Layout {
+    /// Items that are at the top.
+    pub(crate) fn new(top: Top) -> Layout {
+        Layout {
+            top,
+            index: None,
+            path: Vec::new(),
+            is_cut: false,
+            found: Found::default(),
+            cfd: CfdTerms::default(),
+        }
+    }
 }
 
 /// The hints of the user on where to look.
@@ -85,6 +112,8 @@ pub struct Choice {
     pub index: Option<u64>,
     /// The names that lead to the list.
     pub list: Option<Vec<String>>,
+    /// Terms of nodes of the forensic debugger specification.
+    pub cfd: CfdTerms,
 }
 
 /// The summary of one value at the top.
@@ -158,11 +187,7 @@ pub(crate) fn survey_top<R: Read>(input: R) -> Result<(Layout, Fingerprint, Size
     }
     let (fingerprint, _) = scanner.finish().map_err(ImportError::stopped)?;
     let top = if is_list { Top::Array } else { Top::Lines };
-    Ok((
-        Layout { top, index: None, path: Vec::new(), is_cut, found: Found::default() },
-        fingerprint,
-        Sizes::default(),
-    ))
+    Ok((Layout { is_cut, ..Layout::new(top) }, fingerprint, Sizes::default()))
 }
 
 /// Reads the whole source and returns the path of its items, a fingerprint, and sizes that were found. `any_items` admits
@@ -221,7 +246,7 @@ pub(crate) fn survey<R: Read>(
     let (fingerprint, _) = scanner.finish().map_err(ImportError::stopped)?;
     let inner = inner.filter(|_| lines.count == 1);
     let layout = decide(lines, inner, choice, any_items)?;
-    Ok((Layout { is_cut, ..layout }, fingerprint, sizes))
+    Ok((Layout { is_cut, cfd: choice.cfd.clone(), ..layout }, fingerprint, sizes))
 }
 
 fn decide(
@@ -230,7 +255,7 @@ fn decide(
     choice: &Choice,
     any_items: bool,
 ) -> Result<Layout, ImportError> {
-    let at_top = |top| Layout { top, index: None, path: Vec::new(), is_cut: false, found: Found::default() };
+    let at_top = Layout::new;
     let names_list = choice.list.as_ref().is_some_and(|list| !list.is_empty());
     if lines.count == 0 {
         return Err(ImportError::Unknown("it holds no value"));
@@ -275,7 +300,7 @@ fn one_of(top: Top, mut items: Items, choice: &Choice) -> Result<Layout, ImportE
             None => return Err(ImportError::Unknown("no list of messages is in it")),
         },
     };
-    Ok(Layout { top, index: Some(run.0), path: pick(run.1, choice)?, is_cut: false, found: Found::default() })
+    Ok(Layout { index: Some(run.0), path: pick(run.1, choice)?, ..Layout::new(top) })
 }
 
 /// The one list of a run: the one that is named, or the only one at the least depth.

@@ -61,6 +61,10 @@ pub enum NoteKind {
     RowHashWrong,
     /// A row with the id of a step before it.
     StepRepeated,
+    /// A row or header of another chain than the first of the file.
+    RowOfOtherChain,
+    /// The first row, which follows a row that is not in the file.
+    RowsBeforeMissing,
 }
 
 impl NoteKind {
@@ -94,6 +98,8 @@ impl NoteKind {
             NoteKind::ActionUnknown => "action_unknown",
             NoteKind::RowHashWrong => "row_hash_wrong",
             NoteKind::StepRepeated => "step_repeated",
+            NoteKind::RowOfOtherChain => "row_of_other_chain",
+            NoteKind::RowsBeforeMissing => "rows_before_missing",
         }
     }
 
@@ -119,6 +125,7 @@ impl NoteKind {
             NoteKind::ValueTooDeep => Code::E0204,
             NoteKind::SourceCut => Code::E0201,
             NoteKind::RowHashWrong => Code::E0462,
+            NoteKind::RowsBeforeMissing => Code::E0468,
             _ => Code::E0213,
         }
     }

@@ -97,6 +97,7 @@ fn the_user_chooses() {
         choice: Choice {
             index,
             list: list.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+            ..Choice::default()
         },
         ..chat()
     };

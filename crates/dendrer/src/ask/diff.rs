@@ -372,7 +372,12 @@ pub fn diff(
     let timed = packs.iter().flatten().flat_map(|pack| pack.timed_fields());
     let timed = timed.map(|field| Pointer::of(["state", &*tag::stored_name(&field)]));
     let mut ignore = question.ignore.clone();
-    for place in timed {
+    // An import enforces nothing, so its stage is not that of a recording.
+    let is_import = |trace: &Trace| {
+        trace.start().body().value("/inputs").is_some_and(|inputs| inputs.get("source").is_some())
+    };
+    let stage = (is_import(a) != is_import(b)).then(|| Pointer::of(["stage"]));
+    for place in timed.chain(stage) {
         if !ignore.iter().any(|known| known.contains(&place)) {
             ignore.push(place);
         }

@@ -182,6 +182,7 @@ pub fn judge(
         for (gate, asked) in gates.iter().zip(&mut asked) {
             asked.extend(gate.asks_for(&recorded).then(|| step.clone()));
         }
+        read.extend(ReadStep::before(&recorded));
         read.push(ReadStep::of(&recorded));
         known.push(step);
         ControlFlow::Continue(())
@@ -247,6 +248,12 @@ impl ReadStep {
         ReadStep { value: Value::Object(members), action: recorded.action(), doubt: recorded.doubt }
     }
 
+    /// A step in the place of rows that are missing before the first: they may have been of any type.
+    fn before(recorded: &WitnessStep) -> Option<ReadStep> {
+        let value = recorded.is_behind.then(|| ReadStep::of(recorded).unknown())?;
+        Some(ReadStep { value, action: None, doubt: Some(StepDoubt::HashWrong) })
+    }
+
     /// The step with nothing known of it but where it is and who recorded it.
     fn unknown(&self) -> Value {
         let mut members = self.value.as_object().cloned().unwrap_or_default();
@@ -261,7 +268,11 @@ impl ReadStep {
     /// Every way of reading the step, given the types that a gate asks for; `None` is that there was no such step.
     fn readings(&self, asked: &[ActionType]) -> Vec<Option<Value>> {
         let Some(doubt) = self.doubt else { return vec![Some(self.value.clone())] };
-        if doubt == StepDoubt::Repeated {
+        // A header of another chain is a line and no step.
+        if doubt == StepDoubt::OtherChain && self.action.is_none() {
+            return vec![None];
+        }
+        if matches!(doubt, StepDoubt::Repeated | StepDoubt::OtherChain) {
             return vec![Some(self.value.clone()), None];
         }
         let words: Vec<Value> = match (doubt, self.action) {

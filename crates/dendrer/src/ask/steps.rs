@@ -362,30 +362,58 @@ fn roots(parents: &[Option<usize>], visit: &mut dyn FnMut(&[usize])) -> Vec<Opti
     marks.iter().map(root).collect()
 }
 
-/// A step for training: what went in, what came out, and the reward that follows it (witness-log paper 1, "Reproducibility").
+/// A step for training: what went in, what came out, and its reward (witness-log paper 1, "Reproducibility").
 #[derive(Debug, Clone)]
 pub struct TrainingDatum {
     /// The step.
     pub step: WitnessStep,
-    /// The output of the reward that names the step as its parent, or else of the next reward; `None` if none follows.
+    /// The output of the reward that names the step as its parent, or else of the next one of its trace; `None` if none follows, or
+    /// that one is not known to have succeeded.
     pub reward: Option<RowValue>,
 }
 
+/// The rewards of a run.
+#[derive(Debug, Default)]
+struct Rewards {
+    /// Those that name a step, by its id: trace and value.
+    named: HashMap<String, (Option<String>, Option<RowValue>)>,
+    /// Those that name none, by their trace: tick and value.
+    unnamed: HashMap<Option<String>, Vec<(u64, Option<RowValue>)>>,
+}
+
+impl Rewards {
+    fn add(&mut self, reward: WitnessStep) {
+        let is_sound = reward.success == Some(true) && reward.doubt.is_none();
+        let (tick, step) = (reward.tick, reward.step);
+        let value = is_sound.then_some(step.output);
+        match step.parent_id {
+            Some(parent) => drop(self.named.insert(parent, (step.trace_id, value))),
+            None => self.unnamed.entry(step.trace_id).or_default().push((tick, value)),
+        }
+    }
+
+    fn of(&self, recorded: &WitnessStep) -> Option<RowValue> {
+        let step = &recorded.step;
+        if let Some((trace, value)) = self.named.get(&step.step_id) {
+            let is_own = trace.is_none() || *trace == step.trace_id;
+            return value.clone().filter(|_| is_own);
+        }
+        let of_trace = self.unnamed.get(&step.trace_id)?;
+        let next = of_trace.partition_point(|(tick, _)| *tick < recorded.tick);
+        of_trace.get(next)?.1.clone()
+    }
+}
+
 /// Calls `f` with each datum of a run: replies of models and tool calls, in the order of ticks. A reward that names a step is that
-/// step's; one that names none is of all steps since the reward before it.
+/// step's; one that names none is of the steps of its trace since the reward before it.
 pub fn each_datum(
     trace: (&Trace, u64),
     f: &mut dyn FnMut(TrainingDatum) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    let mut named: HashMap<String, RowValue> = HashMap::new();
-    let mut unnamed: Vec<(u64, RowValue)> = Vec::new();
+    let mut rewards = Rewards::default();
     each_step(trace, &mut |recorded| {
         if recorded.action() == Some(ActionType::Reward) {
-            let output = recorded.step.output;
-            match recorded.step.parent_id {
-                Some(parent) => drop(named.insert(parent, output)),
-                None => unnamed.push((recorded.tick, output)),
-            }
+            rewards.add(recorded);
         }
         ControlFlow::Continue(())
     })?;
@@ -393,9 +421,7 @@ pub fn each_datum(
         if !matches!(recorded.action(), Some(ActionType::LlmReply | ActionType::ToolCall)) {
             return ControlFlow::Continue(());
         }
-        let next = unnamed.partition_point(|(tick, _)| *tick < recorded.tick);
-        let reward =
-            named.get(&recorded.step.step_id).or(unnamed.get(next).map(|(_, reward)| reward)).cloned();
+        let reward = rewards.of(&recorded);
         f(TrainingDatum { step: recorded, reward })
     })
 }

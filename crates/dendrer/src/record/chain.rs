@@ -16,7 +16,7 @@ use dendrer_object::{ACTION_TYPE, Code, Intent, Value};
 use crate::environment::Environment;
 use crate::run::witness::{DECISION, NUMBERS, TEXTS, transition_of};
 
-pub use crate::run::witness::{ACTION_OF, ROW, STEP, TRANSITION_OF, WitnessStep};
+pub use crate::run::witness::{ACTION_OF, ROW, STEP, TRANSITION, TRANSITION_OF, WitnessStep};
 
 dendrer_object::line! {
     /// A step of a witness chain, in place of type: agent, delta, base, key, links and reads are the only other members of its
@@ -30,7 +30,7 @@ dendrer_object::line! {
         input: Value,
         /// Output of the step
         output: Value,
-        /// Whether the step succeeded; true if it is missing
+        /// Whether the step succeeded; true if it is missing, and never null
         success: Option<bool>,
         /// Duration in milliseconds; an object is a tagged float
         duration_ms: Option<TaggedNumber>,
@@ -40,7 +40,7 @@ dendrer_object::line! {
         kuramoto_r: Option<TaggedNumber>,
         /// Coherence of each channel by name
         channel_coherence: Option<BTreeMap<String, TaggedNumber>>,
-        /// Id of the step; made if it is missing
+        /// Id of the step, once in a run; made if it is missing
         step_id: Option<String>,
         /// Id of the step that this one is part of
         parent_id: Option<String>,
@@ -79,6 +79,15 @@ pub(crate) fn intent_of_line(
     agent: Option<&str>,
     authors: impl Fn(&str) -> Author,
 ) -> Result<Intent, IntentError> {
+    intent_of((line, false), agent, authors)
+}
+
+/// Reads a line, or a row in the place of `step`: a row may not know whether it succeeded, and may have an empty id.
+fn intent_of(
+    (line, is_row): (&Value, bool),
+    agent: Option<&str>,
+    authors: impl Fn(&str) -> Author,
+) -> Result<Intent, IntentError> {
     let object = line.as_object().expect("a line with a member is an object");
     if let Some((name, _)) = object.iter().find(|(name, _)| !BESIDE.contains(&&***name)) {
         return fault(
@@ -89,7 +98,7 @@ pub(crate) fn intent_of_line(
     let Some(step) = object.get(STEP).and_then(Value::as_object) else {
         return fault("/step", "a step is an object like {\"action\":\"tool_call\",\"name\":\"get\"}");
     };
-    let action = check(step)?;
+    let action = check(step, is_row)?;
     let type_name = match action {
         // Who may write a decision writes a check as one.
         ActionType::GateCheck if decided(step).is_some() => transition_of(action, authors(DECISION)),
@@ -140,6 +149,11 @@ pub fn gate_check(name: &str, input: Value, allowed: bool) -> Result<Intent, Int
     intent_of_step(Value::record(members), None)
 }
 
+/// The metadata of a run whose chain has a context.
+pub fn meta_of_context(context: Value) -> Value {
+    Value::record([("context", context)])
+}
+
 /// Who writes a transition of a type where the runtime writes.
 fn runtime(type_name: &str) -> Author {
     match type_name {
@@ -164,9 +178,14 @@ pub fn refused(content: &Value) -> Option<String> {
     error.or_else(|| sealed::refused(content))
 }
 
-/// An imported row as a transition at its own tick: it happened, so its author is the runtime where the type is the runtime's.
-pub fn intent_of_row(row: &Value, text: &str) -> Result<Intent, IntentError> {
-    let mut intent = intent_of_step(row.clone(), None)?;
+/// An imported row as a transition at its own tick: it happened, so its author is the runtime where the type is the runtime's and the row
+/// names no agent as the author of a check or an evaluation.
+pub fn intent_of_row(row: &Value, text: &str, author: Option<Author>) -> Result<Intent, IntentError> {
+    let authors = |type_name: &str| match author {
+        Some(Author::Agent) if type_name == DECISION => Author::Agent,
+        _ => runtime(type_name),
+    };
+    let mut intent = intent_of((&Value::record([(STEP, row.clone())]), true), None, authors)?;
     for (name, value) in &mut intent.members {
         if &**name == "intent" {
             let mut said = value.as_object().cloned().unwrap_or_default();
@@ -183,7 +202,7 @@ pub fn intent_of_row(row: &Value, text: &str) -> Result<Intent, IntentError> {
 }
 
 /// Checks the members of a step, and returns its type.
-fn check(step: &Object) -> Result<ActionType, IntentError> {
+fn check(step: &Object, is_row: bool) -> Result<ActionType, IntentError> {
     let action = match step.get("action") {
         Some(Value::String(name)) => match ActionType::read(name) {
             Ok(action) => action,
@@ -201,8 +220,8 @@ fn check(step: &Object) -> Result<ActionType, IntentError> {
     for name in TEXTS {
         match step.get(name) {
             None | Some(Value::Null) => {}
-            Some(Value::String(_)) => {}
-            Some(_) => return fault(&format!("/step/{name}"), "this is text"),
+            Some(Value::String(id)) if !id.is_empty() || is_row => {}
+            Some(_) => return fault(&format!("/step/{name}"), "this is text, and not empty"),
         }
     }
     let is_number =
@@ -212,8 +231,10 @@ fn check(step: &Object) -> Result<ActionType, IntentError> {
             return fault(&format!("/step/{name}"), "this is a number");
         }
     }
-    if !matches!(step.get("success"), None | Some(Value::Bool(_) | Value::Null)) {
-        return fault("/step/success", "success is true or false");
+    match step.get("success") {
+        None | Some(Value::Bool(_)) => {}
+        Some(Value::Null) if is_row => {}
+        Some(_) => return fault("/step/success", "success is true or false; a step without it succeeded"),
     }
     match step.get("started_at") {
         None | Some(Value::Null) => {}
@@ -233,6 +254,7 @@ fn members_of(step: &Object, action: ActionType, type_name: &str) -> (Vec<(&'sta
     let mut rest = step.clone();
     rest.remove("action");
     // A null member is as if it were not there.
+    let is_unknown = step.get("success") == Some(&Value::Null);
     let nulls: Vec<Arc<str>> =
         step.iter().filter(|(_, value)| **value == Value::Null).map(|(name, _)| Arc::clone(name)).collect();
     for name in nulls {
@@ -241,8 +263,10 @@ fn members_of(step: &Object, action: ActionType, type_name: &str) -> (Vec<(&'sta
     let said = rest.get("success").and_then(Value::as_bool);
     // A check that says its verdict alone succeeded if it allows.
     let decided = if action == ActionType::GateCheck { decided(step) } else { None };
-    let success = said.or(decided).unwrap_or(true);
-    rest.set("success", Value::from(success));
+    let known = said.or(decided).or((!is_unknown).then_some(true));
+    let success = known.unwrap_or(false);
+    // True is the default, and null is not known.
+    rest.set("success", known.map_or(Value::Null, Value::from));
     if success {
         rest.remove("success");
     }
@@ -258,7 +282,9 @@ fn members_of(step: &Object, action: ActionType, type_name: &str) -> (Vec<(&'sta
             if let Some(output) = rest.remove("output") {
                 result.set("output", output);
             }
-            result.set("status", Value::from(if success { "ok" } else { "error" }));
+            if known.is_some() {
+                result.set("status", Value::from(if success { "ok" } else { "error" }));
+            }
             rest.remove("success");
             made.extend([("action", Value::Object(call)), ("result", Value::Object(result))]);
         }
@@ -312,6 +338,13 @@ pub(crate) fn stamped<'i>(intents: &'i [Intent], surroundings: &mut dyn Environm
         made.unwrap_or_else(|| intent.clone())
     };
     Cow::Owned(intents.iter().map(&mut make).collect())
+}
+
+/// The id that a line gives its step. Ids of rows are compared by their import.
+pub(crate) fn given_id(intent: &Intent) -> Option<&str> {
+    intent.member(ACTION_TYPE)?;
+    let said = intent.member("intent").filter(|said| said.get(ROW).is_none())?;
+    said.get(STEP)?.get("step_id")?.as_str()
 }
 
 /// Gives the step of an intent the id and the time that the line did not bring. A row that was imported lacks what it lacks.

@@ -5,7 +5,7 @@
 //! again where the store is, and nothing retries by itself.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -20,9 +20,10 @@ use dendrer_kernel::step::{
     self, Anomaly, Broken, ChildResult, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked,
     RunState, Seeds, Stage, Start, brought_hard,
 };
+use dendrer_kernel::unknown::STEP_REPEATED;
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, SCOPE, Value};
+use dendrer_object::{ACTION_TYPE, Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, SCOPE, Value};
 use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
@@ -142,8 +143,16 @@ const CHANGED_MAX: usize = 20;
 #[derive(Debug, Default)]
 struct Keys {
     ticks: HashMap<Arc<str>, u64>,
+    /// The tick of each step by its id.
+    steps: HashMap<Arc<str>, u64>,
     /// Up to which tick they were read.
     upto: u64,
+}
+
+/// The id of the step of a record.
+fn step_id_of(record: &Record) -> Option<Arc<str>> {
+    record.body().value(&format!("/{ACTION_TYPE}"))?;
+    record.content().get("intent")?.get(chain::STEP)?.get("step_id")?.as_str().map(Arc::from)
 }
 
 /// Whether a recorded transition is what an intent proposes: what the kernel added does not count.
@@ -480,19 +489,52 @@ impl Recorder {
 
     /// The tick of the transition with a key. The keys of a run are read once, and those of later ticks when they are asked for.
     fn tick_of_key(&mut self, key: &str) -> Result<Option<u64>, Error> {
+        self.read_keys()?;
+        Ok(self.keys.ticks.get(key).copied())
+    }
+
+    fn read_keys(&mut self) -> Result<(), Error> {
         if self.store.run(self.head.run())?.is_some() {
             let trace = Trace::open(&self.store, self.head.run())?;
             let (from, to) = (self.keys.upto + 1, trace.tip().min(self.head.tick()));
-            let known = &mut self.keys.ticks;
+            let known = &mut self.keys;
             trace.for_each(from, to, &mut |tick, record| {
                 let place = format!("/{KEY}");
                 let key = record.body().value(&place).and_then(|key| key.as_str().map(Arc::<str>::from));
-                known.extend(key.map(|key| (key, tick)));
+                known.ticks.extend(key.map(|key| (key, tick)));
+                if let Some(id) = step_id_of(&record) {
+                    known.steps.entry(id).or_insert(tick);
+                }
                 ControlFlow::Continue(())
             })?;
             self.keys.upto = to.max(self.keys.upto);
         }
-        Ok(self.keys.ticks.get(key).copied())
+        Ok(())
+    }
+
+    /// The intents, each noted as repeated whose line gives the id of a step of the run.
+    fn noting_repeated_steps<'i>(&mut self, intents: &'i [Intent]) -> Result<Cow<'i, [Intent]>, Error> {
+        if intents.iter().all(|intent| chain::given_id(intent).is_none()) {
+            return Ok(Cow::Borrowed(intents));
+        }
+        self.read_keys()?;
+        let groups = self.under_way.iter().map(|submitted| &submitted.records).chain([&self.pending]);
+        let gathered = groups.flat_map(|records| records.iter()).filter_map(step_id_of);
+        let mut seen: HashSet<Arc<str>> = gathered.collect();
+        let mut made = Vec::with_capacity(intents.len());
+        for intent in intents {
+            let mut intent = intent.clone();
+            if let Some(id) = chain::given_id(&intent).map(Arc::<str>::from) {
+                let tick = self.keys.steps.get(&id).copied();
+                if tick.is_some() || !seen.insert(id) {
+                    let first = tick.map(|tick| ("first", Value::from(tick)));
+                    let kind = ("kind", Value::from(STEP_REPEATED));
+                    intent.noted.push(Value::record([kind].into_iter().chain(first)));
+                }
+            }
+            made.push(intent);
+        }
+        Ok(Cow::Owned(made))
     }
 
     /// The places that were written behind a tick, at most [`CHANGED_MAX`] of them.
@@ -636,6 +678,7 @@ impl Recorder {
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
     /// of an intent that cannot be sealed, or whose module a limit ended; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
+        let intents = &*self.noting_repeated_steps(intents).map_err(|error| (0, error))?;
         let intents = &*chain::stamped(intents, &mut *self.surroundings);
         let redacted: Vec<Intent>;
         let intents = match self.redactor {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use dendrer_chain::{ActionType, RowText, RowValue, StartedAt, Step, StepStamp};
 use dendrer_kernel::ontology::RESULT;
+use dendrer_kernel::unknown::{self, ROWS_BEFORE_MISSING};
 use dendrer_object::record::Author;
 use dendrer_object::value::Object;
-use dendrer_object::{ACTION_TYPE, Record, Value};
+use dendrer_object::{ACTION_TYPE, Record, Timestamp, Value};
 
 use crate::run::trace::Trace;
 use crate::vault::VaultRef;
@@ -114,6 +115,10 @@ pub struct WitnessStep {
     pub agent: Option<Arc<str>>,
     /// Why the step is not taken for what it claims.
     pub doubt: Option<StepDoubt>,
+    /// When it began as its line has it, if that is not the text of the same moment in UTC.
+    pub given_at: Option<StartedAt>,
+    /// Whether rows before it are missing, which may have been any steps.
+    pub is_behind: bool,
 }
 
 /// Why a step is not taken for what it claims (design, 14.1).
@@ -123,6 +128,8 @@ pub enum StepDoubt {
     HashWrong,
     /// The row repeats a step: it may be none.
     Repeated,
+    /// The row is of another chain of the file: it may be none of this one.
+    OtherChain,
     /// An agent states a check or an evaluation of its own work.
     Claimed,
 }
@@ -133,6 +140,7 @@ impl StepDoubt {
         match self {
             StepDoubt::HashWrong => "its row does not have the hash that it states",
             StepDoubt::Repeated => "its row repeats a step",
+            StepDoubt::OtherChain => "its row is of another chain of the file",
             StepDoubt::Claimed => "an agent states it of itself",
         }
     }
@@ -144,6 +152,7 @@ impl StepDoubt {
         match () {
             () if kinds.contains(&"row_hash_wrong") => Some(StepDoubt::HashWrong),
             () if kinds.contains(&"step_repeated") => Some(StepDoubt::Repeated),
+            () if kinds.contains(&"row_of_other_chain") => Some(StepDoubt::OtherChain),
             () if author == Some(Author::Agent)
                 && matches!(action, ActionType::GateCheck | ActionType::EvalPhase) =>
             {
@@ -221,8 +230,7 @@ impl WitnessStep {
         let name = match action {
             ActionType::ToolCall | ActionType::CliCmd | ActionType::Payment => tool,
             ActionType::External => tool.filter(|_| type_name.as_str() == RESULT),
-            _ if own.is_some() => description.clone(),
-            _ => None,
+            _ => description.clone().filter(|_| own.is_some()),
         };
         let mut step = Step::new(action, name.as_deref().unwrap_or(type_name.as_str()), stamp);
         let of_row = |value: Option<&Value>| value.map_or(RowValue::Null, RowValue::of);
@@ -235,34 +243,70 @@ impl WitnessStep {
             Some(rest) => {
                 fill(&mut step, rest);
                 if type_name.as_str() != RESULT {
-                    success = Some(rest.get("success").and_then(Value::as_bool).unwrap_or(true));
+                    // A row may not know it, and has null then.
+                    success = rest.get("success").map_or(Some(true), Value::as_bool);
                 }
             }
-            None => {
-                let said = description.map_or(RowValue::Null, |text| RowValue::from(&*text));
-                match action {
-                    ActionType::UserInput => step.input = said,
-                    ActionType::GateCheck => step.output = of_row(decision),
-                    ActionType::LlmReply | ActionType::MemoryWrite => step.output = said,
-                    _ => {}
-                }
-            }
-        }
-        if unknown.contains(&"success") {
-            success = None;
+            None => fill_derived(&mut step, description, decision),
         }
         let row = said.and_then(|said| said.get(ROW)).and_then(Value::as_str).map(Arc::from);
-        // A row that cannot be read may have been a step of any type.
-        if row.is_some() && own.is_none() {
+        // A row that was made of a transition has the step that it was made as.
+        let written = row.as_deref().filter(|_| own.is_none()).and_then(derived_row);
+        if let Some((as_written, is_success)) = written {
+            (step, success) = (as_written, is_success);
+        } else if row.is_some() && own.is_none() {
+            // A row that cannot be read may have been a step of any type.
             success = None;
             unknown = sorted(HELD_BY.iter().flat_map(|(_, held)| held.iter().copied()).collect());
         }
+        success = success.filter(|_| !unknown.contains(&"success"));
         step.success = success.unwrap_or(true);
         let author = row.is_none().then_some(header.author);
         let agent = content.get("agent_id").and_then(Value::as_str).map(Arc::from);
         let doubt = StepDoubt::of(&content, action, author);
-        Some(WitnessStep { tick, derived: own.is_none(), step, success, row, unknown, author, agent, doubt })
+        let notes = content.get("anomalies");
+        let is_behind = notes.is_some_and(|notes| unknown::has_note(notes, ROWS_BEFORE_MISSING));
+        let (derived, given_at) = (own.is_none(), in_utc(&mut step));
+        #[rustfmt::skip]
+        let made = WitnessStep {
+            tick, derived, step, success, row, unknown, author, agent, doubt, given_at, is_behind,
+        };
+        Some(made)
     }
+}
+
+/// Puts the time of a step into UTC, and returns it as it was if that is another text.
+fn in_utc(step: &mut Step) -> Option<StartedAt> {
+    let utc = step.started_at.in_utc();
+    (utc != step.started_at).then(|| std::mem::replace(&mut step.started_at, utc))
+}
+
+/// Fills a step that no line has: with what its transition means.
+fn fill_derived(step: &mut Step, description: Option<String>, decision: Option<&Value>) {
+    let said = description.map_or(RowValue::Null, |text| RowValue::from(&*text));
+    match step.action {
+        ActionType::UserInput => step.input = said,
+        ActionType::GateCheck => step.output = decision.map_or(RowValue::Null, RowValue::of),
+        ActionType::LlmReply | ActionType::MemoryWrite => step.output = said,
+        _ => {}
+    }
+}
+
+/// The member of a row with the transition that it was made of.
+pub const TRANSITION: &str = "dendrer";
+
+/// The step of a row that was made of a transition, and whether it succeeded.
+fn derived_row(text: &str) -> Option<(Step, Option<bool>)> {
+    if !text.contains("\"dendrer\"") {
+        return None;
+    }
+    let row = RowValue::parse(text).ok()?;
+    row.get(TRANSITION)?.get("type")?.as_str()?;
+    let stamp = || StepStamp { step_id: String::new(), started_at: StartedAt::of(Timestamp::from_ms(0)) };
+    let mut step = Step::from_row(&row, stamp).ok()?;
+    step.others.retain(|(name, _)| name.as_str() != Some(TRANSITION));
+    let success = row.get("success").filter(|success| **success != RowValue::Null);
+    Some((step, success.map(RowValue::is_truthy)))
 }
 
 /// Returns whether a step succeeded, by the status of its result or else by the decision about it; `None` if neither is known.

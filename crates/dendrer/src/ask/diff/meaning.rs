@@ -20,6 +20,8 @@ use dendrer_object::{Digest, KEY, Number, ORIGIN, Pointer, REDACTION, Value, jso
 use dendrer_kernel::commitment::SPENT;
 use dendrer_kernel::step::{ROUNDED, WOULD_REFUSE};
 
+use crate::run::witness::ROW;
+
 use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
 
 /// Members of the content that say where, when and how expensively something was done, or under which id: never what. The
@@ -59,7 +61,7 @@ pub(super) struct Rules {
 
 /// Names of members that only name a run or a message, say when it was, or what it cost: nothing of what an agent did. Beside the
 /// messages of an import they lie in `intent.extra`, at the top in `meta`.
-const OWN: [&str; 42] = [
+const OWN: [&str; 43] = [
     "checkpoint_id",
     "conversation_id",
     "created",
@@ -102,10 +104,29 @@ const OWN: [&str; 42] = [
     "created_ms",
     "observed_at",
     "call_id",
+    "step_id",
 ];
 
 /// Where such members lie.
-const OWNERS: [&[&str]; 3] = [&["intent", "extra"], &["intent", "extra", "response_metadata"], &["meta"]];
+const OWNERS: [&[&str]; 5] = [
+    &["intent", "extra"],
+    &["intent", "extra", "response_metadata"],
+    &["intent", "step"],
+    &["intent"],
+    &["meta"],
+];
+
+/// Members of the metadata of a run that are the header of its chain.
+const OF_CHAIN: [&str; 5] = ["chain", "chain_newline", "chain_row", "context", "exact"];
+
+/// Whether a member only names a run or a message. In an intent that is the text of a row, which has the hashes and the id of its step.
+fn is_own(owner: &[&str], name: &str) -> bool {
+    match owner {
+        ["intent"] => name == ROW,
+        ["meta"] => name == "name" || OF_CHAIN.contains(&name) || OWN.contains(&name),
+        _ => OWN.contains(&name),
+    }
+}
 
 /// A place that is left out.
 #[derive(Debug)]
@@ -174,8 +195,7 @@ impl Rules {
                 value = value.and_then(|value| value.get(name));
             }
             let Some(members) = value.and_then(Value::as_object) else { continue };
-            let is_own = |name: &str| OWN.contains(&name) || (owner == ["meta"] && name == "name");
-            let places = members.iter().filter(|(name, _)| is_own(name));
+            let places = members.iter().filter(|(name, _)| is_own(owner, name));
             let places = places.map(|(name, _)| Pointer::of(owner.iter().copied().chain([&**name])));
             let places: Vec<Pointer> = places
                 .filter(|place| !self.asked.as_ref().is_some_and(|asked| place.contains(asked)))
@@ -184,6 +204,12 @@ impl Rules {
                 let tokens: Vec<_> = place.tokens().collect();
                 content = without(&content, &tokens).unwrap_or_else(Value::object);
                 self.left_out.borrow_mut().insert(place);
+            }
+            // An intent that has the text of a row alone, or metadata with a header alone, say nothing else.
+            if let [top] = owner
+                && content.get(top) == Some(&Value::object())
+            {
+                content = without(&content, owner).unwrap_or_else(Value::object);
             }
         }
         content
