@@ -11,14 +11,17 @@
 //! `an_edited_checkpoint_is_refused`.
 
 mod index;
+mod messages;
 mod remove;
 mod write;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use dendrer_object::{Code, Digest, RunName, Value};
+use dendrer_object::{Code, Digest, Pointer, RunName, Value, tag};
 use dendrer_store::prelude::*;
+
+pub use self::messages::{NotRead, ReadMessages};
 
 use self::index::{ChannelAt, Stored, StoredWrite, Thread};
 use crate::address::is_reachable;
@@ -164,6 +167,9 @@ pub trait Decode {
 
     /// Decodes what a list grew by, if `after` is `before` with more items at its end.
     fn grown(&self, before: &TypedBytes, after: &TypedBytes) -> Option<Vec<Value>>;
+
+    /// Reads what a channel is given, as it was decoded, as messages.
+    fn messages(&self, value: &Value) -> ReadMessages;
 }
 
 /// Why a checkpoint was not put or read.
@@ -530,5 +536,14 @@ impl Checkpoints {
         }
         keys.sort_by(|a, b| (&b.id, &a.thread, &a.namespace).cmp(&(&a.id, &b.thread, &b.namespace)));
         Ok(keys)
+    }
+}
+
+/// The place of a channel in the state.
+fn place_of(namespace: &str, channel: &str) -> Pointer {
+    let channel = tag::stored_name(channel);
+    match namespace {
+        "" => Pointer::of(["values", &channel]),
+        namespace => Pointer::of(["subgraphs", &tag::stored_name(namespace), &channel]),
     }
 }
