@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from typing import Annotated, Any, TypedDict, cast
 
 import pytest
@@ -322,3 +324,73 @@ def test_secrets_in_messages_are_taken_out_and_deleted_with_the_thread() -> None
         saver.delete_thread("t")
     assert messages("t") == []
     assert "swordfish" not in ran("log", "t", "--json", "--all").stdout
+
+
+TAGS = """
+import sys
+from typing import Any, TypedDict
+from langgraph.graph import StateGraph, START
+from dendrer.langgraph import DendrerSaver
+class S(TypedDict, total=False):
+    tags: Any
+g = StateGraph(S)
+g.add_node("a", lambda s: {"tags": {"red", "blue", "green", "gold", frozenset({"x", "y"})}})
+g.add_edge(START, "a")
+with DendrerSaver("s") as saver:
+    g.compile(checkpointer=saver).invoke({"tags": None}, {"configurable": {"thread_id": sys.argv[1]}})
+"""
+
+
+def test_two_equal_threads_have_no_difference_in_the_order_of_a_set() -> None:
+    """Case E30: the order of a set, ids of checkpoints and places of bytes are no difference."""
+    for seed, name in (("1", "mon"), ("7", "tue"), ("42", "wed")):
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", TAGS, name], env=env, check=True)
+    for other in ("tue", "wed"):
+        same("mon", other)
+
+
+def same(a: str, b: str) -> None:
+    """Checks that two runs have no difference and no divergence."""
+    shown = ran("diff", a, b, "--exit-code")
+    assert (shown.returncode, shown.stderr) == (0, ""), shown.stdout
+    assert ran("diff", a, b, "--path", "values", "--exit-code").returncode == 0
+    assert ran("bisect", a, "--divergence", b).returncode == 1
+
+
+def team(saver: Any, answer: str) -> Any:
+    """A graph with a subgraph, parallel tasks, messages without ids, an interrupt and a set."""
+    inner: Any = StateGraph(MessagesState)
+    inner.add_node("ask", lambda _: {"messages": [ai(None, "x", "y")]})
+    inner.add_edge(START, "ask")
+
+    def run(state: Wide) -> dict[str, Any]:
+        return {"messages": [ToolMessage(answer, tool_call_id=state["call"]["id"])]}
+
+    def last(_: Wide) -> dict[str, Any]:
+        return {"notes": {str(interrupt("go on?")), "done"}}
+
+    built: Any = StateGraph(Wide)
+    built.add_node("inner", inner.compile())
+    built.add_node("run", run)
+    built.add_node("last", last)
+    built.add_edge(START, "inner")
+    built.add_conditional_edges(
+        "inner", lambda s: [Send("run", {"call": call}) for call in s["messages"][-1].tool_calls], ["run"]
+    )
+    built.add_edge("run", "last")
+    return built.compile(checkpointer=saver)
+
+
+def test_two_equal_threads_of_a_team_have_no_difference() -> None:
+    """Ids that a framework makes up are no difference, nor is the order in which it writes; an answer is."""
+    with DendrerSaver("s") as saver:
+        for name, answer in (("mon", "done"), ("tue", "done"), ("wed", "failed")):
+            app = team(saver, answer)
+            app.invoke({"messages": [("user", "go")]}, thread(name))
+            app.invoke(Command(resume="yes"), thread(name))
+    same("mon", "tue")
+    shown = ran("diff", "mon", "wed", "--json")
+    assert ran("diff", "mon", "wed", "--exit-code").returncode == 1
+    assert '"done"' in shown.stdout and '"failed"' in shown.stdout
+    assert ran("bisect", "mon", "--divergence", "wed").returncode == 0

@@ -34,7 +34,7 @@ use crate::run::casebook_name;
 use crate::vault::{Vault, VaultError, VaultRef};
 
 /// The agent of the transitions of a thread.
-const AGENT: &str = "langgraph";
+pub(crate) const AGENT: &str = "langgraph";
 
 /// The member of a run's `meta` with the thread that it is of.
 const THREAD: &str = "thread_id";

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use dendrer_kernel::step::ROUNDED;
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value};
 use dendrer_store::Store;
 
 use super::needles::{Found, Needles};
@@ -22,7 +22,7 @@ use crate::run::casebook_name;
 use crate::run::trace::Trace;
 
 /// Members of the content in which an author writes what they like.
-const PAYLOAD: [&str; 15] = [
+const PAYLOAD: [&str; 16] = [
     "action",
     "anomalies",
     "bisect",
@@ -32,6 +32,7 @@ const PAYLOAD: [&str; 15] = [
     "diff",
     "goal",
     "intent",
+    MESSAGES,
     "meta",
     "policy",
     "proposed",
@@ -319,6 +320,12 @@ impl Lineage {
             // The delta as it was proposed, before the kernel rounded it, and what was rounded.
             add(erased, "proposed", EraseReason::Copy);
             add(erased, ROUNDED, EraseReason::Copy);
+        }
+        if touches(&gone, "delta")
+            || gone.iter().any(|place| place.overlaps(&Pointer::of(["intent", "values"])))
+        {
+            // The messages that a thread is given, as its channel or a write has them.
+            add(erased, MESSAGES, EraseReason::Copy);
         }
         if touches(&gone, "action") {
             // Both are digests over the action.
