@@ -394,3 +394,52 @@ def test_two_equal_threads_of_a_team_have_no_difference() -> None:
     assert ran("diff", "mon", "wed", "--exit-code").returncode == 1
     assert '"done"' in shown.stdout and '"failed"' in shown.stdout
     assert ran("bisect", "mon", "--divergence", "wed").returncode == 0
+
+
+def test_log_show_steps_and_runs_say_what_a_thread_says() -> None:
+    """Each prints messages, calls and failures; a run whose name is a digest is shown with its thread."""
+    with DendrerSaver("s") as saver:
+        pay(saver).invoke({"messages": [HumanMessage("Pay 3", id="h1")]}, thread("user:1"))
+        (run,) = [str(run) for run in saver.runs_of("user:1")]
+    log = ran("log", run).stdout
+    assert 'model: calls pay {"n":3}' in log
+    assert 'tool: FAIL error pay "card declined"' in log
+    tick = next(tick for tick, one in messages(run) if "result" in one)
+    assert 'message     tool: FAIL error pay "card declined"' in ran("show", f"{run}@{tick}").stdout
+    steps = {step["tick"]: step for step in json.loads(ran("steps", run, "--json").stdout)["items"]}
+    assert (steps[tick]["action"], steps[tick]["name"], steps[tick]["success"]) == ("external", "pay", False)
+    call = next(tick for tick, one in messages(run) if "calls" in one)
+    assert (steps[call]["action"], steps[call]["name"]) == ("tool_call", "pay")
+    assert f"user:1 ({run})" in ran("runs").stdout
+    assert [item["thread"] for item in json.loads(ran("runs", "--json").stdout)["items"]] == ["user:1"]
+
+
+def test_only_the_saver_says_what_a_thread_was_given() -> None:
+    """A line that brings messages is refused: it would count calls that nobody made."""
+    dendrer.init("s")
+    line = '{"type":"plan.update","messages":[{"role":"tool","result":{"status":"error"}}]}\n'
+    command = ["dendrer", "--store", "s", "commit", "--run", "t", "--jsonl"]
+    refused = subprocess.run(command, input=line, capture_output=True, text=True, check=False)
+    assert refused.returncode != 0
+    assert "set by the kernel" in refused.stdout + refused.stderr
+
+
+def test_a_withheld_change_takes_its_messages_with_it() -> None:
+    """What a bundle leaves out of a channel or of a write is not in the messages either."""
+    with DendrerSaver("s") as saver:
+        pay(saver).invoke({"messages": [HumanMessage("my word is swordfish", id="h1")]}, thread("t"))
+    assert ran("export", "t", "-o", "whole.dnd").returncode == 0
+    assert ran("export", "t", "--withhold", "/delta", "--withhold", "/intent/values", "-o", "part.dnd").returncode == 0
+    with open("whole.dnd", encoding="utf-8") as whole, open("part.dnd", encoding="utf-8") as part:
+        assert "swordfish" in whole.read()
+        assert "swordfish" not in part.read()
+    shown = subprocess.run(
+        ["dendrer", "bisect", "part.dnd", "--holds", "state.counters.tool_errors == 0"], capture_output=True, text=True, check=False
+    )
+    assert shown.returncode not in (0, 1), shown.stdout
+    tick = next(tick for tick, one in messages("t") if one["role"] == "user")
+    also = [word for place in ("intent.values", "delta") for word in ("--also", place)]
+    stays = [word for place in ("checkpoint", "metadata", "writes") for word in ("--although", f"intent.{place}")]
+    erased = ran("erase", f"t@{tick}", "/delta", *also, *stays, "--reason", "asked")
+    assert erased.returncode == 0, erased.stderr + erased.stdout
+    assert "swordfish" not in ran("log", "t", "--json", "--all").stdout

@@ -37,7 +37,10 @@ use crate::vault::{Vault, VaultError, VaultRef};
 pub(crate) const AGENT: &str = "langgraph";
 
 /// The member of a run's `meta` with the thread that it is of.
-const THREAD: &str = "thread_id";
+pub(crate) const THREAD: &str = "thread_id";
+
+/// The beginning of the name of a run whose thread has a name that no run can have.
+pub(crate) const NAMED_BY_DIGEST: &str = "lg-";
 
 /// How many threads are kept open.
 const THREADS_KEPT: usize = 256;
@@ -324,7 +327,7 @@ impl Checkpoints {
             is_reachable(name) && !name.as_str().contains(MADE) && casebook_name::refuse_name(name).is_ok()
         });
         own.unwrap_or_else(|| {
-            let name = format!("lg-{}", &Digest::of(thread.as_bytes()).hex()[..16]);
+            let name = format!("{NAMED_BY_DIGEST}{}", &Digest::of(thread.as_bytes()).hex()[..16]);
             name.parse().expect("hex is a name")
         })
     }

@@ -13,7 +13,7 @@ use dendrer_store::prelude::*;
 
 use super::messages::{MessageIndex, TASKS};
 use super::place_of;
-use super::{AGENT, CheckpointError, CheckpointKey, THREAD, TypedBytes};
+use super::{AGENT, CheckpointError, CheckpointKey, NAMED_BY_DIGEST, THREAD, TypedBytes};
 use crate::error::Error;
 use crate::record::recorder::Recorder;
 use crate::repo::Repo;
@@ -192,7 +192,7 @@ impl Thread {
         if self.base.as_str().len() + number.to_string().len() < NAME_SIZE_MAX {
             return self.base.to_string();
         }
-        format!("lg-{}", &Digest::of(self.base.as_str().as_bytes()).hex()[..16])
+        format!("{NAMED_BY_DIGEST}{}", &Digest::of(self.base.as_str().as_bytes()).hex()[..16])
     }
 
     /// The next run that may be one of this thread: its own name, then the names that forks had before they were made with a

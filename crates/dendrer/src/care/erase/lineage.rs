@@ -192,6 +192,11 @@ impl Lineage {
             if erased.iter().any(|known| known.place == verdict.place) {
                 continue;
             }
+            let gone = erased.iter().map(|verdict| &verdict.place);
+            if verdict.place == Pointer::of([MESSAGES]) && gone.clone().any(holds_messages) {
+                erased.push(Verdict { reason: EraseReason::Copy, ..verdict });
+                continue;
+            }
             match self.decide(record, &verdict, is_derived) {
                 Decision::Erase => erased.push(verdict),
                 Decision::Keep => self.found.although.push(at(record, position, verdict)),
@@ -321,10 +326,8 @@ impl Lineage {
             add(erased, "proposed", EraseReason::Copy);
             add(erased, ROUNDED, EraseReason::Copy);
         }
-        if touches(&gone, "delta")
-            || gone.iter().any(|place| place.overlaps(&Pointer::of(["intent", "values"])))
-        {
-            // The messages that a thread is given, as its channel or a write has them.
+        if gone.iter().any(holds_messages) {
+            // The messages that a thread is given: its channel or a write has them.
             add(erased, MESSAGES, EraseReason::Copy);
         }
         if touches(&gone, "action") {
@@ -415,6 +418,11 @@ fn at(record: &Record, position: u64, verdict: Verdict) -> ErasePlace {
         place: verdict.place,
         reason: verdict.reason,
     }
+}
+
+/// Whether a field has what the messages of the same record say: the change of a channel, or the writes of a task.
+fn holds_messages(field: &Pointer) -> bool {
+    [Pointer::of(["delta"]), Pointer::of(["intent", "values"])].iter().any(|holds| field.overlaps(holds))
 }
 
 /// Whether one of some fields is a member of the content, or below it.
