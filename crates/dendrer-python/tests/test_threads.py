@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated, Any, TypedDict, cast
 
 import pytest
@@ -443,3 +444,13 @@ def test_a_withheld_change_takes_its_messages_with_it() -> None:
     erased = ran("erase", f"t@{tick}", "/delta", *also, *stays, "--reason", "asked")
     assert erased.returncode == 0, erased.stderr + erased.stdout
     assert "swordfish" not in ran("log", "t", "--json", "--all").stdout
+
+
+def test_a_thread_of_before_messages_were_listed_answers_as_it_did() -> None:
+    """A thread that has no `messages`: it verifies and replays, and its counters say what they said."""
+    old = str(Path(__file__).parent / "data" / "thread-without-messages.dnd")
+    for holds in ("state.counters.tool_calls == 0", "state.counters.tool_errors == 0", "state.counters.tokens_used == 0"):
+        assert dendrer.open(old)["pay"].bisect(holds=holds).outcome == "never", holds
+    found = dendrer.open(old)["pay"].bisect(holds="size(state.values.messages) < 3", lift=True).onset
+    assert found is not None and found.tick == 8
+    assert dendrer.open(old)["pay"].verify(replay=True).verdict in ("VERIFIED", "INTACT")

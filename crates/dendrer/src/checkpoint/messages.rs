@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use dendrer_object::record::Record;
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, MESSAGES, Value, json};
+use dendrer_object::{Digest, MESSAGES, Pointer, Value, json};
 
 use super::Decode;
 use super::index::Thread;
@@ -59,7 +59,8 @@ type At = (usize, u64);
 #[derive(Debug, Clone)]
 struct Named {
     at: At,
-    signature: Digest,
+    /// `None` if it was recorded before messages were listed.
+    signature: Option<Digest>,
     calls: Vec<Value>,
     usage: [Option<f64>; 2],
 }
@@ -90,6 +91,10 @@ type Said = (Arc<str>, Digest);
 /// The messages of a thread.
 #[derive(Debug, Default)]
 pub(super) struct MessageIndex {
+    /// Whether a transition with a list was met.
+    has_list: bool,
+    /// The transitions with messages that are not listed: they were recorded before messages were.
+    unlisted: Vec<At>,
     named: BTreeMap<Arc<str>, Vec<Named>>,
     unnamed: BTreeMap<Said, Vec<Unnamed>>,
     interrupts: BTreeMap<Digest, Vec<At>>,
@@ -176,6 +181,10 @@ pub(super) fn list(
         here: Here::default(),
         done: Listed::default(),
     };
+    if thread.messages.unlisted.iter().any(|at| lister.sees(*at)) {
+        // They may have stated anything, and counters of before say nothing of them.
+        lister.note("parts_not_read", "", &["calls", "failures", "usage"]);
+    }
     for one in given {
         match from {
             From::Put => lister.put(one, decode),
@@ -303,7 +312,10 @@ impl Lister<'_> {
     }
 
     fn note(&mut self, kind: &str, channel: &str, may: &[&str]) {
-        let path = super::place_of(self.namespace, channel);
+        let path = match channel {
+            "" => Pointer::of(["values"]),
+            channel => super::place_of(self.namespace, channel),
+        };
         let noted = self.thread.messages.noted.get(path.as_str());
         let is_noted = noted.is_some_and(|noted| noted.iter().any(|at| self.sees(*at)));
         let path = redacted::value(self.redactor, &Value::from(path.as_str()));
@@ -340,7 +352,7 @@ impl Lister<'_> {
             return self.push(message);
         }
         match self.known(id) {
-            Some(known) if known.signature == said => {}
+            Some(known) if known.signature.is_none_or(|known| known == said) => {}
             Some(known) => {
                 let edited = edited(message, &known);
                 self.keep_named(id, said, &edited);
@@ -370,7 +382,7 @@ impl Lister<'_> {
     fn keep_named(&mut self, id: &Arc<str>, signature: Digest, message: &Value) {
         let own = Named {
             at: (usize::MAX, u64::MAX),
-            signature,
+            signature: Some(signature),
             calls: calls_of(message),
             usage: usage_of(message),
         };
@@ -408,7 +420,7 @@ impl Lister<'_> {
         let unnamed =
             self.thread.messages.unnamed.get(&(Arc::clone(self.namespace), *said)).into_iter().flatten();
         let is_new = |at: At| at.1 >= late && self.sees(at);
-        named.filter(|one| one.signature == *said).any(|one| is_new(one.at))
+        named.filter(|one| one.signature == Some(*said)).any(|one| is_new(one.at))
             || unnamed.into_iter().any(|one| is_new(one.at))
     }
 
@@ -503,9 +515,29 @@ impl MessageIndex {
                 self.noted.entry(path.into()).or_default().push(at);
             }
         }
-        let Some(messages) = body.value(&format!("/{MESSAGES}")) else { return };
+        let Some(messages) = body.value(&format!("/{MESSAGES}")) else {
+            if !self.has_list {
+                self.apply_unlisted(at, record);
+            }
+            return;
+        };
+        self.has_list = true;
         for (item, message) in messages.as_array().into_iter().flat_map(|list| list.iter()).enumerate() {
             self.apply_message(at, item as u64, namespace, message);
+        }
+    }
+
+    /// Takes in the ids of messages that a channel is given, of a transition without a list.
+    fn apply_unlisted(&mut self, at: At, record: &Record) {
+        let mut ids = Vec::new();
+        let values = record.delta().into_iter().flat_map(|delta| delta.0).filter_map(|op| op.value);
+        values.for_each(|value| ids_in(&value, &mut ids));
+        if !ids.is_empty() {
+            self.unlisted.push(at);
+        }
+        for id in ids {
+            let old = Named { at, signature: None, calls: Vec::new(), usage: [None; 2] };
+            self.named.entry(id).or_default().push(old);
         }
     }
 
@@ -525,8 +557,12 @@ impl MessageIndex {
             let said = (Arc::clone(namespace), signature(message));
             return self.unnamed.entry(said).or_default().push(Unnamed { at, item, named: Vec::new() });
         };
-        let mut named =
-            Named { at, signature: signature(message), calls: calls_of(message), usage: usage_of(message) };
+        let mut named = Named {
+            at,
+            signature: Some(signature(message)),
+            calls: calls_of(message),
+            usage: usage_of(message),
+        };
         // It says what the message says that it gives an id to.
         if let Some(of) = message.get("of") {
             let place = of.get("tick").and_then(Value::as_u64).zip(of.get("item").and_then(Value::as_u64));
@@ -536,7 +572,7 @@ impl MessageIndex {
             });
             let Some((said, one)) = found else { return };
             one.named.push(at);
-            named.signature = said;
+            named.signature = Some(said);
         }
         self.named.entry(id).or_default().push(named);
     }
@@ -670,6 +706,20 @@ fn agent_of(namespace: &str, node: &str) -> String {
 
 fn id_of(message: &Value) -> Option<Arc<str>> {
     message.get("id").and_then(Value::as_str).map(Arc::from)
+}
+
+/// The ids of the messages in a value of a channel.
+fn ids_in(value: &Value, ids: &mut Vec<Arc<str>>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| ids_in(item, ids)),
+        Value::Object(members) => {
+            let says = |name: &str| members.get(name).is_some_and(|value| value.as_str().is_some());
+            if members.contains_key("content") && (says("type") || says("role")) {
+                ids.extend(id_of(value));
+            }
+        }
+        _ => {}
+    }
 }
 
 fn is_removal(message: &Value) -> bool {
