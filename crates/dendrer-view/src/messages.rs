@@ -1,4 +1,4 @@
-//! What a put or a write adds to the messages of a thread, as words: in the row of a log, and line by line.
+//! Messages that a put or a write adds to a thread, as words: in the row of a log, and line by line.
 
 use dendrer_object::{MESSAGES, Value};
 

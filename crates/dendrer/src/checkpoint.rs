@@ -31,16 +31,8 @@ use crate::redact::Redactor;
 use crate::repo::Repo;
 use crate::repo::new_run::MADE;
 use crate::run::casebook_name;
+use crate::run::thread::{AGENT, NAMED_BY_DIGEST, THREAD};
 use crate::vault::{Vault, VaultError, VaultRef};
-
-/// The agent of the transitions of a thread.
-pub(crate) const AGENT: &str = "langgraph";
-
-/// The member of a run's `meta` with the thread that it is of.
-pub(crate) const THREAD: &str = "thread_id";
-
-/// The beginning of the name of a run whose thread has a name that no run can have.
-pub(crate) const NAMED_BY_DIGEST: &str = "lg-";
 
 /// How many threads are kept open.
 const THREADS_KEPT: usize = 256;

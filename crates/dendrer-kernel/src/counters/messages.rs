@@ -19,7 +19,7 @@ pub(super) fn places(counter: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a member of a message says yes.
+/// Whether a member of a message is true.
 fn says(value: &Value, name: &str) -> bool {
     value.get(name).and_then(Value::as_bool) == Some(true)
 }

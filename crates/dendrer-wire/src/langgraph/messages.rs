@@ -1,7 +1,7 @@
 //! Messages of a channel, in the form of an imported chat: role, content, calls, result, usage.
 //!
 //! A message is a model of `langchain_core.messages` as the serializer dumps it, its form in JSON, or an object with `role`. Which of them
-//! is new, and who speaks, is decided by the recorder. Rule: what is no message is never counted; what may state calls is named.
+//! is new, and who speaks, is decided by the recorder. Rule: a value that is not read as a message is never counted; if it may state calls, it is named.
 
 use dendrer::checkpoint::{NotRead, ReadMessages};
 use dendrer::object::value::Object;
@@ -10,7 +10,7 @@ use dendrer::object::{Value, json};
 use crate::import::note::At;
 use crate::import::{outcome, usage};
 
-/// How deep messages are looked for in a value that is none.
+/// How deep messages are looked for in another value.
 const DEPTH_MAX: usize = 24;
 
 /// Types of messages, and the role of each.

@@ -10,9 +10,9 @@ use dendrer_object::{Digest, Pointer, REDACTION, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::casebook;
-use crate::checkpoint::{NAMED_BY_DIGEST, THREAD};
 use crate::error::Error;
 use crate::run::declared;
+use crate::run::thread::{NAMED_BY_DIGEST, THREAD};
 use crate::run::trace::Trace;
 use crate::run::trace::{ReadHandle, all_runs};
 

@@ -1,10 +1,10 @@
 //! Lists what a put or a write adds to the messages of a thread: `messages` of its transition.
 //!
 //! A message is listed once by its id, also if a later checkpoint repeats it or another namespace has it. One without an id is listed when
-//! it comes; the put that gives it an id says so (`repeated`). An interrupt and the failure of a node are messages as well. Reads no
+//! it comes; the put that gives it an id lists it as `repeated`. An interrupt and the failure of a node are messages as well. Reads no
 //! bytes: the caller decodes them.
 //!
-//! Rule: the list is derived from what this transition and those before it have on record, so another process goes on with it; test
+//! Rule: the list is derived from what this transition and those before it have on record, so another process continues it; test
 //! `messages_are_listed_once_in_each_line_of_a_thread`.
 
 use std::collections::BTreeMap;
@@ -39,14 +39,14 @@ const OWN: [&str; 4] = [TASKS, "__resume__", "__scheduled__", "__no_writes__"];
 pub struct ReadMessages {
     /// The messages, in the form of an imported chat: `role`, and as they have them `id`, `name`, `content`, `calls`, `result`, `usage`.
     pub messages: Vec<Value>,
-    /// What else may state something that counters read.
+    /// Parts that may state something that counters read.
     pub not_read: Vec<NotRead>,
 }
 
-/// A part of a value that may state something, and is no message that is read.
+/// A part of a value that is not read as a message and may state something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotRead {
-    /// What it may state: `calls`, `failures` or `usage`.
+    /// The kind of fact that it may state: `calls`, `failures` or `usage`.
     pub may: &'static str,
     /// The id of the message in it: one that the thread has states nothing new.
     pub id: Option<Arc<str>>,
@@ -85,7 +85,7 @@ struct Failed {
     again: Vec<At>,
 }
 
-/// A namespace, and what a message says.
+/// A namespace, and the signature of a message.
 type Said = (Arc<str>, Digest);
 
 /// The messages of a thread.
@@ -105,7 +105,7 @@ pub(super) struct MessageIndex {
     noted: BTreeMap<Arc<str>, Vec<At>>,
     /// The nodes of the tasks that were asked for, by namespace and checkpoint.
     sends: BTreeMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>,
-    /// By namespace, the newest checkpoint beside which tasks were asked for, and their nodes by the path of the task that asks: what it
+    /// By namespace, the newest checkpoint whose writes ask for tasks, and their nodes by the path of the task that asks: what it
     /// leads to may be written to before it is put.
     asked: BTreeMap<Arc<str>, (Arc<str>, BTreeMap<Arc<str>, Vec<Arc<str>>>)>,
     /// How often each message without an id is in a channel that this process put last.
@@ -123,7 +123,7 @@ pub(super) enum View {
     Nothing,
 }
 
-/// What a channel is given.
+/// A value that a channel is given.
 pub(super) struct Given {
     pub(super) channel: Arc<str>,
     /// The whole of it, or the items that a list grew by; `None` if it cannot be decoded.
@@ -135,11 +135,11 @@ pub(super) struct Given {
 pub(super) enum From<'p> {
     /// A checkpoint.
     Put,
-    /// A task, by its path, beside a checkpoint.
+    /// A task, by its path, with the checkpoint that it writes to.
     Task { path: &'p str, checkpoint: &'p Arc<str> },
 }
 
-/// What is new.
+/// The list of new messages, and the notes.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub(super) messages: Vec<Value>,
@@ -147,7 +147,7 @@ pub(super) struct Listed {
     held: Vec<(Arc<str>, BTreeMap<Digest, u64>)>,
 }
 
-/// Lists what is new of what channels of a namespace are given.
+/// Lists the new messages of the values that channels of a namespace are given.
 pub(super) fn list(
     thread: &Thread,
     view: View,
@@ -163,7 +163,7 @@ pub(super) fn list(
         }
     };
     let agent = node.map(|node| agent_of(namespace, &node));
-    // A write may come behind the put that has it already.
+    // A put may come before a write that it has already.
     let late = match (from, view) {
         (From::Task { checkpoint, .. }, View::Run(run)) => thread
             .follower(run, namespace, checkpoint)
@@ -182,7 +182,7 @@ pub(super) fn list(
         done: Listed::default(),
     };
     if thread.messages.unlisted.iter().any(|at| lister.sees(*at)) {
-        // They may have stated anything, and counters of before say nothing of them.
+        // They may have stated anything, and earlier counters do not have them.
         lister.note("parts_not_read", "", &["calls", "failures", "usage"]);
     }
     for one in given {
@@ -195,7 +195,7 @@ pub(super) fn list(
     lister.done
 }
 
-/// What is listed by the transition that is made.
+/// The messages that the new transition lists.
 #[derive(Default)]
 struct Here {
     named: BTreeMap<Arc<str>, Named>,
@@ -287,7 +287,7 @@ impl Lister<'_> {
             return Vec::new();
         };
         let found = match value.as_object().filter(|_| *given.channel == *START) {
-            // What a graph is given names channels.
+            // The input of a graph names channels.
             Some(channels) => {
                 let each = channels.iter().map(|(_, value)| decode.messages(value));
                 each.fold(ReadMessages::default(), |mut all, one| {
@@ -330,7 +330,7 @@ impl Lister<'_> {
         ]));
     }
 
-    /// The message with an id, as the transitions that are seen have it: what its newest version says, every call, and all usage.
+    /// The message with an id, as the transitions that are seen have it: the signature of its newest version, every call, and all usage.
     fn known(&self, id: &str) -> Option<Named> {
         let seen = self.thread.messages.named.get(id).into_iter().flatten().filter(|one| self.sees(one.at));
         let mut versions = seen.chain(self.here.named.get(id)).cloned();
@@ -395,7 +395,7 @@ impl Lister<'_> {
         }
     }
 
-    /// The oldest message without an id that says the same and was given none since.
+    /// The oldest equal message without an id that was given none since.
     fn unnamed(&self, said: &Digest) -> Option<(At, u64)> {
         let all = self.thread.messages.unnamed.get(&(Arc::clone(self.namespace), *said))?;
         let open = |one: &&Unnamed| {
@@ -495,7 +495,7 @@ impl Lister<'_> {
         })
     }
 
-    /// Names the node of a task that says nothing.
+    /// Names the node of a task without messages.
     fn add_node(&mut self) {
         let Some(agent) = &self.agent else { return };
         let agent = Value::from(&**agent);
@@ -563,7 +563,7 @@ impl MessageIndex {
             calls: calls_of(message),
             usage: usage_of(message),
         };
-        // It says what the message says that it gives an id to.
+        // Its signature is that of the message that it gives an id to.
         if let Some(of) = message.get("of") {
             let place = of.get("tick").and_then(Value::as_u64).zip(of.get("item").and_then(Value::as_u64));
             let found = self.unnamed.iter_mut().find_map(|((_, said), all)| {
@@ -587,7 +587,7 @@ impl MessageIndex {
         self.failed.push(Failed { at, namespace: Arc::clone(namespace), said, again: Vec::new() });
     }
 
-    /// The newest failure in a namespace directly inside of one that says the same, and that no node around it has failed by yet.
+    /// The newest failure with the same text in a namespace directly inside of one, if no node around it has failed by it yet.
     fn inner_failure(&self, around: &str, said: &Digest, sees: &dyn Fn(At) -> bool) -> Option<usize> {
         let is_inside = |namespace: &str| {
             let inside = match around.is_empty() {
@@ -638,7 +638,7 @@ impl MessageIndex {
         known.1.insert(path, nodes);
     }
 
-    /// Keeps the nodes of the tasks that a checkpoint asks for: behind those of the checkpoint `before`, if it is named.
+    /// Keeps the nodes of the tasks that a checkpoint asks for: after those of the checkpoint `before`, if it is named.
     pub(super) fn keep_sends(
         &mut self,
         namespace: &Arc<str>,
@@ -690,7 +690,7 @@ fn node_of_task(task: &Value) -> Option<Arc<str>> {
     task.as_array()?.get(0)?.as_str().map(Arc::from)
 }
 
-/// The agent of a node: its name behind those of the nodes around it.
+/// The agent of a node: its name after those of the nodes around it.
 fn agent_of(namespace: &str, node: &str) -> String {
     let around = namespace.split('|').filter(|part| !part.is_empty());
     let around = around.map(|part| part.split(':').next().unwrap_or(part));
@@ -744,7 +744,7 @@ fn tools_of(message: &Value) -> Vec<(Arc<str>, Arc<str>)> {
     calls_of(message).iter().filter_map(|call| text(call, "call_id").zip(text(call, "tool"))).collect()
 }
 
-/// A digest of what a message says: who has recorded it, under which id and what is added here make no difference.
+/// A digest of the content of a message: agent, id and what is added here make no difference.
 fn signature(message: &Value) -> Digest {
     let mut said = message.as_object().cloned().unwrap_or_default();
     for name in ["agent", "edited", "id", "usage"] {
@@ -757,17 +757,17 @@ fn signature(message: &Value) -> Digest {
     if let Some(result) = said.get("result").map(|result| without(result, "tool")) {
         said.set("result", result);
     }
-    Digest::of_parts(&[b"dendrer/message/v1\n", &json::to_vec(&Value::Object(said))])
+    Digest::of(&json::to_vec(&Value::Object(said)))
 }
 
 fn interrupt_signature(message: &Value) -> Digest {
-    Digest::of_parts(&[b"dendrer/interrupt/v1\n", &json::to_vec(&without(message, "agent"))])
+    Digest::of(&json::to_vec(&without(message, "agent")))
 }
 
 /// A digest of the text of a failure.
 fn failure_signature(message: &Value) -> Digest {
     let text = message.get("content").map(json::to_vec).unwrap_or_default();
-    Digest::of_parts(&[b"dendrer/failure/v1\n", &text])
+    Digest::of(&text)
 }
 
 fn without(value: &Value, name: &str) -> Value {
@@ -777,7 +777,7 @@ fn without(value: &Value, name: &str) -> Value {
     Value::Object(members)
 }
 
-/// A message that says something else under an id that is known: calls of before are repeated, and usage is what it differs by.
+/// A message with other content under an id that is known: earlier calls are repeated, and usage is the difference.
 fn edited(message: Value, known: &Named) -> Value {
     let Value::Object(mut members) = message else { return message };
     members.set("edited", Value::Bool(true));

@@ -182,29 +182,7 @@ impl Checkpoints {
         self.keep_bytes(kept, &begun.1, &own)?;
         let (at, exact) = kept.place.as_ref().expect("the bytes were put");
 
-        let mut ops = Vec::new();
-        let mut given = Vec::new();
-        for (name, _, value) in &changed {
-            let grown = thread
-                .last(&put.namespace, name)
-                .filter(|(key, _)| shown(thread, target, &put.namespace, name) == Some(key))
-                .and_then(|(_, last)| self.decode.grown(last, value));
-            let path = place_of(&put.namespace, name);
-            match grown {
-                Some(items) => {
-                    let items_given = Value::array(items.iter().cloned());
-                    given.push(Given { channel: Arc::clone(name), value: Some(items_given), is_grown: true });
-                    let append = |item| Op { action: Action::Append, path: path.clone(), value: Some(item) };
-                    ops.extend(items.into_iter().map(append));
-                }
-                None => {
-                    let whole = self.decode.whole(value);
-                    let channel = Arc::clone(name);
-                    given.push(Given { channel, value: whole.clone(), is_grown: false });
-                    ops.push(Op::set(path, whole.unwrap_or_else(|| exact.to_value())));
-                }
-            }
-        }
+        let (mut ops, given) = self.changes(thread, target, &put.namespace, &changed, exact);
         let removed = gone.iter().filter(|name| shown(thread, target, &put.namespace, name).is_some());
         let remove = |path| Op { action: Action::Remove, path, value: None };
         ops.extend(removed.map(|name| remove(place_of(&put.namespace, name))));
@@ -383,6 +361,42 @@ impl Checkpoints {
             (kept, level) = (first, level + 1);
         }
         Laid { head, kept, added: vec![add(&items[from..], level)] }
+    }
+
+    /// The operations on the state for channels with a new value, and what is given to each channel: the whole of it, or what a list
+    /// grew by.
+    fn changes(
+        &self,
+        thread: &Thread,
+        target: Target,
+        namespace: &Arc<str>,
+        changed: &[ChangedChannel<'_>],
+        exact: &VaultRef,
+    ) -> (Vec<Op>, Vec<Given>) {
+        let mut ops = Vec::new();
+        let mut given = Vec::new();
+        for (name, _, value) in changed {
+            let grown = thread
+                .last(namespace, name)
+                .filter(|(key, _)| shown(thread, target, namespace, name) == Some(key))
+                .and_then(|(_, last)| self.decode.grown(last, value));
+            let path = place_of(namespace, name);
+            match grown {
+                Some(items) => {
+                    let items_given = Value::array(items.iter().cloned());
+                    given.push(Given { channel: Arc::clone(name), value: Some(items_given), is_grown: true });
+                    let append = |item| Op { action: Action::Append, path: path.clone(), value: Some(item) };
+                    ops.extend(items.into_iter().map(append));
+                }
+                None => {
+                    let whole = self.decode.whole(value);
+                    let channel = Arc::clone(name);
+                    given.push(Given { channel, value: whole.clone(), is_grown: false });
+                    ops.push(Op::set(path, whole.unwrap_or_else(|| exact.to_value())));
+                }
+            }
+        }
+        (ops, given)
     }
 
     /// Lists the messages that are new to the line of transitions that a target ends.

@@ -249,14 +249,8 @@ impl WitnessStep {
                 }
             }
         }
-        // What a put or a write adds to a thread says what was done.
         let of_thread = said_in_thread(&content).filter(|_| own.is_none() && unknown.is_empty());
-        if let Some(said) = of_thread {
-            step.action = said.action;
-            step.name = said.name.unwrap_or(step.name);
-            (step.input, step.output, success) =
-                (of_row(said.input.as_ref()), of_row(said.output.as_ref()), said.success);
-        }
+        success = of_thread.map_or(success, |one| one.fill(&mut step));
         if unknown.contains(&"success") {
             success = None;
         }
@@ -274,13 +268,26 @@ impl WitnessStep {
     }
 }
 
-/// What the messages of a transition say was done.
+/// The step that the messages of a transition make.
 struct SaidInThread {
     action: ActionType,
     name: Option<String>,
     input: Option<Value>,
     output: Option<Value>,
     success: Option<bool>,
+}
+
+impl SaidInThread {
+    /// Puts the action that the messages name into a step. Returns whether it succeeded.
+    fn fill(self, step: &mut Step) -> Option<bool> {
+        let of_row = |value: Option<Value>| value.as_ref().map_or(RowValue::Null, RowValue::of);
+        step.action = self.action;
+        (step.input, step.output) = (of_row(self.input), of_row(self.output));
+        if let Some(name) = self.name {
+            step.name = name;
+        }
+        self.success
+    }
 }
 
 /// Reads the messages that a put or a write adds to a thread: a failed node, else results, else calls, else what was said.

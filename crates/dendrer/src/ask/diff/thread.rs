@@ -1,5 +1,5 @@
 //! Threads of checkpoints as they are compared: without the ids of checkpoints, tasks, messages, calls and interrupts, without places of the
-//! vault, and in the order of the checkpoints. A framework makes each of these anew, and writes while it goes on.
+//! vault, and in the order of the checkpoints. A framework makes each of these anew, and writes while it runs.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,8 +9,8 @@ use dendrer_object::record::{Author, Record};
 use dendrer_object::value::Object;
 use dendrer_object::{MESSAGES, Pointer, Value, tag};
 
-use crate::checkpoint::AGENT;
 use crate::error::Error;
+use crate::run::thread::AGENT;
 use crate::run::trace::Trace;
 
 /// Members of `intent` that place a put or a write: which checkpoint, and where its bytes are.
@@ -28,10 +28,10 @@ const NAMES: [&str; 8] = [
     "thread_ts",
 ];
 
-/// Members of a message that name it, pair it, or say what it cost.
+/// Members of a message that name it, pair it, or give its cost.
 const OF_MESSAGE: [&str; 4] = ["id", "tool_call_id", "usage", "usage_metadata"];
 
-/// Members of what a model's interface answers beside a message that name the answer, or say when it was and what it cost.
+/// Members of the answer of a model's interface that name the answer, or give its time and cost.
 const OF_ANSWER: [&str; 9] = [
     "created",
     "created_at",
@@ -54,7 +54,7 @@ pub(super) fn is_of(record: &Record) -> bool {
             .any(|name| body.fields().iter().any(|field| field.pointer == Pointer::of(["intent", name])))
 }
 
-/// The ticks of a range of a thread in the order of its checkpoints, each with the writes beside it; `None` for any other run.
+/// The ticks of a range of a thread in the order of its checkpoints, each with its writes; `None` for any other run.
 pub(super) fn order(trace: &Trace, from: u64, to: u64) -> Result<Option<Vec<u64>>, Error> {
     let mut keys: Vec<(String, bool, String, u64)> = Vec::new();
     let mut is_thread = false;
@@ -67,7 +67,7 @@ pub(super) fn order(trace: &Trace, from: u64, to: u64) -> Result<Option<Vec<u64>
         let put = about("checkpoint", "id").filter(|_| own).map(|id| (id, false, String::new()));
         let write = about("writes", "checkpoint").filter(|_| own);
         let write = write.map(|id| (id, true, about("writes", "path").unwrap_or_default()));
-        // Any other record stays behind the one before it.
+        // Any other record stays after the one before it.
         let before = || keys.last().map(|(id, writes, path, _)| (id.clone(), *writes, path.clone()));
         let (id, writes, path) = put.or(write).or_else(before).unwrap_or_default();
         keys.push((id, writes, path, tick));
