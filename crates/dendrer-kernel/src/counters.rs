@@ -3,11 +3,13 @@
 //! Derived from the transitions, outside the state root. Version `counters/1`; a change of meaning is a new
 //! version, never a silent one.
 
+mod messages;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_object::record::Record;
-use dendrer_object::{Pointer, Value, value::Object};
+use dendrer_object::{MESSAGES, Pointer, Value, value::Object};
 
 use crate::requests::{ForbiddenRequest, Requests};
 use crate::status;
@@ -170,7 +172,8 @@ impl Counters {
                 }
                 counter => places(counter, type_name),
             };
-            let looked_at = all.iter().filter_map(|place| place.parse::<Pointer>().ok());
+            let looked_at =
+                all.iter().chain(messages::places(counter)).filter_map(|place| place.parse::<Pointer>().ok());
             let hidden = looked_at
                 .filter_map(|place| closed.iter().find(|pointer| pointer.overlaps(&place)))
                 .map(|pointer| Hidden { tick, pointer: (*pointer).clone() })
@@ -267,6 +270,7 @@ impl Counters {
                 ("anomalies", _) => self.add_anomalies(value),
                 _ if is_unsound => {}
                 ("action", "action.request") => self.add_request(value),
+                (MESSAGES, _) => self.add_messages(value),
                 ("result", "action.result") => {
                     self.close(content.get("action"));
                     match value.get("status").and_then(Value::as_str).map(status::is_failure) {

@@ -102,6 +102,10 @@ pub const ACTION_TYPE: &str = "action_type";
 /// brings it.
 pub const UNATTESTED: &str = "unattested";
 
+/// The member of a put or a write of a thread with the messages that it adds to the thread: who speaks, calls, results and usage. A
+/// recorder of the runtime alone brings it.
+pub const MESSAGES: &str = "messages";
+
 /// The member of a line with the scope of its calls: commitments of other scopes are not asked about them. The recorder alone
 /// brings it.
 pub const SCOPE: &str = "scope";
@@ -128,6 +132,7 @@ const SET_BY_KERNEL: &[&str] = &[
     SCOPE,
     REDACTION,
     ACTION_TYPE,
+    MESSAGES,
     "tick",
     "ts",
     "run_id",
@@ -200,10 +205,11 @@ impl Intent {
         self
     }
 
-    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`], [`ACTION_TYPE`], [`SCOPE`] or [`UNATTESTED`]. Panics on another name.
+    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`], [`ACTION_TYPE`], [`MESSAGES`], [`SCOPE`] or
+    /// [`UNATTESTED`]. Panics on another name.
     pub fn carrying(mut self, name: &str, value: Value) -> Intent {
         assert!(
-            [EDGE, REDACTION, ACTION_TYPE, SCOPE, UNATTESTED].contains(&name),
+            [EDGE, REDACTION, ACTION_TYPE, MESSAGES, SCOPE, UNATTESTED].contains(&name),
             "{name} is not brought by a recorder"
         );
         self.members.retain(|(known, _)| **known != *name);

@@ -44,6 +44,7 @@ pub mod intent;
 pub mod log;
 pub mod mark;
 pub mod merge;
+mod messages;
 pub mod pack;
 pub mod predicate;
 pub mod problem;

@@ -8,7 +8,7 @@ use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{Digest, Timestamp, TypeName, Value, document};
 
 use crate::certainty::{UnknownPlace, left_unknown, unknown_places};
-use crate::quote;
+use crate::{messages, quote};
 
 /// One transition or refusal, as a log lists it.
 #[derive(Debug, Clone, Default)]
@@ -83,6 +83,7 @@ fn summary(content: &Value) -> String {
     if let Some(output) = at("result", "output") {
         parts.push(quote::value(output));
     }
+    parts.extend(messages::summary(content));
     if let Some((run, tick, reason)) = came_from(content) {
         parts.push(format!("from {}@{tick}", quote::escape(run)));
         parts.extend(reason.map(quote::quoted));

@@ -55,6 +55,8 @@ document! {
         goal: As<Option<String>> = As::new(listed.goal.clone()),
         /// The name
         name: &RunName = &summary.name,
+        /// The thread that it is of, if the name is made of a digest; absent otherwise
+        thread?: As<String> = listed.thread.clone().map(As::new),
         /// The rules by which secrets are taken out
         redaction: As<Option<String>> = As::new(listed.redaction.clone()),
         /// The number of refusals
@@ -143,7 +145,7 @@ fn table(answer: &RunsAnswer, page: &Page) -> Table {
         };
         let summary = &run.summary;
         table.row(vec![
-            format!("{}{}{fork}", "  ".repeat(run.depth), summary.name),
+            format!("{}{}{fork}", "  ".repeat(run.depth), name_of(run)),
             summary.head.tick.map_or_else(|| "?".to_owned(), thousands),
             if summary.refusals == 0 { "-".to_owned() } else { thousands(summary.refusals) },
             text(&run.stage),
@@ -152,6 +154,15 @@ fn table(answer: &RunsAnswer, page: &Page) -> Table {
         ]);
     }
     table
+}
+
+/// Writes the name of a run; of one that is named by a digest, its thread in front.
+fn name_of(run: &ListedRun) -> String {
+    let name = &run.summary.name;
+    match run.thread.as_ref().and_then(Value::as_str) {
+        Some(thread) => format!("{} ({name})", quote::escape(thread)),
+        None => name.to_string(),
+    }
 }
 
 /// Notes how many runs the condition could not be judged for; `None` if it could for all.

@@ -8,7 +8,7 @@ use dendrer::kernel::unknown::{self, made_by};
 use dendrer_object::document::As;
 use dendrer_object::record::{Author, Kind, Link, Record, Rel};
 use dendrer_object::{
-    Digest, Object, Pointer, REDACTION, RunName, Timestamp, TypeName, Value, document, json, tag,
+    Digest, MESSAGES, Object, Pointer, REDACTION, RunName, Timestamp, TypeName, Value, document, json, tag,
 };
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
@@ -17,7 +17,7 @@ use crate::change::ChangeObject;
 pub use crate::change::content_json;
 use crate::provenance::ProvenanceObject;
 use crate::why::op_words;
-use crate::{count, provenance, quote};
+use crate::{count, messages, provenance, quote};
 
 /// A record, and the parts of it that people asked for. The document has every part.
 #[derive(Debug, Clone, Copy)]
@@ -145,6 +145,7 @@ impl Answer for ShowAnswer<'_> {
         if self.parts.result {
             lines.extend(part_lines(&content, "action", "tool", width));
             lines.extend(part_lines(&content, "result", "status", width));
+            lines.extend(messages::lines(&content, width));
         }
         if self.parts.all {
             lines.extend(policy_lines(&content, width));
@@ -260,8 +261,8 @@ fn policy_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
 }
 
 /// Members that other lines print, or the title.
-const SHOWN: [&str; 9] =
-    ["intent", "action", "result", "policy", "agent_id", "delta", "state_root", "seq", REDACTION];
+const SHOWN: [&str; 10] =
+    ["intent", "action", "result", MESSAGES, "policy", "agent_id", "delta", "state_root", "seq", REDACTION];
 
 /// Writes the members besides intent, action and result, the known ones first.
 fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {

@@ -2,7 +2,9 @@
 //!
 //! Bytes that cannot be read, or are encrypted, have no readable form: the record then has the commitment alone.
 
-use dendrer::checkpoint::{Decode, TypedBytes};
+mod messages;
+
+use dendrer::checkpoint::{Decode, ReadMessages, TypedBytes};
 use dendrer::object::number::Number;
 use dendrer::object::value::Object;
 use dendrer::object::{Value, json, tag};
@@ -70,6 +72,10 @@ impl Decode for LangGraph {
         let found: Option<Vec<Value>> = (0..new).map(|_| read(&mut rest, DEPTH_MAX - 1)).collect();
         found.filter(|_| rest.is_empty())
     }
+
+    fn messages(&self, value: &Value) -> ReadMessages {
+        messages::read(value)
+    }
 }
 
 /// How many items a list has, and their bytes.
@@ -136,13 +142,26 @@ fn extension(code: i8, mut bytes: &[u8], depth: usize) -> Option<Value> {
     match (code, &parts[..]) {
         (
             SINGLE_ARG | POS_ARGS | KW_ARGS | METHOD_SINGLE_ARG | PYDANTIC_V1 | PYDANTIC_V2,
-            [_, _, arg, ..],
-        ) => value(arg, depth.checked_sub(1)?),
+            [_, class, arg, ..],
+        ) => {
+            let found = value(arg, depth.checked_sub(1)?)?;
+            let class = if let ValueRef::String(name) = class { name.as_str() } else { None };
+            let is_set = code == SINGLE_ARG && matches!(class, Some("set" | "frozenset"));
+            Some(if is_set { in_order(found) } else { found })
+        }
         (NUMPY_ARRAY, [dtype, shape, ..]) => {
             Some(Value::record([("dtype", value(dtype, depth)?), ("shape", value(shape, depth)?)]))
         }
         _ => Some(unknown(code)),
     }
+}
+
+/// The items of a set, in the order of their texts: Python has them in another order in each process.
+fn in_order(items: Value) -> Value {
+    let Value::Array(list) = &items else { return items };
+    let mut list: Vec<Value> = list.iter().cloned().collect();
+    list.sort_by_cached_key(json::to_string);
+    Value::array(list)
 }
 
 fn unknown(code: i8) -> Value {
@@ -167,6 +186,21 @@ mod tests {
         assert_eq!(LangGraph.grown(&before, &typed(&[0x93, 2, 0xa1, b'a', 0xc3])), None);
         assert_eq!(LangGraph.grown(&after, &before), None);
         assert_eq!(LangGraph.grown(&before, &typed(&[0x93, 1, 0xa1, b'a', 0xc3, 0])), None);
+    }
+
+    #[test]
+    fn a_set_is_recorded_in_one_order() {
+        let of = |class: &[u8], items: &[u8]| {
+            let inner =
+                [&[0x93, 0xa8][..], b"builtins", &[0xa0 + class.len() as u8], class, &[0x93], items].concat();
+            LangGraph
+                .whole(&typed(&[&[0xc7, inner.len() as u8, 0][..], &inner].concat()))
+                .unwrap()
+                .to_string()
+        };
+        assert_eq!(of(b"set", &[0xa1, b'b', 0xa1, b'a', 3]), r#"["a","b",3]"#);
+        assert_eq!(of(b"frozenset", &[3, 0xa1, b'a', 0xa1, b'b']), r#"["a","b",3]"#);
+        assert_eq!(of(b"deque", &[3, 0xa1, b'b', 0xa1, b'a']), r#"[3,"b","a"]"#);
     }
 
     #[test]

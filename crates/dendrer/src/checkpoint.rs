@@ -11,14 +11,17 @@
 //! `an_edited_checkpoint_is_refused`.
 
 mod index;
+mod messages;
 mod remove;
 mod write;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use dendrer_object::{Code, Digest, RunName, Value};
+use dendrer_object::{Code, Digest, Pointer, RunName, Value, tag};
 use dendrer_store::prelude::*;
+
+pub use self::messages::{NotRead, ReadMessages};
 
 use self::index::{ChannelAt, Stored, StoredWrite, Thread};
 use crate::address::is_reachable;
@@ -28,13 +31,8 @@ use crate::redact::Redactor;
 use crate::repo::Repo;
 use crate::repo::new_run::MADE;
 use crate::run::casebook_name;
+use crate::run::thread::{AGENT, NAMED_BY_DIGEST, THREAD};
 use crate::vault::{Vault, VaultError, VaultRef};
-
-/// The agent of the transitions of a thread.
-const AGENT: &str = "langgraph";
-
-/// The member of a run's `meta` with the thread that it is of.
-const THREAD: &str = "thread_id";
 
 /// How many threads are kept open.
 const THREADS_KEPT: usize = 256;
@@ -164,6 +162,9 @@ pub trait Decode {
 
     /// Decodes what a list grew by, if `after` is `before` with more items at its end.
     fn grown(&self, before: &TypedBytes, after: &TypedBytes) -> Option<Vec<Value>>;
+
+    /// Reads what a channel is given, as it was decoded, as messages.
+    fn messages(&self, value: &Value) -> ReadMessages;
 }
 
 /// Why a checkpoint was not put or read.
@@ -318,7 +319,7 @@ impl Checkpoints {
             is_reachable(name) && !name.as_str().contains(MADE) && casebook_name::refuse_name(name).is_ok()
         });
         own.unwrap_or_else(|| {
-            let name = format!("lg-{}", &Digest::of(thread.as_bytes()).hex()[..16]);
+            let name = format!("{NAMED_BY_DIGEST}{}", &Digest::of(thread.as_bytes()).hex()[..16]);
             name.parse().expect("hex is a name")
         })
     }
@@ -530,5 +531,14 @@ impl Checkpoints {
         }
         keys.sort_by(|a, b| (&b.id, &a.thread, &a.namespace).cmp(&(&a.id, &b.thread, &b.namespace)));
         Ok(keys)
+    }
+}
+
+/// The place of a channel in the state.
+fn place_of(namespace: &str, channel: &str) -> Pointer {
+    let channel = tag::stored_name(channel);
+    match namespace {
+        "" => Pointer::of(["values", &channel]),
+        namespace => Pointer::of(["subgraphs", &tag::stored_name(namespace), &channel]),
     }
 }

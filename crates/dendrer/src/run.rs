@@ -14,6 +14,7 @@ pub mod pack;
 pub(crate) mod parents;
 pub mod replay;
 pub(crate) mod snapshot;
+pub(crate) mod thread;
 pub mod timeline;
 pub mod trace;
 pub(crate) mod verdicts;

@@ -1,7 +1,7 @@
 //! Members of a line have authors, as types do (design, section 4): what is on record as judged was judged.
 
 use dendrer_object::record::Author;
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Intent, MESSAGES, Value};
 
 use crate::ontology::{DECISION, RESULT};
 use crate::pack::Effect;
@@ -145,6 +145,10 @@ pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
     };
     if let Some(name) = JUDGED.into_iter().find(is_judged) {
         return Err(MemberFault::NotYours { name, author: intent.author });
+    }
+    // They state calls, results and failures, which the runtime reports.
+    if has(MESSAGES) && matches!(intent.author, Author::Agent | Author::User) {
+        return Err(MemberFault::NotYours { name: MESSAGES, author: intent.author });
     }
     if has("user") && intent.author != Author::User {
         return Err(MemberFault::NotByUser(intent.author));

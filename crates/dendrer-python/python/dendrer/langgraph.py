@@ -15,6 +15,7 @@ import json
 import os
 import random
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -42,6 +43,39 @@ __all__ = ["DendrerSaver", "acopy_from", "copy_from"]
 T = TypeVar("T")
 
 
+class _Turns:
+    """A lock that is given in the order in which it is asked for, so that writes are on record in the order of a graph."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_taken = False
+        self._waiting: deque[threading.Event] = deque()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._is_taken:
+                self._is_taken = True
+                return
+            turn = threading.Event()
+            self._waiting.append(turn)
+        try:
+            turn.wait()
+        except BaseException:
+            with self._lock:
+                if not turn.is_set():
+                    self._waiting.remove(turn)
+                    raise
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._is_taken = False
+
+
 class _Open:
     """What copies of a saver share: the store, and the thread of the asynchronous methods."""
 
@@ -49,6 +83,7 @@ class _Open:
         self.path = path
         self.key = key
         self.lock = threading.Lock()
+        self.turns = _Turns()
         self.native: _native.NativeSaver | None = None
         self.pool: ThreadPoolExecutor | None = None
         self.is_closed = False
@@ -86,6 +121,7 @@ class _Open:
         """In the child of a fork: the store is opened again when it is needed."""
         self.native, self.pool = None, None
         self.lock = threading.Lock()
+        self.turns = _Turns()
 
     def close(self) -> None:
         """Signs the log and closes the store."""
@@ -215,6 +251,16 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
 
         Raises `StaleCheckpoint` if it is to follow a checkpoint that is not the last one and was not asked for by its id.
         """
+        with self._open.turns:
+            return self._put(config, checkpoint, metadata, new_versions)
+
+    def _put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
         native = self._open.opened()
         thread, namespace, parent = _place(config)
         values = checkpoint["channel_values"]
@@ -256,9 +302,10 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
             (WRITES_IDX_MAP.get(channel, index), channel, dumps(value)) for index, (channel, value) in enumerate(writes)
         ]
         replaces = all(channel in WRITES_IDX_MAP for channel, _ in writes)
-        self._open.opened().put_writes(
-            thread, namespace, checkpoint, task_id, task_path, items, replaces, self._claims.get(thread)
-        )
+        with self._open.turns:
+            self._open.opened().put_writes(
+                thread, namespace, checkpoint, task_id, task_path, items, replaces, self._claims.get(thread)
+            )
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Reads a checkpoint: the one with the id of the config, or the newest of its namespace.

@@ -150,7 +150,7 @@ fn input_of(message: &Object) -> Option<u64> {
 }
 
 /// Reads the metrics of a message, in the order of [`METRICS`]. `beside` is a usage that is stated around the message.
-fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
+pub(crate) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
     let mut found = [None, None];
     // Most messages state none, and each is asked: one walk over the names is less than a lookup for each name that is known.
     let is_place = |name: &str| PLACES.iter().any(|place| place[0] == name);

@@ -38,6 +38,7 @@ mod align;
 mod meaning;
 pub mod place;
 pub mod question;
+mod thread;
 
 /// The place of the state among the places of a transition: `/state/x` is what it wrote at `/x`, or what stands there in
 /// the end. All other places are members of the transition itself, like `/action/params`.
@@ -513,13 +514,24 @@ struct Ahead<'t> {
     next: u64,
     end: u64,
     waiting: VecDeque<Record>,
+    /// The ticks that are read, for a thread: as its checkpoints follow one another.
+    ordered: Option<VecDeque<u64>>,
     /// Whether a transition changed which places are unknown.
     is_touched: bool,
 }
 
 impl<'t> Ahead<'t> {
-    fn new(trace: &'t Trace, next: u64, end: u64) -> Ahead<'t> {
-        Ahead { trace, next, end, waiting: VecDeque::new(), is_touched: false }
+    fn new(trace: &'t Trace, next: u64, end: u64) -> Result<Ahead<'t>, Error> {
+        let end = end.min(trace.tip());
+        let ordered = if next <= end { thread::order(trace, next, end)? } else { None };
+        Ok(Ahead {
+            trace,
+            next,
+            end,
+            waiting: VecDeque::new(),
+            ordered: ordered.map(VecDeque::from),
+            is_touched: false,
+        })
     }
 
     /// Returns the next transition. A marker is returned if it changes the state.
@@ -541,6 +553,17 @@ impl<'t> Ahead<'t> {
     }
 
     fn read(&mut self) -> Result<(), Error> {
+        if let Some(ticks) = &mut self.ordered {
+            match ticks.pop_front() {
+                Some(tick) => {
+                    let record = self.trace.record(tick)?;
+                    self.is_touched |= unknown::is_touched_by(&record);
+                    self.waiting.push_back(record);
+                }
+                None => self.next = self.end + 1,
+            }
+            return Ok(());
+        }
         let (mut size, last) = (0, self.end.min(self.next + AHEAD - 1));
         let (waiting, next, is_touched) = (&mut self.waiting, &mut self.next, &mut self.is_touched);
         self.trace.for_each(*next, last, &mut |tick, record| {
@@ -607,8 +630,8 @@ impl Walk<'_, '_> {
     fn by_tick(&mut self) -> Result<ControlFlow<()>, Error> {
         let behind = self.report.shared.unwrap_or(0) + 1;
         let (from, to) = (self.first_tick(), self.last_tick());
-        let mut a = Ahead::new(self.a, behind, to);
-        let mut b = Ahead::new(self.b, behind, self.question.ends.1);
+        let mut a = Ahead::new(self.a, behind, to)?;
+        let mut b = Ahead::new(self.b, behind, self.question.ends.1)?;
         let mut left = a.take(&mut self.report.markers.0)?;
         let mut right = b.take(&mut self.report.markers.1)?;
         loop {
@@ -919,7 +942,9 @@ impl Walk<'_, '_> {
         let found = differences(&left, &right).into_iter().filter_map(|found| {
             // Numbers are shown as they stand there, and not as they are rounded or counted to be compared.
             let shown = |compared: Option<Value>, state: &Value| match compared {
-                Some(Value::Number(_)) => found.path.get(state).cloned(),
+                Some(Value::Number(number)) => {
+                    Some(found.path.get(state).cloned().unwrap_or(Value::Number(number)))
+                }
                 other => other,
             };
             let path = meaning::in_state(&found.path);
@@ -962,7 +987,7 @@ impl Sequence {
         rules: &Rules,
     ) -> Result<Sequence, Error> {
         let mut sequence = Sequence::default();
-        let mut ahead = Ahead::new(trace, from, to);
+        let mut ahead = Ahead::new(trace, from, to)?;
         while let Some(record) = ahead.take(markers)? {
             let Some(type_name) = &record.header().type_name else { continue };
             if sequence.ticks.len() == CONTENT_MAX {

@@ -237,7 +237,10 @@ impl<E: From<Error>> Walk<'_, E> {
         self.summary.closed.add(record, |pointer| {
             let field = pointer.tokens().next();
             all || match field.as_deref() {
-                Some("agent_id" | "intent" | "action" | "result" | "policy" | "anomalies" | "reason") => true,
+                Some(
+                    "agent_id" | "intent" | "action" | "result" | "messages" | "policy" | "anomalies"
+                    | "reason",
+                ) => true,
                 field => path && field == Some("delta"),
             }
         });

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::reads_status;
 use dendrer_kernel::predicate::Predicate;
-use dendrer_object::Pointer;
+use dendrer_object::{MESSAGES, Pointer, Value};
 
 use crate::error::Error;
 use crate::run::trace::Trace;
@@ -56,6 +56,11 @@ pub(crate) fn count(trace: &Trace, upto: u64) -> Result<u64, Error> {
             let from = content.get("result").and_then(|result| result.get("status_from")?.as_str());
             count += u64::from(from == Some("text"));
         }
+        // Results of a thread are in its messages.
+        let messages = record.body().value(&format!("/{MESSAGES}"));
+        let messages = messages.as_ref().and_then(Value::as_array).into_iter().flat_map(|list| list.iter());
+        let from = messages.filter_map(|message| message.get("result")?.get("status_from")?.as_str());
+        count += from.filter(|from| *from == "text").count() as u64;
         ControlFlow::Continue(())
     })?;
     Ok(count)

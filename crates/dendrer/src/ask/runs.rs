@@ -12,6 +12,7 @@ use dendrer_store::{RunSummary, Store};
 use crate::casebook;
 use crate::error::Error;
 use crate::run::declared;
+use crate::run::thread::{NAMED_BY_DIGEST, THREAD};
 use crate::run::trace::Trace;
 use crate::run::trace::{ReadHandle, all_runs};
 
@@ -66,6 +67,8 @@ pub struct ListedRun {
     pub synthetic: Option<Value>,
     /// The rules by which secrets were taken out of its beginning, by name; `None` where nothing looked for them.
     pub redaction: Option<Value>,
+    /// The thread that it is of, if its own name is made of a digest.
+    pub thread: Option<Value>,
     /// The run and tick it was forked from.
     pub forked_from: Option<(String, u64)>,
     /// Whether it was found intact as it is now.
@@ -177,6 +180,8 @@ impl ListedRun {
         let casebook = casebook::is_of(store, &summary.name)?;
         let stage = start.get("stage").cloned();
         let redaction = start.get(REDACTION).and_then(|one| one.get("rules")?.get("name").cloned());
+        let is_of_thread = summary.name.as_str().starts_with(NAMED_BY_DIGEST);
+        let thread = meta.as_ref().and_then(|meta| meta.get(THREAD).cloned()).filter(|_| is_of_thread);
         let synthetic = meta.and_then(|meta| meta.get("synthetic").cloned());
         Ok(ListedRun {
             summary,
@@ -184,6 +189,7 @@ impl ListedRun {
             stage,
             synthetic,
             redaction,
+            thread,
             forked_from,
             verified,
             casebook,

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_object::delta::{Action, Op};
 use dendrer_object::name::NAME_SIZE_MAX;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Digest, RunName, Value, tag};
 use dendrer_store::RunSummary;
 use dendrer_store::prelude::*;
 
-use super::{AGENT, CheckpointError, CheckpointKey, THREAD, TypedBytes};
+use super::messages::{MessageIndex, TASKS};
+use super::place_of;
+use super::{AGENT, CheckpointError, CheckpointKey, NAMED_BY_DIGEST, THREAD, TypedBytes};
 use crate::error::Error;
 use crate::record::recorder::Recorder;
 use crate::repo::Repo;
@@ -137,6 +140,8 @@ pub(super) struct Thread {
     pub(super) active: Option<usize>,
     /// The newest content of each channel, so that its growth is found and read without the vault.
     held: BTreeMap<Place, Held>,
+    /// The messages of its runs.
+    pub(super) messages: MessageIndex,
 }
 
 impl ThreadRun {
@@ -170,6 +175,7 @@ impl Thread {
             seen: 0,
             active: None,
             held: BTreeMap::new(),
+            messages: MessageIndex::default(),
         }
     }
 
@@ -186,7 +192,7 @@ impl Thread {
         if self.base.as_str().len() + number.to_string().len() < NAME_SIZE_MAX {
             return self.base.to_string();
         }
-        format!("lg-{}", &Digest::of(self.base.as_str().as_bytes()).hex()[..16])
+        format!("{NAMED_BY_DIGEST}{}", &Digest::of(self.base.as_str().as_bytes()).hex()[..16])
     }
 
     /// The next run that may be one of this thread: its own name, then the names that forks had before they were made with a
@@ -279,8 +285,10 @@ impl Thread {
         let member = |name: &str| body.value(&format!("/intent/{name}"));
         if let Some(about) = member(CHECKPOINT) {
             let _ = self.apply_checkpoint(run, tick, record.id(), &about);
+            let _ = self.apply_messages(run, tick, record, &about);
         } else if let Some(about) = member(WRITES) {
             let _ = self.apply_writes(run, tick, &about);
+            let _ = self.apply_messages(run, tick, record, &about);
         } else if let Some(about) = member(REMOVED) {
             self.apply_removed(run, &about);
         } else if let Some(claim) = member(CLAIM) {
@@ -331,6 +339,27 @@ impl Thread {
             }
         }
         self.stored.insert((namespace, id), stored);
+        Some(())
+    }
+
+    fn apply_messages(&mut self, run: usize, tick: u64, record: &Record, about: &Value) -> Option<()> {
+        let namespace = text(about.get("ns"))?;
+        self.messages.apply((run, tick), &namespace, record);
+        if let (Some(path), Some(values)) = (text(about.get("path")), record.body().value("/intent/values")) {
+            self.messages.keep_asked(&namespace, &text(about.get("checkpoint"))?, path, &values);
+        }
+        about.get("channels")?.get(TASKS)?;
+        let place = place_of(&namespace, TASKS);
+        let delta = record.delta()?;
+        let ops: Vec<Op> = delta.0.into_iter().filter(|op| op.path == place).collect();
+        let is_whole = ops.iter().any(|op| op.action == Action::Set);
+        let tasks = ops.into_iter().filter_map(|op| op.value).flat_map(|value| match value {
+            Value::Array(tasks) if is_whole => tasks.iter().cloned().collect(),
+            task => vec![task],
+        });
+        let before = text(about.get("parent")).filter(|_| !is_whole);
+        let id = text(about.get("id"))?;
+        self.messages.keep_sends(&namespace, &id, before.as_ref(), &Value::array(tasks));
         Some(())
     }
 

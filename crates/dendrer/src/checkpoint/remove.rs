@@ -7,6 +7,7 @@ use dendrer_object::{RunName, Value};
 use dendrer_store::prelude::*;
 
 use super::index::{ChannelAt, REMOVED, StoredWrite, Thread};
+use super::messages::Listed;
 use super::{ChannelPut, CheckpointError, CheckpointKey, CheckpointPut, Checkpoints, WritePut, WritesPut};
 use crate::care::erase::{ErasePlace, EraseReason, erase_places};
 use crate::error::Error;
@@ -14,7 +15,8 @@ use crate::run::trace::Trace;
 use crate::vault::VaultError;
 
 /// The fields of a transition with what users wrote, or with a digest over it.
-const ERASED: [&str; 5] = ["/delta", "/intent/metadata", "/intent/values", "/state_root", "/redaction"];
+const ERASED: [&str; 6] =
+    ["/delta", "/intent/metadata", "/intent/values", "/messages", "/state_root", "/redaction"];
 
 impl Checkpoints {
     /// Removes a thread: every value of its runs is erased, and what is in the vault is destroyed.
@@ -203,7 +205,8 @@ impl Checkpoints {
         let name = self.name_of_run(id, number)?;
         let mut recorder = self.repo.recorder(&name)?;
         let about = Value::record([("all", Value::Bool(true))]);
-        let intent = self.intent("observation.add", Value::object(), None, REMOVED, about);
+        let intent =
+            self.intent("observation.add", Value::object(), None, REMOVED, about, &Listed::default());
         recorder.propose(&intent)?;
         recorder.commit()?;
         Ok(())

@@ -6,11 +6,12 @@ use std::sync::{Arc, PoisonError};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::Author;
-use dendrer_object::{Code, Intent, Pointer, RunName, Value, tag};
+use dendrer_object::{Code, Intent, MESSAGES, RunName, Value, tag};
 use dendrer_store::ReadLog as _;
 
 use super::index::{CHECKPOINT, CLAIM, ChannelAt, Thread, ThreadRun, WRITES};
-use super::{AGENT, CheckpointError, CheckpointPut, Checkpoints, THREAD, TypedBytes, WritesPut};
+use super::messages::{self, From, Given, Listed, View};
+use super::{AGENT, CheckpointError, CheckpointPut, Checkpoints, THREAD, TypedBytes, WritesPut, place_of};
 use crate::change::fork::ForkTerms;
 use crate::error::Error;
 use crate::record::recorder::Recorder;
@@ -181,21 +182,7 @@ impl Checkpoints {
         self.keep_bytes(kept, &begun.1, &own)?;
         let (at, exact) = kept.place.as_ref().expect("the bytes were put");
 
-        let mut ops = Vec::new();
-        for (name, _, value) in &changed {
-            let grown = thread
-                .last(&put.namespace, name)
-                .filter(|(key, _)| shown(thread, target, &put.namespace, name) == Some(key))
-                .and_then(|(_, last)| self.decode.grown(last, value));
-            let path = place_of(&put.namespace, name);
-            match grown {
-                Some(items) => {
-                    let append = |item| Op { action: Action::Append, path: path.clone(), value: Some(item) };
-                    ops.extend(items.into_iter().map(append));
-                }
-                None => ops.push(Op::set(path, self.readable(value, exact))),
-            }
-        }
+        let (mut ops, given) = self.changes(thread, target, &put.namespace, &changed, exact);
         let removed = gone.iter().filter(|name| shown(thread, target, &put.namespace, name).is_some());
         let remove = |path| Op { action: Action::Remove, path, value: None };
         ops.extend(removed.map(|name| remove(place_of(&put.namespace, name))));
@@ -206,11 +193,13 @@ impl Checkpoints {
         let about = about_checkpoint(put, Value::Object(channels.collect()), &gone, at, exact);
         let delta = (!ops.is_empty()).then_some(Delta(ops));
         let shown = Value::record([("metadata", self.readable(&put.metadata, exact))]);
-        let intent = self.intent("memory.write", shown, delta, CHECKPOINT, about);
+        let listed = self.messages_of(thread, target, &put.namespace, &From::Put, &given);
+        let intent = self.intent("memory.write", shown, delta, CHECKPOINT, about, &listed);
         let Some(number) = self.commit(thread, target, begun, &intent)? else { return Ok(false) };
         for (name, _, value) in &changed {
             thread.hold(&put.namespace, name, Arc::clone(at), (*value).clone());
         }
+        thread.messages.hold(&put.namespace, listed);
         thread.active = Some(number);
         Ok(true)
     }
@@ -228,8 +217,9 @@ impl Checkpoints {
         kept: &mut Kept,
     ) -> Result<bool, CheckpointError> {
         check_claim(thread, put.claim.as_ref())?;
-        let known = thread.writes_of(&put.namespace, &put.id);
-        let is_known = |index: i64| known.iter().any(|write| write.task == put.task && write.index == index);
+        let known = thread.writes_of(&put.namespace, &put.id).iter();
+        let known: Vec<i64> = known.filter(|write| write.task == put.task).map(|write| write.index).collect();
+        let is_known = |index: i64| known.contains(&index);
         if !put.replaces && put.items.iter().all(|item| is_known(item.index)) {
             return Ok(true);
         }
@@ -256,14 +246,23 @@ impl Checkpoints {
             ("replaces", Value::Bool(put.replaces)),
             ("task", Value::from(&*put.task)),
         ]);
-        let values = put.items.iter().map(|item| {
+        let decoded: Vec<Option<Value>> =
+            put.items.iter().map(|item| self.decode.whole(&item.value)).collect();
+        let values = put.items.iter().zip(&decoded).map(|(item, value)| {
             Value::record([
                 ("channel", Value::from(&*item.channel)),
-                ("value", self.readable(&item.value, exact)),
+                ("value", value.clone().unwrap_or_else(|| exact.to_value())),
             ])
         });
         let shown = Value::record([("values", Value::array(values))]);
-        let intent = self.intent("observation.add", shown, None, WRITES, about);
+        // A write that is there already stays as it is, also in its messages.
+        let new = put.items.iter().zip(decoded).filter(|(item, _)| put.replaces || !is_known(item.index));
+        let given =
+            new.map(|(item, value)| Given { channel: Arc::clone(&item.channel), value, is_grown: false });
+        let from = From::Task { path: &put.path, checkpoint: &put.id };
+        let given: Vec<Given> = given.collect();
+        let listed = self.messages_of(thread, target, &put.namespace, &from, &given);
+        let intent = self.intent("observation.add", shown, None, WRITES, about, &listed);
         let Some(number) = self.commit(thread, target, (recorder, name), &intent)? else { return Ok(false) };
         thread.active = Some(number);
         Ok(true)
@@ -275,7 +274,14 @@ impl Checkpoints {
         self.until_done(thread, &mut |all, thread| {
             let target = thread.live().map_or(Target::Root, Target::Run);
             let Some(begun) = all.recorder_at(thread, target)? else { return Ok(false) };
-            let intent = all.intent("observation.add", Value::object(), None, CLAIM, Value::from(&*claim));
+            let intent = all.intent(
+                "observation.add",
+                Value::object(),
+                None,
+                CLAIM,
+                Value::from(&*claim),
+                &Listed::default(),
+            );
             Ok(all.commit(thread, target, begun, &intent)?.is_some())
         })?;
         Ok(claim)
@@ -357,6 +363,59 @@ impl Checkpoints {
         Laid { head, kept, added: vec![add(&items[from..], level)] }
     }
 
+    /// The operations on the state for channels with a new value, and what is given to each channel: the whole of it, or what a list
+    /// grew by.
+    fn changes(
+        &self,
+        thread: &Thread,
+        target: Target,
+        namespace: &Arc<str>,
+        changed: &[ChangedChannel<'_>],
+        exact: &VaultRef,
+    ) -> (Vec<Op>, Vec<Given>) {
+        let mut ops = Vec::new();
+        let mut given = Vec::new();
+        for (name, _, value) in changed {
+            let grown = thread
+                .last(namespace, name)
+                .filter(|(key, _)| shown(thread, target, namespace, name) == Some(key))
+                .and_then(|(_, last)| self.decode.grown(last, value));
+            let path = place_of(namespace, name);
+            match grown {
+                Some(items) => {
+                    let items_given = Value::array(items.iter().cloned());
+                    given.push(Given { channel: Arc::clone(name), value: Some(items_given), is_grown: true });
+                    let append = |item| Op { action: Action::Append, path: path.clone(), value: Some(item) };
+                    ops.extend(items.into_iter().map(append));
+                }
+                None => {
+                    let whole = self.decode.whole(value);
+                    let channel = Arc::clone(name);
+                    given.push(Given { channel, value: whole.clone(), is_grown: false });
+                    ops.push(Op::set(path, whole.unwrap_or_else(|| exact.to_value())));
+                }
+            }
+        }
+        (ops, given)
+    }
+
+    /// Lists the messages that are new to the line of transitions that a target ends.
+    fn messages_of(
+        &self,
+        thread: &Thread,
+        target: Target,
+        namespace: &Arc<str>,
+        from: &From<'_>,
+        given: &[Given],
+    ) -> Listed {
+        let view = match target {
+            Target::Run(run) => View::Run(run),
+            Target::Fork(run, tick) => View::Upto(run, tick),
+            Target::Root => View::Nothing,
+        };
+        messages::list(thread, view, namespace, from, given, (&*self.decode, &self.redactor))
+    }
+
     /// Decodes typed bytes; what cannot be decoded is shown as its place in the vault.
     fn readable(&self, value: &TypedBytes, exact: &VaultRef) -> Value {
         self.decode.whole(value).unwrap_or_else(|| exact.to_value())
@@ -388,11 +447,16 @@ impl Checkpoints {
         delta: Option<Delta>,
         name: &'static str,
         about: Value,
+        listed: &Listed,
     ) -> Intent {
         let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), AGENT);
         intent.author = Author::Runtime;
         intent.delta = delta;
-        let intent = intent.with("intent", shown);
+        intent.noted.clone_from(&listed.noted);
+        let mut intent = intent.with("intent", shown);
+        if !listed.messages.is_empty() {
+            intent = intent.carrying(MESSAGES, Value::array(listed.messages.iter().cloned()));
+        }
         let mut intent = redacted::intent(&self.redactor, &intent);
         for (member, value) in &mut intent.members {
             if let ("intent", Value::Object(members)) = (&**member, value) {
@@ -530,13 +594,4 @@ fn target_of_writes(thread: &Thread, put: &WritesPut) -> Target {
     let active = thread.active.filter(|number| sees(*number));
     let owner = stored.map(|stored| stored.run).filter(|number| !thread.runs[*number].is_removed);
     active.or(owner).or_else(|| thread.live()).map_or(Target::Root, Target::Run)
-}
-
-/// The place of a channel in the state.
-fn place_of(namespace: &str, channel: &str) -> Pointer {
-    let channel = tag::stored_name(channel);
-    match namespace {
-        "" => Pointer::of(["values", &channel]),
-        namespace => Pointer::of(["subgraphs", &tag::stored_name(namespace), &channel]),
-    }
 }

@@ -11,7 +11,7 @@ use dendrer_object::bundle::{Bundle, LogItem, RecordFault, Sealed, Writer};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, Pointer, RunName, StoreId};
+use dendrer_object::{Digest, MESSAGES, Pointer, RunName, StoreId};
 use dendrer_store::memory::Packed;
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
@@ -202,11 +202,16 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
 }
 
 impl Export {
-    /// Leaves out the fields at and below some places: their commitments stay. With a delta goes the delta that was proposed, and what was rounded.
+    /// Leaves out the fields at and below some places: their commitments stay. With a delta goes the delta that was
+    /// proposed, and what was rounded; with it, or the writes of a task, the messages that it adds to a thread.
     #[must_use]
     pub fn without(self, mut withheld: Vec<Pointer>) -> Self {
         if withheld.iter().any(|place| place.overlaps(&Pointer::of(["delta"]))) {
             withheld.extend([["proposed"], [ROUNDED]].map(Pointer::of));
+        }
+        let holds_messages = [Pointer::of(["delta"]), Pointer::of(["intent", "values"])];
+        if withheld.iter().any(|place| holds_messages.iter().any(|holds| place.overlaps(holds))) {
+            withheld.push(Pointer::of([MESSAGES]));
         }
         Export { withheld, ..self }
     }

@@ -9,7 +9,7 @@ use dendrer_kernel::ontology::RESULT;
 use dendrer_kernel::unknown::{self, ROWS_BEFORE_MISSING};
 use dendrer_object::record::Author;
 use dendrer_object::value::Object;
-use dendrer_object::{ACTION_TYPE, Record, Timestamp, Value};
+use dendrer_object::{ACTION_TYPE, MESSAGES, Record, Timestamp, Value};
 
 use crate::run::trace::Trace;
 use crate::vault::VaultRef;
@@ -164,10 +164,11 @@ impl StepDoubt {
 }
 
 /// Members of a step by the field of the transition that has them.
-const HELD_BY: [(&str, &[&str]); 5] = [
+const HELD_BY: [(&str, &[&str]); 6] = [
     ("action_type", &["action"]),
     ("action", &["name", "input"]),
     ("result", &["output", "success"]),
+    (MESSAGES, &["action", "name", "input", "output", "success"]),
     ("policy", &["output", "success"]),
     (
         "intent",
@@ -249,6 +250,11 @@ impl WitnessStep {
             }
             None => fill_derived(&mut step, description, decision),
         }
+        let of_thread = said_in_thread(&content).filter(|_| own.is_none() && unknown.is_empty());
+        success = of_thread.map_or(success, |one| one.fill(&mut step));
+        if unknown.contains(&"success") {
+            success = None;
+        }
         let row = said.and_then(|said| said.get(ROW)).and_then(Value::as_str).map(Arc::from);
         // A row that was made of a transition has the step that it was made as.
         let written = row.as_deref().filter(|_| own.is_none()).and_then(derived_row);
@@ -307,6 +313,88 @@ fn derived_row(text: &str) -> Option<(Step, Option<bool>)> {
     step.others.retain(|(name, _)| name.as_str() != Some(TRANSITION));
     let success = row.get("success").filter(|success| **success != RowValue::Null);
     Some((step, success.map(RowValue::is_truthy)))
+}
+
+/// The step that the messages of a transition make.
+struct SaidInThread {
+    action: ActionType,
+    name: Option<String>,
+    input: Option<Value>,
+    output: Option<Value>,
+    success: Option<bool>,
+}
+
+impl SaidInThread {
+    /// Puts the action that the messages name into a step. Returns whether it succeeded.
+    fn fill(self, step: &mut Step) -> Option<bool> {
+        let of_row = |value: Option<Value>| value.as_ref().map_or(RowValue::Null, RowValue::of);
+        step.action = self.action;
+        (step.input, step.output) = (of_row(self.input), of_row(self.output));
+        if let Some(name) = self.name {
+            step.name = name;
+        }
+        self.success
+    }
+}
+
+/// Reads the messages that a put or a write adds to a thread: a failed node, else results, else calls, else what was said.
+fn said_in_thread(content: &Value) -> Option<SaidInThread> {
+    let messages = content.get(MESSAGES)?.as_array()?;
+    let new: Vec<&Value> = messages.iter().filter(|one| one.get("repeated").is_none()).collect();
+    let of_role = |role: &str| -> Vec<&Value> {
+        new.iter().copied().filter(|one| one.get("role").and_then(Value::as_str) == Some(role)).collect()
+    };
+    let results: Vec<&Value> = new.iter().copied().filter(|one| one.get("result").is_some()).collect();
+    let statuses =
+        results.iter().map(|one| one.get("result").and_then(|result| result.get("status")?.as_str()));
+    let success = match statuses.collect::<Option<Vec<&str>>>() {
+        Some(known) if known.is_empty() => None,
+        Some(known) => Some(known.iter().all(|status| *status == "ok")),
+        None => None,
+    };
+    let calls = new.iter().filter_map(|one| one.get("calls")?.as_array()).flat_map(|calls| calls.iter());
+    let calls: Vec<&Value> = calls.filter(|call| call.get("repeated").is_none()).collect();
+    let one_or_list = |values: Vec<Value>| match values.len() {
+        0 => None,
+        1 => values.into_iter().next(),
+        _ => Some(Value::array(values)),
+    };
+    let texts = |values: &[&Value]| {
+        one_or_list(values.iter().filter_map(|one| one.get("content").cloned()).collect())
+    };
+    let names = |values: Vec<Option<&str>>| {
+        let names: Vec<&str> = values.into_iter().flatten().collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let agents = |values: &[&Value]| {
+        names(values.iter().map(|one| one.get("agent").and_then(Value::as_str)).collect())
+    };
+    let said = |action, name, input, output| Some(SaidInThread { action, name, input, output, success });
+    let (failed, interrupts) = (of_role("error"), of_role("interrupt"));
+    if !failed.is_empty() {
+        return said(ActionType::External, agents(&failed), None, texts(&failed));
+    }
+    if !results.is_empty() {
+        let tools =
+            results.iter().map(|one| one.get("result").and_then(|result| result.get("tool")?.as_str()));
+        return said(ActionType::External, names(tools.collect()), None, texts(&results));
+    }
+    if !calls.is_empty() {
+        let tools = names(calls.iter().map(|call| call.get("tool").and_then(Value::as_str)).collect());
+        let params = calls.iter().filter_map(|call| call.get("params").cloned()).collect();
+        return said(ActionType::ToolCall, tools, one_or_list(params), None);
+    }
+    if !interrupts.is_empty() {
+        return said(ActionType::External, Some("interrupt".to_owned()), None, texts(&interrupts));
+    }
+    let (answers, asked) = (of_role("assistant"), of_role("user"));
+    if !answers.is_empty() {
+        return said(ActionType::LlmReply, agents(&answers), None, texts(&answers));
+    }
+    if !asked.is_empty() {
+        return said(ActionType::UserInput, agents(&asked), texts(&asked), None);
+    }
+    None
 }
 
 /// Returns whether a step succeeded, by the status of its result or else by the decision about it; `None` if neither is known.

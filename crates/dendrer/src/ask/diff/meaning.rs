@@ -20,6 +20,7 @@ use dendrer_object::{Digest, KEY, Number, ORIGIN, Pointer, REDACTION, Value, jso
 use dendrer_kernel::commitment::SPENT;
 use dendrer_kernel::step::{ROUNDED, WOULD_REFUSE};
 
+use super::thread;
 use crate::run::witness::ROW;
 
 use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
@@ -57,6 +58,8 @@ pub(super) struct Rules {
     asked: Option<Pointer>,
     /// What is left out because it only names a run or a message.
     left_out: RefCell<BTreeSet<Pointer>>,
+    /// Whether a record of a thread was compared, so that states are those of threads.
+    is_thread: Cell<bool>,
 }
 
 /// Names of members that only name a run or a message, say when it was, or what it cost: nothing of what an agent did. Beside the
@@ -168,7 +171,13 @@ impl Rules {
         }
         let ignored = |place: &Pointer| Ignored { place: place.clone(), met: Cell::new(false) };
         let ignore = ignore.iter().map(ignored).collect();
-        Rules { decimals, ignore, asked: path.cloned(), left_out: RefCell::default() }
+        Rules {
+            decimals,
+            ignore,
+            asked: path.cloned(),
+            left_out: RefCell::default(),
+            is_thread: Cell::new(false),
+        }
     }
 
     pub(super) fn ignores(&self, place: &Pointer) -> bool {
@@ -225,6 +234,9 @@ impl Rules {
                 members.set(name, value);
             }
         }
+        if self.is_thread.get() {
+            thread::state(&mut members, self.asked_in_state().as_ref());
+        }
         let placed = |value: &Value| placed(value, number);
         if let Some(Value::Array(list)) = members.get("kernel_anomalies") {
             let list = Value::array(list.iter().map(placed));
@@ -238,6 +250,11 @@ impl Rules {
             members.set("policy", Value::Object(policy));
         }
         self.cut(Value::Object(members), 1).unwrap_or_else(Value::object)
+    }
+
+    /// The one place of the state that is asked for.
+    fn asked_in_state(&self) -> Option<Pointer> {
+        self.asked.as_ref()?.as_str().strip_prefix(STATE)?.parse().ok()
     }
 
     /// Takes what is ignored out of a value that stands so many steps below where places begin: 0 for content, 1 for a
@@ -388,9 +405,16 @@ impl Meaning {
             members.set("action", action);
         }
         let confidence = take_confidence(&mut members).filter(|_| !rules.ignores(&pointer(CONFIDENCE)));
-        let delta = members.get("delta").and_then(|delta| Delta::from_value(delta).ok());
+        let mut delta = members.get("delta").and_then(|delta| Delta::from_value(delta).ok());
         if delta.is_some() {
             members.remove("delta");
+        }
+        if thread::is_of(record) {
+            rules.is_thread.set(true);
+            thread::content(&mut members, rules.asked.as_ref(), &mut rules.left_out.borrow_mut());
+            let asked = rules.asked_in_state();
+            delta = delta
+                .map(|delta| Delta(delta.0.into_iter().map(|op| thread::op(op, asked.as_ref())).collect()));
         }
         // That with which a run begins; a transition has no member of this name.
         if let Some(state) = members.get("state") {

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use dendrer_kernel::step::ROUNDED;
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value};
 use dendrer_store::Store;
 
 use super::needles::{Found, Needles};
@@ -22,7 +22,7 @@ use crate::run::casebook_name;
 use crate::run::trace::Trace;
 
 /// Members of the content in which an author writes what they like.
-const PAYLOAD: [&str; 15] = [
+const PAYLOAD: [&str; 16] = [
     "action",
     "anomalies",
     "bisect",
@@ -32,6 +32,7 @@ const PAYLOAD: [&str; 15] = [
     "diff",
     "goal",
     "intent",
+    MESSAGES,
     "meta",
     "policy",
     "proposed",
@@ -191,6 +192,11 @@ impl Lineage {
             if erased.iter().any(|known| known.place == verdict.place) {
                 continue;
             }
+            let gone = erased.iter().map(|verdict| &verdict.place);
+            if verdict.place == Pointer::of([MESSAGES]) && gone.clone().any(holds_messages) {
+                erased.push(Verdict { reason: EraseReason::Copy, ..verdict });
+                continue;
+            }
             match self.decide(record, &verdict, is_derived) {
                 Decision::Erase => erased.push(verdict),
                 Decision::Keep => self.found.although.push(at(record, position, verdict)),
@@ -320,6 +326,10 @@ impl Lineage {
             add(erased, "proposed", EraseReason::Copy);
             add(erased, ROUNDED, EraseReason::Copy);
         }
+        if gone.iter().any(holds_messages) {
+            // The messages that a thread is given: its channel or a write has them.
+            add(erased, MESSAGES, EraseReason::Copy);
+        }
         if touches(&gone, "action") {
             // Both are digests over the action.
             add(erased, "context", EraseReason::Digest);
@@ -408,6 +418,11 @@ fn at(record: &Record, position: u64, verdict: Verdict) -> ErasePlace {
         place: verdict.place,
         reason: verdict.reason,
     }
+}
+
+/// Whether a field has what the messages of the same record say: the change of a channel, or the writes of a task.
+fn holds_messages(field: &Pointer) -> bool {
+    [Pointer::of(["delta"]), Pointer::of(["intent", "values"])].iter().any(|holds| field.overlaps(holds))
 }
 
 /// Whether one of some fields is a member of the content, or below it.
