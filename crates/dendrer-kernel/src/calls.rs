@@ -38,6 +38,12 @@ pub fn calls(action: &Value) -> Vec<Value> {
     calls
 }
 
+/// Returns how many calls an action has.
+pub(crate) fn count(action: &Value) -> usize {
+    let listed = action.get("calls").and_then(Value::as_array).map_or(0, |calls| calls.len());
+    listed + usize::from(listed == 0 || action.get("tool").is_some())
+}
+
 /// Whether an action names a tool together with a list of calls, or a call of its list has a list.
 pub(crate) fn has_tool_beside(action: &Value) -> bool {
     let listed = action.get(LIST);

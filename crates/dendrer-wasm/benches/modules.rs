@@ -65,7 +65,7 @@ fn main() {
 fn door(case: &Case) -> (Duration, Option<Predicate>) {
     let begin = Instant::now();
     let made = match &case.asked {
-        Asking::Expr(text) => Predicate::condition("p", text).ok(),
+        Asked::Expr(text) => Predicate::condition("p", text).ok(),
         Asked::Module(bytes, _) => dendrer_wasm::predicate("p", bytes).ok(),
     };
     (begin.elapsed(), made)

@@ -13,7 +13,7 @@ use super::status::CALLS;
 use super::{
     Authorized, CommitmentFault, CommitmentOwner, Commitments, ScopeFault, Used, Violated, form, spent,
 };
-use crate::calls::calls;
+use crate::calls::{calls, count};
 use crate::names::CANNOT_BE_JUDGED;
 use crate::ontology::RESULT;
 use crate::sealed::{Met, fact, told, with_code};
@@ -253,6 +253,15 @@ impl Commitments {
     /// the line itself is left out.
     fn relied_on(&self, intent: &Intent, action: &Value) -> Result<Vec<Vec<Arc<str>>>, CommitmentRefused> {
         let said = intent.member("intent");
+        // Most lines rely on nothing that they name.
+        let names = |value: &Value| value.get("relies_on").is_some();
+        let list = action.get("calls").and_then(Value::as_array);
+        if !said.is_some_and(names)
+            && !names(action)
+            && !list.into_iter().flat_map(|calls| calls.iter()).any(names)
+        {
+            return Ok(vec![Vec::new(); count(action)]);
+        }
         let mut places = vec![("/intent/relies_on".to_owned(), said.and_then(|said| said.get("relies_on")))];
         let listed = action.get("calls").and_then(Value::as_array);
         if self.is_since(2) {

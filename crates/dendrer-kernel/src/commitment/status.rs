@@ -1,6 +1,6 @@
 //! Statuses: which of eight applies to each commitment at a tick.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use dendrer_object::Value;
 use dendrer_object::record::Author;
@@ -323,8 +323,8 @@ pub(super) const CALLS: &str = "calls";
 
 /// Evaluates an expression of a commitment.
 pub(super) fn evaluate(expr: &Expr, known: Known<'_>, action: Option<&Value>) -> Truth {
-    let nothing = Value::object();
-    over(expr, known, action.unwrap_or(&nothing), |env| expr.holds(env, &mut Budget::default()))
+    static NOTHING: LazyLock<Value> = LazyLock::new(Value::object);
+    over(expr, known, action.unwrap_or(&NOTHING), |env| expr.holds(env, &mut Budget::default()))
 }
 
 /// The value of an expression of a commitment; `None` if it has none.
@@ -334,10 +334,16 @@ pub(super) fn value_of(expr: &Expr, known: Known<'_>, action: &Value) -> Option<
 
 /// Hands over what an expression of a commitment reads.
 fn over<T>(expr: &Expr, (state, counters): Known<'_>, action: &Value, f: impl FnOnce(&Env<'_>) -> T) -> T {
-    let nothing = Value::object();
-    let reads_line = expr.roots().any(|root| root == "t");
+    // Each of a thousand commitments is asked of one call: what an expression does not read is not looked up.
+    let (mut reads_line, mut reads_sums) = (false, false);
+    for root in expr.roots() {
+        reads_line |= root == "t";
+        reads_sums |= root == SPENT;
+    }
     let line = if reads_line { line_of(action) } else { Value::Null };
-    let others = [("action", action), ("t", &line), (SPENT, action.get(SPENT).unwrap_or(&nothing))];
+    let sums =
+        if reads_sums { action.get(SPENT).cloned().unwrap_or_else(Value::object) } else { Value::Null };
+    let others = [("action", action), ("t", &line), (SPENT, &sums)];
     let counters = expr.reads_counters().then(counters);
     f(&Env { state, counters: counters.as_ref(), others: &others })
 }

@@ -37,7 +37,7 @@ fn run(intents: &[Intent], (has_fields, has_rules): (bool, bool)) -> f64 {
     let fields = (0..FIELDS).map(|n| (format!("field_{n}"), value(n)));
     start.state = Value::record(fields);
     if has_fields {
-        start.stage = Stage::Contracts;
+        start.stage = Some(Stage::Contracts);
         start.pack = Some(pack(intents));
     }
     if has_rules {
