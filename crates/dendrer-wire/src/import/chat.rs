@@ -14,6 +14,7 @@ use super::items::Item;
 use super::layout::Found;
 use super::note::{At, ImportNote, NoteKind};
 use super::once::{Again, Branches, Node, Once, Short, Tree, short};
+use super::outcome::Outcome;
 use super::parts::{self, Piece};
 use crate::foreign::Visit;
 
@@ -93,6 +94,14 @@ pub(crate) struct Turn {
     pub(crate) is_of_program: bool,
     /// A decision on a call, in place of a message: the member `policy`.
     pub(crate) decision: Option<Value>,
+    /// Whether another agent than the one of the conversation made it: it goes with its parent, and makes no branch.
+    pub(crate) is_aside: bool,
+    /// The ids of its calls that may begin an agent.
+    pub(crate) begins: Vec<String>,
+    /// The id of the call that began the agent whose first item it is.
+    pub(crate) begun_by: Option<String>,
+    /// Whether the call that it answers failed, as far as its format states it elsewhere.
+    pub(crate) outcome: Option<Outcome>,
 }
 
 /// Reads the messages of one list.
@@ -173,15 +182,16 @@ impl<'l> ChatReader<'l> {
             return Ok(());
         }
         self.is_shifted = true;
-        let Turn { message, id, parent, answer, part, notes, is_of_program, decision } = turn;
+        let Turn { message, id, parent, answer, part, notes, is_of_program, decision, is_aside, .. } = turn;
         let key = |text: Option<String>| text.map(|text| short(text.as_bytes()));
         let (id, parent, answer) = (key(id), key(parent), key(answer));
-        let is_result = kind_of(&message) == Of::Result || decision.is_some();
+        let is_result = kind_of(&message) == Of::Result || decision.is_some() || is_aside;
         if part.is_none_or(|(_, number)| number == 0) {
-            self.tree.item(Node { number, id, parent, answer, is_result });
+            self.tree.item(Node { number, id, parent, answer, is_result, is_aside });
         }
         let mut item = Item::new(Value::Object(message.clone()), At { part, ..at }, size);
         (item.notes, item.is_of_program, item.decision) = (notes, is_of_program, decision);
+        (item.begins, item.begun_by, item.outcome) = (turn.begins, turn.begun_by, turn.outcome);
         if is_preamble(&item.value) || item.decision.is_some() {
             item.source = self.source(item.at);
             return visit(item);
@@ -253,6 +263,7 @@ impl<'l> ChatReader<'l> {
             (one.source, one.again, one.is_of_program) = (self.source(at), again, is_of_program);
             if part.is_none() {
                 (one.id, one.usage) = (item.id, usage.clone());
+                (one.begins, one.begun_by) = (item.begins.clone(), item.begun_by.clone());
                 self.piece(&mut one);
             }
             visit(one)?;

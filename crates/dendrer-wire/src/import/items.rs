@@ -15,6 +15,7 @@ use super::error::ImportError;
 use super::layout::{Layout, Top, decode, pointer};
 use super::note::{At, ImportNote, NoteKind};
 use super::once::{Again, Short};
+use super::outcome::Outcome;
 use super::scan::{Capture, Fingerprint, LeftOut, Scanner, Sizes, Stop};
 
 /// How many members of one object are left out one by one; with more, the whole is left out.
@@ -46,6 +47,12 @@ pub(crate) struct Item<'a> {
     pub(crate) is_of_program: bool,
     /// A decision on a call that it states, in place of a message.
     pub(crate) decision: Option<Value>,
+    /// The ids of its calls that may begin an agent.
+    pub(crate) begins: Vec<String>,
+    /// The id of the call that began the agent whose first item it is.
+    pub(crate) begun_by: Option<String>,
+    /// Whether the call that it answers failed, as far as its format states it elsewhere.
+    pub(crate) outcome: Option<Outcome>,
 }
 
 impl<'a> Item<'a> {
@@ -64,6 +71,9 @@ impl<'a> Item<'a> {
             source: None,
             is_of_program: false,
             decision: None,
+            begins: Vec::new(),
+            begun_by: None,
+            outcome: None,
         }
     }
 
