@@ -44,6 +44,8 @@ pub struct Format {
     /// Files that a name refers to, given the user's directory: all of a directory, else one; `None` if a name is a path and no
     /// more.
     pub find: Option<fn(&str, &Path) -> Result<Vec<PathBuf>, ImportError>>,
+    /// The lines of a file with those of the files that belong to it, as one stream; `None` if there are no such files.
+    pub gather: Option<fn(&Path) -> Result<Option<Box<dyn Read>>, ImportError>>,
     /// Another format that a file of the program has, given its name.
     pub(crate) inner: fn(Option<&str>, &mut dyn Read) -> Result<Option<Inner>, ImportError>,
     /// Finds the path of the items.
@@ -149,6 +151,7 @@ impl Format {
             accept: |map, _| without_map(map),
             shape: "",
             find: None,
+            gather: None,
             inner: |_, _| Ok(None),
             survey: |source, choice| layout::survey(source, choice, true),
             begin: |_, _, _| Ok(None),

@@ -5,6 +5,7 @@
 
 mod carl;
 mod cfd;
+mod claude_code;
 pub(crate) mod jsonl;
 mod openai_chat;
 mod paper;
@@ -16,8 +17,14 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 5] =
-    [&openai_chat::OPENAI_CHAT, &jsonl::JSONL, &paper::PAPER, &cfd::CFD, &carl::CARL];
+pub static FORMATS: [&Format; 6] = [
+    &claude_code::CLAUDE_CODE,
+    &openai_chat::OPENAI_CHAT,
+    &jsonl::JSONL,
+    &paper::PAPER,
+    &cfd::CFD,
+    &carl::CARL,
+];
 
 /// Returns the format with a name.
 pub fn named(name: &str) -> Option<&'static Format> {

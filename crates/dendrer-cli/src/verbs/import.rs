@@ -195,6 +195,11 @@ fn import_one(
             format::of_source(&mut source, map.is_some()).map_err(|error| fail(ImportError::Io(error)))?
         }
     };
+    if let Some(gather) = format.gather.filter(|_| source.name.is_some())
+        && let Some(mut lines) = gather(Path::new(&args.file)).map_err(fail)?
+    {
+        source.file = spool(&mut lines)?;
+    }
     (format.accept)(map.as_ref(), pack.as_ref().map(|pack| pack.pack.engine)).map_err(fail)?;
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),

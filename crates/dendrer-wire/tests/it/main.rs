@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod carl;
+mod claude_code;
 mod conversations;
 mod examples;
 mod faults;
