@@ -93,7 +93,7 @@ document! {
         /// Whether nothing was written
         dry_run: bool = answer.dry_run,
         /// The format of the source
-        kind: ["claude-code" | "openai-chat" | "jsonl" | "paper" | "cfd" | "carl"] = answer.kind,
+        kind: ["claude-code" | "codex" | "openai-chat" | "jsonl" | "paper" | "cfd" | "carl"] = answer.kind,
         /// The reason for that format
         why: &str = &answer.why,
         /// The stage of an imported run

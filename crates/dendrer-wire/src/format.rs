@@ -6,6 +6,7 @@
 mod carl;
 mod cfd;
 mod claude_code;
+mod codex;
 pub(crate) mod jsonl;
 mod openai_chat;
 mod paper;
@@ -17,8 +18,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 6] = [
+pub static FORMATS: [&Format; 7] = [
     &claude_code::CLAUDE_CODE,
+    &codex::CODEX,
     &openai_chat::OPENAI_CHAT,
     &jsonl::JSONL,
     &paper::PAPER,

@@ -102,6 +102,8 @@ pub(crate) struct Turn {
     pub(crate) begun_by: Option<String>,
     /// Whether the call that it answers failed, as far as its format states it elsewhere.
     pub(crate) outcome: Option<Outcome>,
+    /// Whether the usage of its request is stated on another item.
+    pub(crate) is_counted_elsewhere: bool,
 }
 
 /// Reads the messages of one list.
@@ -192,6 +194,7 @@ impl<'l> ChatReader<'l> {
         let mut item = Item::new(Value::Object(message.clone()), At { part, ..at }, size);
         (item.notes, item.is_of_program, item.decision) = (notes, is_of_program, decision);
         (item.begins, item.begun_by, item.outcome) = (turn.begins, turn.begun_by, turn.outcome);
+        item.is_counted_elsewhere = turn.is_counted_elsewhere;
         if is_preamble(&item.value) || item.decision.is_some() {
             item.source = self.source(item.at);
             return visit(item);
@@ -263,6 +266,7 @@ impl<'l> ChatReader<'l> {
             (one.source, one.again, one.is_of_program) = (self.source(at), again, is_of_program);
             if part.is_none() {
                 (one.id, one.usage) = (item.id, usage.clone());
+                one.is_counted_elsewhere = item.is_counted_elsewhere;
                 (one.begins, one.begun_by) = (item.begins.clone(), item.begun_by.clone());
                 self.piece(&mut one);
             }

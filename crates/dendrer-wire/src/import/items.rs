@@ -53,6 +53,8 @@ pub(crate) struct Item<'a> {
     pub(crate) begun_by: Option<String>,
     /// Whether the call that it answers failed, as far as its format states it elsewhere.
     pub(crate) outcome: Option<Outcome>,
+    /// Whether the usage of its request is stated on another item.
+    pub(crate) is_counted_elsewhere: bool,
 }
 
 impl<'a> Item<'a> {
@@ -74,6 +76,7 @@ impl<'a> Item<'a> {
             begins: Vec::new(),
             begun_by: None,
             outcome: None,
+            is_counted_elsewhere: false,
         }
     }
 

@@ -43,7 +43,8 @@ pub(crate) trait Native {
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) turn: Turn,
-    number: u64,
+    /// The item that it was made of.
+    pub(crate) number: u64,
     size: usize,
 }
 

@@ -46,7 +46,7 @@ fn result(id: &str, content: &str, more: &str) -> String {
 }
 
 /// Each transition in a line: what it is, by whom, and what it states.
-fn shown(plan: &ImportPlan, records: &[Record]) -> Vec<String> {
+pub(crate) fn shown(plan: &ImportPlan, records: &[Record]) -> Vec<String> {
     let mut shown = Vec::new();
     for record in &records[1..] {
         let (header, value) = (record.header(), record.content());

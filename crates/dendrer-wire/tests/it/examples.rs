@@ -49,7 +49,7 @@ fn the_examples_of_chats_hold() {
 
 #[test]
 fn the_examples_of_sessions_hold() {
-    for kind in ["claude-code"] {
+    for kind in ["claude-code", "codex"] {
         let blocks = blocks(&format!("import-{kind}"));
         assert_eq!(blocks.len(), 1);
         check(&blocks[0], of(kind));

@@ -4,6 +4,7 @@
 
 mod carl;
 mod claude_code;
+mod codex;
 mod conversations;
 mod examples;
 mod faults;
