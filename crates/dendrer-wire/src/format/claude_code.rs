@@ -232,7 +232,8 @@ impl Native for Session {
             return Ok(Vec::new());
         }
         let mut notes = Vec::new();
-        account_within("", account, LINE, Of::Model, line, at, &mut notes);
+        let prefix = if from.is_some() { "line/" } else { "" };
+        account_within(prefix, account, LINE, Of::Model, line, at, &mut notes);
         Ok(if notes.is_empty() { Vec::new() } else { vec![self.aside(line, notes)] })
     }
 }
@@ -283,93 +284,50 @@ impl Session {
         account: &mut Account,
     ) -> Vec<Turn> {
         let uuid = text(line, "uuid").map(str::to_owned);
-        let inner = line.get("message").and_then(Value::as_object);
         let empty = Object::default();
+        let inner = line.get("message").and_then(Value::as_object);
         let content = inner.and_then(|inner| inner.get("content"));
-        let listed = content.and_then(Value::as_array);
-        let is_result = |part: &Value| part.as_object().is_some_and(parts::is_result);
-        let results: Vec<(u64, &Value)> = listed
-            .into_iter()
-            .flat_map(|parts| (0..).zip(parts.iter()))
-            .filter(|(_, part)| is_result(part))
-            .collect();
+        let parts: Vec<&Value> =
+            content.and_then(Value::as_array).into_iter().flat_map(|parts| parts.iter()).collect();
         let of = match kind {
             "assistant" => Of::Model,
-            _ if results.is_empty() => Of::Outside,
-            _ => Of::Result,
+            _ if parts.iter().any(|part| is_result(part)) => Of::Result,
+            _ => Of::Outside,
         };
+        let (line_at, inner_at) = if from.is_some() { ("line/", "line/message/") } else { ("", "message/") };
         let mut notes = Vec::new();
-        account_within("", account, LINE, of, line, at, &mut notes);
-        account_within("message/", account, INNER, of, inner.unwrap_or(&empty), at, &mut notes);
+        account_within(line_at, account, LINE, of, line, at, &mut notes);
+        account_within(inner_at, account, INNER, of, inner.unwrap_or(&empty), at, &mut notes);
         if inner.is_none() {
             let found = line.get("message").map_or("nothing", Value::described);
             let text = format!("the message of a line is an object, not {found}");
             notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
         }
         let speaker = self.speaker(line, from, kind, content);
-        let begins = self.tasks_of(listed.into_iter().flat_map(|parts| parts.iter()), &uuid, &speaker.name);
+        let begins = self.tasks_of(&parts, &uuid, &speaker.name);
         self.remember(uuid.as_deref(), &speaker);
         let answer = match inner.and_then(|inner| text(inner, "id")).filter(|_| kind == "assistant") {
             Some(id) => Some(format!("answer {id}")),
             None => uuid.as_ref().map(|uuid| format!("{kind} {uuid}")),
         };
-        let is_first = speaker.asked_by.is_some();
-        let is_of_program = speaker.agent.is_some() || is_of_program(line, content);
-        let mut whole = Turn {
-            message: members(line, inner.unwrap_or(&empty), kind, from),
-            id: uuid.clone(),
-            parent: speaker.parent.clone(),
+        let mut message = members(line, inner.unwrap_or(&empty), kind, from);
+        let name = if kind == "assistant" { Some(&speaker.name) } else { speaker.asked_by.as_ref() };
+        if let Some(name) = name {
+            message.set("name", Value::from(&**name));
+        }
+        let whole = Turn {
+            message,
+            id: uuid,
+            parent: speaker.parent,
             answer,
-            is_of_program,
-            is_aside: speaker.is_aside || !results.is_empty() && kind == "user",
+            within: if from.is_some() { "line/message" } else { "message" },
+            is_of_program: speaker.agent.is_some() || is_of_program(line, content),
+            is_aside: speaker.is_aside || of == Of::Result,
             begins,
-            begun_by: speaker.begun_by.clone(),
+            begun_by: speaker.begun_by,
             ..Turn::default()
         };
-        match kind {
-            "assistant" => whole.message.set("name", Value::from(&*speaker.name)),
-            // The agent that asked wrote the first message of a sub-agent.
-            _ if is_first => whole.message.set("name", Value::from(speaker.asked_by.unwrap_or_default())),
-            _ => {}
-        }
-        if results.is_empty() {
-            whole.notes = notes;
-            return vec![whole];
-        }
-        let left: Vec<&Value> =
-            listed.into_iter().flat_map(|parts| parts.iter()).filter(|part| !is_result(part)).collect();
-        let has_whole = kind == "assistant" || !left.is_empty();
-        let leads = results.first().is_some_and(|(number, _)| *number == 0) && kind == "user";
-        let mut turns: Vec<Turn> = Vec::new();
-        for (number, part) in &results {
-            let Some(part) = part.as_object() else { continue };
-            let mut message = match parts::result(part) {
-                Value::Object(message) => message,
-                _ => continue,
-            };
-            if turns.is_empty() && !has_whole {
-                let known: Vec<_> = message.iter().map(|(name, _)| name.clone()).collect();
-                for (name, value) in whole.message.iter().filter(|(name, _)| !known.contains(name)) {
-                    if !matches!(&**name, "role" | "content") {
-                        message.set(name, value.clone());
-                    }
-                }
-            }
-            turns.push(Turn {
-                message,
-                id: uuid.clone(),
-                parent: speaker.parent.clone(),
-                answer: uuid.as_ref().map(|uuid| format!("result {uuid} {number}")),
-                part: Some(("content", *number)),
-                is_aside: speaker.is_aside,
-                ..Turn::default()
-            });
-        }
-        if has_whole {
-            whole.message.set("content", Value::array(left.into_iter().cloned()));
-            let place = if leads { turns.len() } else { 0 };
-            turns.insert(place, whole);
-        }
+        let mut turns = apart(whole, &parts, kind, speaker.is_aside);
         if let Some(first) = turns.first_mut() {
             first.notes = notes;
         }
@@ -416,6 +374,19 @@ impl Session {
             let name = agent.name.clone();
             return Speaker { name, agent: Some(index), parent, is_aside, begun_by: None, asked_by: None };
         }
+        self.new_agent(from, kind, content, key, parent, is_aside)
+    }
+
+    /// Takes in the first item of an agent.
+    fn new_agent(
+        &mut self,
+        from: Option<&Object>,
+        kind: &str,
+        content: Option<&Value>,
+        key: Option<String>,
+        parent: Option<String>,
+        is_aside: bool,
+    ) -> Speaker {
         let task = self.task(from, content);
         let kind_of_agent = from
             .and_then(|from| text(from, "agentType"))
@@ -452,14 +423,9 @@ impl Session {
     }
 
     /// Takes in the calls among some parts that begin an agent, and returns their ids.
-    fn tasks_of<'p>(
-        &mut self,
-        parts: impl Iterator<Item = &'p Value>,
-        item: &Option<String>,
-        asked_by: &str,
-    ) -> Vec<String> {
+    fn tasks_of(&mut self, parts: &[&Value], item: &Option<String>, asked_by: &str) -> Vec<String> {
         let mut begins = Vec::new();
-        for part in parts.filter_map(Value::as_object) {
+        for part in parts.iter().filter_map(|part| part.as_object()) {
             let tool = text(part, "name").filter(|name| AGENT_TOOLS.contains(name));
             let (Some(_), Some("tool_use"), Some(call)) = (tool, text(part, "type"), text(part, "id")) else {
                 continue;
@@ -488,6 +454,52 @@ impl Session {
             Some(agent) => self.agents[agent].last = Some(uuid.to_owned()),
         }
     }
+}
+
+fn is_result(part: &Value) -> bool {
+    part.as_object().is_some_and(parts::is_result)
+}
+
+/// Takes the results out of a message: each is one of its own.
+fn apart(mut whole: Turn, parts: &[&Value], kind: &str, is_aside: bool) -> Vec<Turn> {
+    let results: Vec<(u64, &Object)> = (0..)
+        .zip(parts)
+        .filter(|(_, part)| is_result(part))
+        .filter_map(|(number, part)| Some((number, part.as_object()?)))
+        .collect();
+    if results.is_empty() {
+        return vec![whole];
+    }
+    let left: Vec<Value> = parts.iter().filter(|part| !is_result(part)).map(|part| (*part).clone()).collect();
+    let has_whole = kind == "assistant" || !left.is_empty();
+    let leads = kind == "user" && results[0].0 == 0;
+    let mut turns: Vec<Turn> = Vec::new();
+    for (number, part) in results {
+        let Value::Object(mut message) = parts::result(part) else { continue };
+        // The members of the line are on one item, once.
+        if turns.is_empty() && !has_whole {
+            for (name, value) in whole.message.iter() {
+                if !matches!(&**name, "role" | "content") && !message.contains_key(name) {
+                    message.set(name, value.clone());
+                }
+            }
+        }
+        turns.push(Turn {
+            message,
+            id: whole.id.clone(),
+            parent: whole.parent.clone(),
+            answer: whole.id.as_ref().map(|uuid| format!("result {uuid} {number}")),
+            within: whole.within,
+            part: Some(("content", number)),
+            is_aside,
+            ..Turn::default()
+        });
+    }
+    if has_whole {
+        whole.message.set("content", Value::array(left));
+        turns.insert(if leads { turns.len() } else { 0 }, whole);
+    }
+    turns
 }
 
 /// A text member that is not empty.

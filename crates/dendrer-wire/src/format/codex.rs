@@ -106,7 +106,7 @@ const OF_PROGRAM: &[&str] = &[
 /// How many outcomes are remembered for outputs that did not come yet.
 const OUTCOMES_MAX: usize = 1_000;
 
-/// Where the status of a command is looked for in the text of an output: the lines before it.
+/// Lines of an output that are searched for the status of its command.
 const STATUS_LINES: usize = 8;
 
 fn sniff(head: &Head<'_>) -> bool {
@@ -342,37 +342,13 @@ impl Rollout {
         account: &mut Account,
         notes: &mut Vec<ImportNote>,
     ) -> Vec<Turn> {
-        let of = match kind {
-            "message" if text(payload, "role") == Some("assistant") => Of::Model,
-            "message" | "agent_message" => Of::Outside,
-            kind if kind.ends_with("_output") => Of::Result,
-            _ => Of::Model,
+        let prefix = account_item(kind, payload, line, at, account, notes);
+        let taken = taken_of(kind, payload);
+        let mut turn = Turn {
+            message: rest(payload, line, taken),
+            within: prefix.trim_end_matches('/'),
+            ..Turn::default()
         };
-        let mut within = Account::default();
-        let (prefix, place) = match line.is_empty() {
-            true => ("", at.to_string()),
-            false => ("payload/", format!("{at}/payload")),
-        };
-        if is_item(kind) {
-            within.item(ITEM, of, payload, &place, notes);
-        }
-        account.add(prefix, within);
-        let taken: &[&str] = match kind {
-            "message" if payload.get("role").is_some_and(|role| role.as_str().is_some()) => {
-                &["role", "content"]
-            }
-            "message" => &["content"],
-            "agent_message" if text(payload, "author").is_some() => &["content", "author"],
-            "compacted" => &["message"],
-            "function_call" | "tool_search_call" => &["name", "arguments", "call_id"],
-            "custom_tool_call" => &["name", "input", "call_id"],
-            "local_shell_call" => &["action", "call_id"],
-            "web_search_call" => &["action", "call_id"],
-            "image_generation_call" => &["result", "call_id"],
-            kind if kind.ends_with("_output") => &["output", "call_id"],
-            _ => &["content"],
-        };
-        let mut turn = Turn { message: rest(payload, line, taken), ..Turn::default() };
         turn.answer = text(payload, "id").map(|id| format!("{kind} {id}"));
         let message = &mut turn.message;
         let set = |message: &mut Object, name: &str, value: Option<&Value>| {
@@ -380,13 +356,7 @@ impl Rollout {
                 message.set(name, value.clone());
             }
         };
-        let role = match kind {
-            "message" => text(payload, "role").unwrap_or_default(),
-            "agent_message" => "user",
-            kind if kind.ends_with("_output") => "tool",
-            kind if is_item(kind) => "assistant",
-            _ => "environment",
-        };
+        let role = role_of(kind, payload);
         message.set("role", Value::from(role));
         if !matches!(role, "user" | "tool" | "developer" | "system" | "environment" | "") {
             message.set("name", Value::from(self.agent()));
@@ -406,7 +376,8 @@ impl Rollout {
             kind if kind.ends_with("_call") && is_item(kind) => {
                 message.set("content", Value::Null);
                 message.set("tool_calls", Value::array([call(kind, payload)]));
-                return [Some(turn), answered(kind, payload)].into_iter().flatten().collect();
+                let result = answered(kind, payload).map(|result| Turn { within: turn.within, ..result });
+                return [Some(turn), result].into_iter().flatten().collect();
             }
             _ => set(message, "content", payload.get("content")),
         }
@@ -430,6 +401,61 @@ impl Rollout {
             None => output.and_then(Value::as_str).and_then(stated_in),
         };
         turn
+    }
+}
+
+/// Accounts for the members of an item, and returns the path to it in its line.
+fn account_item(
+    kind: &str,
+    payload: &Object,
+    line: &Object,
+    at: At<'_>,
+    account: &mut Account,
+    notes: &mut Vec<ImportNote>,
+) -> &'static str {
+    let of = match kind {
+        "message" if text(payload, "role") == Some("assistant") => Of::Model,
+        "message" | "agent_message" => Of::Outside,
+        kind if kind.ends_with("_output") => Of::Result,
+        _ => Of::Model,
+    };
+    let mut within = Account::default();
+    let (prefix, place) = match line.is_empty() {
+        true => ("", at.to_string()),
+        false => ("payload/", format!("{at}/payload")),
+    };
+    if is_item(kind) {
+        within.item(ITEM, of, payload, &place, notes);
+    }
+    account.add(prefix, within);
+    prefix
+}
+
+/// The members of an item that have their place in a message.
+fn taken_of(kind: &str, payload: &Object) -> &'static [&'static str] {
+    match kind {
+        "message" if payload.get("role").is_some_and(|role| role.as_str().is_some()) => &["role", "content"],
+        "message" => &["content"],
+        "agent_message" if text(payload, "author").is_some() => &["content", "author"],
+        "compacted" => &["message"],
+        "function_call" | "tool_search_call" => &["name", "arguments", "call_id"],
+        "custom_tool_call" => &["name", "input", "call_id"],
+        "local_shell_call" => &["action", "call_id"],
+        "web_search_call" => &["action", "call_id"],
+        "image_generation_call" => &["result", "call_id"],
+        kind if kind.ends_with("_output") => &["output", "call_id"],
+        _ => &["content"],
+    }
+}
+
+/// The role of an item in a chat.
+fn role_of<'p>(kind: &str, payload: &'p Object) -> &'p str {
+    match kind {
+        "message" => text(payload, "role").unwrap_or_default(),
+        "agent_message" => "user",
+        kind if kind.ends_with("_output") => "tool",
+        kind if is_item(kind) => "assistant",
+        _ => "environment",
     }
 }
 
@@ -568,7 +594,7 @@ fn answered(kind: &str, payload: &Object) -> Option<Turn> {
             message.set(name, value.clone());
         }
     }
-    Some(Turn { message, part: Some(("payload", 1)), ..Turn::default() })
+    Some(Turn { message, ..Turn::default() })
 }
 
 /// The call that an event says has ended, and whether it failed.

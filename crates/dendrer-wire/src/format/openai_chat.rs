@@ -93,7 +93,7 @@ fn items(
     })?;
     let outside = around.meta.as_mut().map(|meta| outside::find(meta, &last)).unwrap_or_default();
     if let Some(Answer { at, message, usage }) = outside.answer {
-        let (size, at) = (message.size() as usize, At { list: &at, number: None, part: None });
+        let (size, at) = (message.size() as usize, At { list: &at, number: None, within: "", part: None });
         reader.take(Item { usage, ..Item::new(message, at, size) }, visit)?;
     }
     around.left_out = outside.left_out;

@@ -87,7 +87,9 @@ pub(crate) struct Turn {
     pub(crate) parent: Option<String>,
     /// The id of the answer that it is a piece of.
     pub(crate) answer: Option<String>,
-    /// The part of the item that it is.
+    /// The path in the item to the message; empty if the item is one.
+    pub(crate) within: &'static str,
+    /// The part of the message that it is.
     pub(crate) part: Option<(&'static str, u64)>,
     pub(crate) notes: Vec<ImportNote>,
     /// Whether a program wrote it under the role of a user.
@@ -191,7 +193,8 @@ impl<'l> ChatReader<'l> {
         if part.is_none_or(|(_, number)| number == 0) {
             self.tree.item(Node { number, id, parent, answer, is_result, is_aside });
         }
-        let mut item = Item::new(Value::Object(message.clone()), At { part, ..at }, size);
+        let at = At { within: turn.within, part, ..at };
+        let mut item = Item::new(Value::Object(message.clone()), at, size);
         (item.notes, item.is_of_program, item.decision) = (notes, is_of_program, decision);
         (item.begins, item.begun_by, item.outcome) = (turn.begins, turn.begun_by, turn.outcome);
         item.is_counted_elsewhere = turn.is_counted_elsewhere;
@@ -241,7 +244,8 @@ impl<'l> ChatReader<'l> {
                 }
             }
         }
-        notes[before..].iter().for_each(|note| self.account.not_read(&item.at, note));
+        let whole = At { within: "", part: None, ..item.at };
+        notes[before..].iter().for_each(|note| self.account.not_read(&whole, note));
         item.notes.append(&mut notes);
         match pieces {
             None => {

@@ -304,9 +304,9 @@ fn a_line_that_is_there_again_states_nothing() {
         &[
             "observation.add user user",
             "action.request agent main t1 tokens 115",
-            "observation.add agent main !repeated/3",
+            "observation.add agent main !repeated/3/message",
             "action.result runtime main t1 ok from text by 2",
-            "observation.add agent tool !repeated/5/content/0",
+            "observation.add agent tool !repeated/5/message/content/0",
             "plan.update agent main tokens 115",
         ],
     );
@@ -321,8 +321,8 @@ fn what_no_table_has_is_noted_if_it_may_state_something() {
             answer("a1", "u1", "m1", &text("Hm."), 5, r#","pendingCalls":[{"x":1}]"#),
             "!not_read/1/pendingCalls",
         ),
-        (answer("a1", "u1", "m1", &text("Hm."), 5, r#","senderName":"Bob""#), "!not_read/1"),
-        (answer("a1", "u1", "m1", r#"{"type":"teleport","to":"x"}"#, 5, ""), "!not_read/1/content/0"),
+        (answer("a1", "u1", "m1", &text("Hm."), 5, r#","senderName":"Bob""#), "!not_read/1/message"),
+        (answer("a1", "u1", "m1", r#"{"type":"teleport","to":"x"}"#, 5, ""), "!not_read/1/message/content/0"),
         (
             answer("a1", "u1", "m1", &text("Hm."), 5, "")
                 .replace(r#""model""#, r#""tool_calls":[{"id":"c"}],"model""#),

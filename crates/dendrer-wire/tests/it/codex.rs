@@ -345,7 +345,7 @@ fn what_no_table_has_is_noted_if_it_may_state_something() {
             said("x").replace(r#""role""#, r#""pending_calls":[{"x":1}],"role""#),
             "!not_read/1/payload/pending_calls",
         ),
-        (said("x").replace("output_text", "teleport"), "!not_read/1/content/0"),
+        (said("x").replace("output_text", "teleport"), "!not_read/1/payload/content/0"),
         (
             output("c1", "x").replace(r#""call_id""#, r#""http_status":500,"call_id""#),
             "!not_read/1/payload/http_status",

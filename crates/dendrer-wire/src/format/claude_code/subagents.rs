@@ -99,7 +99,7 @@ struct Source {
     /// The file from the next line on; `None` until it is its turn.
     reader: Option<BufReader<File>>,
     offset: u64,
-    /// What its lines begin with, for a sub-agent.
+    /// The beginning of its lines, for a sub-agent.
     mark: Option<String>,
     head: Option<Vec<u8>>,
     /// The time of the next line.
@@ -165,7 +165,7 @@ impl Source {
     }
 }
 
-/// What the lines of a sub-agent begin with: its file, and what is said beside it.
+/// Returns the beginning of the lines of a sub-agent: its file and the members of its `.meta.json`.
 fn mark(name: &str, path: &Path) -> io::Result<String> {
     let mut about = Object::default();
     let meta = path.with_extension("meta.json");
