@@ -73,6 +73,8 @@ pub struct ImportAnswer {
     pub first: Vec<(u64, Record)>,
     /// Of a chain: lines whose hash is wrong, and lines that redaction changes.
     pub rows: Option<(Vec<u64>, Vec<u64>)>,
+    /// Other files whose items are in the run.
+    pub gathered: Vec<std::path::PathBuf>,
     /// How many branches the source has, without the current one.
     pub branches: u64,
     /// The forks that they became.
@@ -93,7 +95,7 @@ document! {
         /// Whether nothing was written
         dry_run: bool = answer.dry_run,
         /// The format of the source
-        kind: ["openai-chat" | "anthropic" | "ai-sdk" | "openai-responses" | "jsonl" | "paper" | "cfd" | "carl"] = answer.kind,
+        kind: ["claude-code" | "codex" | "openai-chat" | "anthropic" | "ai-sdk" | "openai-responses" | "jsonl" | "paper" | "cfd" | "carl"] = answer.kind,
         /// The reason for that format
         why: &str = &answer.why,
         /// The stage of an imported run
@@ -135,6 +137,10 @@ document! {
         /// The first transitions
         items: Vec<ImportedItem> =
             answer.first.iter().map(|(tick, record)| ImportedItem::of(*tick, record)).collect(),
+        /// Other files whose items are in the run
+        gathered?: Vec<String> = Some(&answer.gathered)
+            .filter(|files| !files.is_empty())
+            .map(|files| files.iter().map(|file| file.display().to_string()).collect()),
         /// The number of branches without the current one
         branches?: u64 = Some(answer.branches).filter(|branches| *branches > 0),
         /// The forks that the branches became

@@ -45,6 +45,8 @@ pub struct Format {
     /// Files that a name refers to, given the user's directory: all of a directory, else one; `None` if a name is a path and no
     /// more.
     pub find: Option<fn(&str, &Path) -> Result<Vec<PathBuf>, ImportError>>,
+    /// The lines of a file with those of the files that belong to it, as one stream; `None` if there are no such files.
+    pub gather: Option<fn(&Path) -> Result<Option<GatheredLines>, ImportError>>,
     /// Another format that a file of the program has, given its name.
     pub(crate) inner: fn(Option<&str>, &mut dyn Read) -> Result<Option<Inner>, ImportError>,
     /// Finds the path of the items.
@@ -65,6 +67,14 @@ pub struct Format {
     pub check: Option<fn(&[u8], &CfdTerms) -> Result<CheckedFile, FileFault>>,
     /// Checks files that may follow each other, in any order.
     pub check_joined: Option<CheckJoined>,
+}
+
+/// The lines of a file with those of the files that belong to it.
+pub struct GatheredLines {
+    /// The lines, by their times.
+    pub lines: Box<dyn Read>,
+    /// The other files.
+    pub files: Vec<PathBuf>,
 }
 
 /// The beginning of a source.
@@ -155,6 +165,7 @@ impl Format {
             accept: |map, _| without_map(map),
             shape: "",
             find: None,
+            gather: None,
             inner: |_, _| Ok(None),
             survey: |source, choice| layout::survey(source, choice, true),
             begin: |_, _, _| Ok(None),

@@ -5,6 +5,8 @@
 
 mod carl;
 mod cfd;
+mod claude_code;
+mod codex;
 pub(crate) mod jsonl;
 mod openai_chat;
 mod openai_responses;
@@ -17,7 +19,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 8] = [
+pub static FORMATS: [&Format; 10] = [
+    &claude_code::CLAUDE_CODE,
+    &codex::CODEX,
     &openai_chat::OPENAI_CHAT,
     &openai_chat::ANTHROPIC,
     &openai_chat::AI_SDK,

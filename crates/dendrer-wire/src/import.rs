@@ -666,7 +666,7 @@ impl<'a> Walk<'a> {
         count_one(&mut tally.types, step.type_name());
         count_one(&mut tally.agents, step.agent());
         tally.calls += step.calls.len() as u64;
-        tally.paired += u64::from(step.cause.is_some());
+        tally.paired += u64::from(step.cause.is_some() && step.type_name() == "action.result");
         tally.errors += u64::from(step.is_error());
     }
 

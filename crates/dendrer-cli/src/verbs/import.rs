@@ -4,6 +4,7 @@
 
 mod source;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -169,8 +170,14 @@ fn import_tree(global: &Global, args: &Import, named: Option<&'static Format>, o
     let mut paths = Vec::new();
     files_below(top, &mut paths).map_err(|error| files::cannot_read(&args.file, &error))?;
     paths.sort();
+    // Files whose items are in the run of another file make no run of their own.
+    let gather = |path: &PathBuf| FORMATS.iter().find_map(|format| format.gather?(path).ok().flatten());
+    let parts: BTreeSet<PathBuf> = paths.iter().filter_map(gather).flat_map(|all| all.files).collect();
     let mut answer = ImportsAnswer { dry_run: args.dry_run, ..ImportsAnswer::default() };
     for path in paths {
+        if parts.contains(&path) {
+            continue;
+        }
         let shown = path.strip_prefix(top).unwrap_or(&path).display().to_string();
         let mut args = Import { file: path.display().to_string(), ..args.clone() };
         match import_free(global, &mut args, named, out) {
@@ -272,6 +279,13 @@ fn import_one(
             format::of_source(&mut source, map.is_some()).map_err(|error| fail(ImportError::Io(error)))?
         }
     };
+    let mut gathered = Vec::new();
+    if let Some(gather) = format.gather.filter(|_| source.name.is_some())
+        && let Some(mut all) = gather(Path::new(&args.file)).map_err(fail)?
+    {
+        source.replace(&mut all.lines)?;
+        gathered = all.files;
+    }
     (format.accept)(map.as_ref(), pack.as_ref().map(|pack| pack.pack.engine)).map_err(fail)?;
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
@@ -313,7 +327,7 @@ fn import_one(
             plan.check_new(&*store, args.again).map_err(known)?;
         }
         let plan = plan.redacted(args.redaction.redactor_alone(of_pack)?, &mut source).map_err(fail)?;
-        let mut answer = answer(args, &plan, None);
+        let mut answer = ImportAnswer { gathered, ..answer(args, &plan, None) };
         if let Some(pack) = &pack {
             let _progress = source.watched(global, "bytes tried");
             answer.rules = import::rehearse(&mut source, &plan, &*pack.pack.reducer()).map_err(fail)?;
@@ -343,7 +357,7 @@ fn import_one(
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
     })?;
     closed?;
-    let mut answer = answer(args, &plan, Some(tip));
+    let mut answer = ImportAnswer { gathered, ..answer(args, &plan, Some(tip)) };
     answer.forks = forks.map_err(|error| failure(args, &error, settled))?;
     // Without rules nothing is written, and no place is unknown.
     if pack.is_some() {
@@ -479,6 +493,7 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer
         unknown: Vec::new(),
         first: tally.first.clone(),
         rows: plan.rows(),
+        gathered: Vec::new(),
         branches: plan.branches() as u64,
         forks: Vec::new(),
         places: tally

@@ -88,6 +88,7 @@ fn import_counts_gaps_and_names_each_once() {
         unknown: Vec::new(),
         first: Vec::new(),
         rows: None,
+        gathered: Vec::new(),
         branches: 0,
         forks: Vec::new(),
         places: Vec::new(),

@@ -8,13 +8,13 @@
 mod outside;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{Intent, Value, json, tag};
+use dendrer_object::{Digest, Intent, Value, json, tag};
 
 use self::outside::Answer;
 use crate::foreign::{Format, Steps, Visit};
@@ -58,7 +58,12 @@ pub(super) static AI_SDK: Format = Format {
 
 /// Messages as steps.
 #[derive(Default)]
-pub(super) struct Messages(Usage);
+pub(super) struct Messages {
+    usage: Usage,
+    /// The records of calls that may begin an agent, by the id of the call, and the ids of the newest message.
+    begun: BTreeMap<String, Digest>,
+    begins: Vec<String>,
+}
 
 impl Steps for Messages {
     fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError> {
@@ -78,9 +83,17 @@ impl Steps for Messages {
             step.cause = cause;
             return Ok(step);
         }
-        let mut step = read(&item.value, item.at, item.is_of_program, calls);
-        self.0.of_message(&mut step, item);
+        let mut step = read(item, calls);
+        self.usage.of_message(&mut step, item);
+        if let Some(call) = &item.begun_by {
+            step.cause = step.cause.or(self.begun.get(call).copied());
+        }
+        self.begins = item.begins.clone();
         Ok(step)
+    }
+
+    fn recorded(&mut self, record: Digest) {
+        self.begun.extend(self.begins.drain(..).map(|call| (call, record)));
     }
 
     fn is_preamble(&self, value: &Value) -> bool {
@@ -107,7 +120,7 @@ fn items(
     })?;
     let outside = around.meta.as_mut().map(|meta| outside::find(meta, &last)).unwrap_or_default();
     if let Some(Answer { at, message, usage }) = outside.answer {
-        let (size, at) = (message.size() as usize, At { list: &at, number: None, part: None });
+        let (size, at) = (message.size() as usize, At { list: &at, number: None, within: "", part: None });
         reader.take(Item { usage, ..Item::new(message, at, size) }, visit)?;
     }
     around.left_out = outside.left_out;
@@ -159,14 +172,15 @@ fn is_role_of_a_model(role: &str) -> bool {
 }
 
 /// Reads one message.
-fn read<'m>(item: &'m Value, at: At<'_>, is_of_program: bool, open: &mut Calls) -> Step<'m> {
-    let Some(message) = Message::of(item) else {
-        return Step::unreadable(item, at, format!("a message is an object, not {}", kind(item)));
+fn read<'m>(item: &'m Item<'_>, open: &mut Calls) -> Step<'m> {
+    let (value, at, is_of_program) = (&item.value, item.at, item.is_of_program);
+    let Some(message) = Message::of(value) else {
+        return Step::unreadable(value, at, format!("a message is an object, not {}", kind(value)));
     };
     let role = message.role();
     let is_result = is_one_of(role, RESULTS);
     let mut step = if is_result {
-        read_result(message, at, open)
+        read_result(message, item, open)
     } else if message.asks() {
         read_request(message, at, open)
     } else {
@@ -541,8 +555,8 @@ struct Answered<'m> {
     outcome: Outcome,
 }
 
-fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'m> {
-    let mut notes = Vec::new();
+fn read_result<'m>(message: Message<'m>, item: &Item<'_>, open: &mut Calls) -> Step<'m> {
+    let (at, mut notes) = (item.at, Vec::new());
     // Some repeat the call that they answer.
     let call = message.object.get("tool_call").filter(|value| plain_object(value).is_some());
     let repeated = call.map(|call| read_call(call, &at, &mut Vec::new()));
@@ -562,7 +576,10 @@ fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'
         }
         _ => open.pair(Answers { id: id.word(), tool, agent }, at, &mut notes),
     };
-    let outcome = outcome::of_message(message.object, message.content, at, &mut notes);
+    let outcome = match item.outcome {
+        Some(outcome) => outcome,
+        None => outcome::of_message(message.object, message.content, at, &mut notes),
+    };
     let answered = Answered { message, id, own_id, call, repeated, outcome };
     let agent = answered.agent().to_owned().into();
     let mut step = Step::later("action.result", agent, outcome.is_failure(), move || answered.intent());

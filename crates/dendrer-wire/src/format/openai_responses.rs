@@ -174,7 +174,7 @@ fn response<'r>(
         turns[last].message.set("usage", usage.clone());
     }
     for (index, turn) in turns.iter_mut().enumerate().filter(|(_, turn)| is_of_model(turn)) {
-        turn.goes_on = Some(index) != last;
+        turn.is_counted_elsewhere = Some(index) != last;
     }
     let first = &mut turns[0];
     first.message.set("response", Value::Object(rest));

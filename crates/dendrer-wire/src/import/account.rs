@@ -101,6 +101,19 @@ impl Account {
         }
     }
 
+    /// Adds the account of an object within items; `prefix` leads to it.
+    pub(crate) fn add(&mut self, prefix: &str, within: Account) {
+        for (place, more) in within.places {
+            self.count(&format!("{prefix}{place}"), |one| {
+                (one.read, one.kept) = (one.read + more.read, one.kept + more.kept);
+                one.not_read += more.not_read;
+                if !more.may.is_empty() {
+                    one.may = more.may;
+                }
+            });
+        }
+    }
+
     /// Counts a note of what is not read in the item at a place.
     pub(crate) fn not_read(&mut self, at: &dyn std::fmt::Display, note: &ImportNote) {
         let place = note.path.strip_prefix(&at.to_string()).unwrap_or(&note.path).trim_start_matches('/');

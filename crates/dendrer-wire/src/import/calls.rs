@@ -285,7 +285,7 @@ mod tests {
                 }
                 let expected = slow(&open, said);
                 let mut notes = Vec::new();
-                let at = At { list: "", number: None, part: None };
+                let at = At { list: "", number: None, within: "", part: None };
                 let paired = calls.pair(said, at, &mut notes);
                 let kinds: Vec<NoteKind> = notes.iter().map(|note| note.kind).collect();
                 if said.id.is_none() && said.tool.is_none() && open.len() > 1 {

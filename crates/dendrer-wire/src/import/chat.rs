@@ -14,6 +14,7 @@ use super::found::{Found, Gathered};
 use super::items::Item;
 use super::note::{At, ImportNote, NoteKind};
 use super::once::{Again, Node, Once, Short, Tree, short};
+use super::outcome::Outcome;
 use super::parts::{self, Piece};
 use crate::foreign::Visit;
 
@@ -74,15 +75,25 @@ pub(crate) struct Turn {
     pub(crate) parent: Option<String>,
     /// The id of the answer that it is a piece of.
     pub(crate) answer: Option<String>,
-    /// The part of the item that it is.
+    /// The path in the item to the message; empty if the item is one.
+    pub(crate) within: &'static str,
+    /// The part of the message that it is.
     pub(crate) part: Option<(&'static str, u64)>,
     pub(crate) notes: Vec<ImportNote>,
     /// Whether a program wrote it under the role of a user.
     pub(crate) is_of_program: bool,
     /// A decision on a call, in place of a message: the member `policy`.
     pub(crate) decision: Option<Value>,
-    /// Whether a later item states what it used.
-    pub(crate) goes_on: bool,
+    /// Whether another agent than the one of the conversation made it: it goes with its parent, and makes no branch.
+    pub(crate) is_aside: bool,
+    /// The ids of its calls that may begin an agent.
+    pub(crate) begins: Vec<String>,
+    /// The id of the call that began the agent whose first item it is.
+    pub(crate) begun_by: Option<String>,
+    /// Whether the call that it answers failed, as far as its format states it elsewhere.
+    pub(crate) outcome: Option<Outcome>,
+    /// Whether the usage of its request is stated on another item.
+    pub(crate) is_counted_elsewhere: bool,
 }
 
 /// Reads the messages of one list.
@@ -163,20 +174,22 @@ impl<'l> ChatReader<'l> {
             return Ok(());
         }
         self.is_shifted = true;
-        let Turn { message, id, parent, answer, part, notes, is_of_program, decision, goes_on } = turn;
+        let Turn { message, id, parent, answer, part, notes, is_of_program, decision, is_aside, .. } = turn;
         let key = |text: Option<String>| text.map(|text| short(text.as_bytes()));
         let (id, parent, answer) = (key(id), key(parent), key(answer));
-        let is_result = kind_of(&message) == Of::Result || decision.is_some();
+        let is_result = kind_of(&message) == Of::Result || decision.is_some() || is_aside;
         if part.is_none_or(|(_, number)| number == 0) {
-            self.tree.item(Node { number, id, parent, answer, is_result });
+            self.tree.item(Node { number, id, parent, answer, is_result, is_aside });
         }
-        let mut item = Item::new(Value::Object(message.clone()), At { part, ..at }, size);
+        let at = At { within: turn.within, part, ..at };
+        let mut item = Item::new(Value::Object(message.clone()), at, size);
         (item.notes, item.is_of_program, item.decision) = (notes, is_of_program, decision);
+        (item.begins, item.begun_by, item.outcome) = (turn.begins, turn.begun_by, turn.outcome);
+        item.is_counted_elsewhere = turn.is_counted_elsewhere;
         if is_preamble(&item.value) || item.decision.is_some() {
             item.source = self.source(item.at);
             return visit(item);
         }
-        item.goes_on = goes_on;
         self.message(message, item, answer, visit)
     }
 
@@ -219,7 +232,8 @@ impl<'l> ChatReader<'l> {
                 }
             }
         }
-        notes[before..].iter().for_each(|note| self.account.not_read(&item.at, note));
+        let whole = At { within: "", part: None, ..item.at };
+        notes[before..].iter().for_each(|note| self.account.not_read(&whole, note));
         item.notes.append(&mut notes);
         match pieces {
             None => {
@@ -246,9 +260,11 @@ impl<'l> ChatReader<'l> {
             one.notes = std::mem::take(&mut notes);
             (one.source, one.again, one.is_of_program) = (self.source(at), again, is_of_program);
             one.decision = decision;
-            one.goes_on = goes_on || item.goes_on;
+
             if part.is_none() {
                 (one.id, one.usage) = (item.id, usage.clone());
+                one.is_counted_elsewhere = goes_on || item.is_counted_elsewhere;
+                (one.begins, one.begun_by) = (item.begins.clone(), item.begun_by.clone());
                 self.piece(&mut one);
             }
             visit(one)?;

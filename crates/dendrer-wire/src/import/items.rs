@@ -15,6 +15,7 @@ use super::found::Gathered;
 use super::layout::{Layout, Top, decode, pointer};
 use super::note::{At, ImportNote, NoteKind};
 use super::once::{Again, Short};
+use super::outcome::Outcome;
 use super::scan::{Capture, Fingerprint, LeftOut, Scanner, Sizes, Stop};
 
 /// How many members of one object are left out one by one; with more, the whole is left out.
@@ -44,10 +45,16 @@ pub(crate) struct Item<'a> {
     pub(crate) source: Option<Value>,
     /// Whether a program wrote it under the role of a user.
     pub(crate) is_of_program: bool,
-    /// Whether a later item states what it used.
-    pub(crate) goes_on: bool,
     /// A decision on a call that it states, in place of a message.
     pub(crate) decision: Option<Value>,
+    /// The ids of its calls that may begin an agent.
+    pub(crate) begins: Vec<String>,
+    /// The id of the call that began the agent whose first item it is.
+    pub(crate) begun_by: Option<String>,
+    /// Whether the call that it answers failed, as far as its format states it elsewhere.
+    pub(crate) outcome: Option<Outcome>,
+    /// Whether the usage of its request is stated on another item.
+    pub(crate) is_counted_elsewhere: bool,
 }
 
 impl<'a> Item<'a> {
@@ -65,8 +72,11 @@ impl<'a> Item<'a> {
             again: Again::New,
             source: None,
             is_of_program: false,
-            goes_on: false,
             decision: None,
+            begins: Vec::new(),
+            begun_by: None,
+            outcome: None,
+            is_counted_elsewhere: false,
         }
     }
 

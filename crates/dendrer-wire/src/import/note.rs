@@ -138,14 +138,16 @@ pub(crate) struct At<'a> {
     pub(crate) list: &'a str,
     /// Which of its items, from 0; `None` if `list` is the place itself.
     pub(crate) number: Option<u64>,
-    /// The member of the item and the number in it, for a part of an item.
+    /// The path in the item to the message that it holds; empty if it is one.
+    pub(crate) within: &'static str,
+    /// The member of the message and the number in it, for a part of an item.
     pub(crate) part: Option<(&'static str, u64)>,
 }
 
 impl<'a> At<'a> {
     /// The place of an item of a list.
     pub(crate) fn item(list: &'a str, number: u64) -> At<'a> {
-        At { list, number: Some(number), part: None }
+        At { list, number: Some(number), within: "", part: None }
     }
 }
 
@@ -153,6 +155,9 @@ impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.list)?;
         self.number.map_or(Ok(()), |number| write!(f, "/{number}"))?;
+        if !self.within.is_empty() {
+            write!(f, "/{}", self.within)?;
+        }
         self.part.map_or(Ok(()), |(member, number)| write!(f, "/{member}/{number}"))
     }
 }

@@ -82,7 +82,14 @@ impl Once {
             return (None, Again::New);
         }
         let role = short(message.get("role").and_then(Value::as_str).unwrap_or_default().as_bytes());
-        let content = || short(json::to_string(&Value::Object(message.clone())).as_bytes());
+        let content = || {
+            let mut content = message.clone();
+            // Lines before an item are no content of it.
+            if known.is_some() {
+                content.remove("lines");
+            }
+            short(json::to_string(&Value::Object(content)).as_bytes())
+        };
         let Some(seen) = self.seen.get_mut(&id) else {
             self.seen.insert(id, Seen { role, contents: vec![(number, content())] });
             return (Some(id), Again::New);
@@ -125,8 +132,10 @@ pub(crate) struct Node {
     pub(crate) parent: Option<Short>,
     /// The answer that it is a piece of.
     pub(crate) answer: Option<Short>,
-    /// Whether it is the result of a call.
+    /// Whether it goes with its parent: the result of a call.
     pub(crate) is_result: bool,
+    /// Whether it goes with the newest item of the branch of its parent: an item of another agent than that of the branch.
+    pub(crate) is_aside: bool,
 }
 
 /// A branch of a tree.
@@ -166,7 +175,7 @@ impl Tree {
             _ => None,
         });
         let id = id_of(message);
-        self.item(Node { number, id, parent, answer: id, is_result });
+        self.item(Node { number, id, parent, answer: id, is_result, is_aside: false });
     }
 
     /// Takes in an item.
@@ -193,14 +202,21 @@ impl Tree {
         let mut line_of: Vec<usize> = Vec::new();
         let mut end_of: HashMap<usize, usize> = HashMap::new();
         let mut answers: HashMap<Short, usize> = HashMap::new();
+        let mut tips = Tips::default();
         for (index, node) in self.nodes.iter().enumerate() {
             let before = index.checked_sub(1);
             let named = node.parent.map(|id| by_id.get(&id).copied().filter(|known| *known != index));
             let of_answer =
                 node.answer.filter(|_| !node.is_result).and_then(|answer| answers.get(&answer).copied());
             let named_line = named.flatten().and_then(|known| line_of.get(known).copied());
-            let line = of_answer.or(named_line.filter(|_| node.is_result));
+            // An item without id and parent goes with the item before it, and makes no branch either.
+            let unnamed = before.filter(|_| node.id.is_none() && node.parent.is_none());
+            let of_unnamed = unnamed.and_then(|before| line_of.get(before).copied());
+            let tip = named.flatten().filter(|_| node.is_aside).and_then(|known| tips.of(known));
+            let of_tip = tip.and_then(|tip| line_of.get(tip).copied());
+            let line = of_tip.or(of_answer).or(named_line.filter(|_| node.is_result)).or(of_unnamed);
             let parent = match (line, named) {
+                _ if tip.is_some() => tip,
                 (Some(line), _) => end_of.get(&line).copied(),
                 (None, Some(Some(known))) => {
                     Some(named_line.and_then(|line| end_of.get(&line).copied()).unwrap_or(known))
@@ -209,11 +225,11 @@ impl Tree {
                     missing.push(node.number);
                     before
                 }
-                // An item without id goes with the item before it.
-                (None, None) if node.id.is_none() || node.is_result => before,
+                (None, None) if node.is_result => before,
                 (None, None) => None,
             };
             let line = line.unwrap_or(index);
+            tips.add(index, parent);
             parents.push(parent);
             line_of.push(line);
             end_of.insert(line, index);
@@ -225,6 +241,31 @@ impl Tree {
         let paths = Paths { parents: &parents, nodes: &self.nodes };
         let current = around.and_then(|around| named_current(around, &by_id));
         paths.branches(current, missing, cycles)
+    }
+}
+
+/// The newest item of each branch, while a tree is read.
+#[derive(Debug, Default)]
+struct Tips {
+    branch_of: Vec<usize>,
+    tips: Vec<usize>,
+}
+
+impl Tips {
+    /// Takes in the next item: it goes on with the branch of its parent if that is the newest item there, else it begins a branch.
+    fn add(&mut self, index: usize, parent: Option<usize>) {
+        let branch = parent.and_then(|parent| self.branch_of.get(parent).copied());
+        let branch = branch.filter(|branch| Some(self.tips[*branch]) == parent).unwrap_or(self.tips.len());
+        self.branch_of.push(branch);
+        if branch == self.tips.len() {
+            self.tips.push(index);
+        }
+        self.tips[branch] = index;
+    }
+
+    /// The newest item of the branch that an item before is in.
+    fn of(&self, index: usize) -> Option<usize> {
+        Some(self.tips[*self.branch_of.get(index)?])
     }
 }
 
@@ -273,6 +314,9 @@ impl Paths<'_> {
         self.parents.iter().flatten().for_each(|parent| has_child[*parent] = true);
         let leaves: Vec<usize> = (0..self.nodes.len()).filter(|index| !has_child[*index]).collect();
         let newest = *leaves.last()?;
+        // An agent that is still at work on another branch does not make that the current one.
+        let goes_on = || self.nodes.iter().rposition(|node| !node.is_aside);
+        let current = current.or_else(|| goes_on().filter(|_| self.nodes[newest].is_aside));
         // Below a named item the newest leaf is taken.
         let main_leaf = current.map_or(newest, |current| {
             leaves.iter().rev().copied().find(|leaf| self.path(*leaf).contains(&current)).unwrap_or(newest)
@@ -341,9 +385,12 @@ mod tests {
     fn tree(nodes: &[(u64, &str, Option<&str>)]) -> Tree {
         let mut tree = Tree::default();
         for (number, id, parent) in nodes {
-            let id = Some(short(id.as_bytes()));
-            let parent = parent.map(|parent| short(parent.as_bytes()));
-            tree.item(Node { number: *number, id, parent, answer: id, is_result: false });
+            tree.item(Node {
+                number: *number,
+                id: Some(short(id.as_bytes())),
+                parent: parent.map(|parent| short(parent.as_bytes())),
+                ..Node::default()
+            });
         }
         tree
     }
@@ -373,6 +420,7 @@ mod tests {
             parent: Some(short(parent.as_bytes())),
             answer: Some(short(answer.as_bytes())),
             is_result,
+            is_aside: false,
         };
         let mut tree = Tree::default();
         tree.item(Node { number: 0, id: Some(short(b"u")), ..Node::default() });
@@ -382,6 +430,39 @@ mod tests {
         tree.item(node(4, "r2", "p2", "r2", true));
         tree.item(node(5, "n", "r2", "n", false));
         assert!(tree.branches(None).is_none());
+    }
+
+    #[test]
+    fn an_item_of_another_agent_makes_no_branch_after_the_conversation_went_on() {
+        let id = |text: &str| Some(short(text.as_bytes()));
+        let mut tree = Tree::default();
+        for (number, name, parent, is_aside) in [
+            (0, "u", None, false),
+            (1, "call", Some("u"), false),
+            (2, "s1", Some("call"), true),
+            (3, "next", Some("call"), false),
+            (4, "s2", Some("s1"), true),
+            (5, "last", Some("next"), false),
+        ] {
+            let parent = parent.and_then(id);
+            tree.item(Node { number, id: id(name), parent, answer: None, is_result: is_aside, is_aside });
+        }
+        assert!(tree.branches(None).is_none());
+        // An item that begins a branch before the call leaves the other agent where it is.
+        tree.item(Node { number: 6, id: id("again"), parent: id("u"), ..Node::default() });
+        tree.item(Node {
+            number: 7,
+            id: id("s3"),
+            parent: id("s2"),
+            is_result: true,
+            is_aside: true,
+            ..Node::default()
+        });
+        let found = tree.branches(None).unwrap();
+        assert_eq!(
+            (numbers(&found.main), numbers(&found.others[0])),
+            (vec![0, 6], vec![0, 1, 2, 3, 4, 5, 7])
+        );
     }
 
     #[test]

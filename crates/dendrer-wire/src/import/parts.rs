@@ -68,12 +68,15 @@ pub(crate) const KEPT_TYPES: &[(&str, &str)] = &[
     ("reasoning", "a thought"),
     ("redacted_thinking", "a thought"),
     ("refusal", "words"),
+    ("resource", "a file"),
+    ("resource_link", "a file"),
     ("search_result", "a document"),
     ("source-document", "a document"),
     ("source-url", "a document"),
     ("source", "a document"),
     ("step-start", "a mark between two answers"),
     ("thinking", "a thought"),
+    ("tool_reference", "a definition"),
     ("uri", "a file"),
     ("video", "a medium"),
     ("video_url", "a medium"),
@@ -106,7 +109,10 @@ const KEPT_MEMBERS: &[&str] = &[
 pub(crate) const LISTS: [&str; 2] = ["content", "parts"];
 
 fn kind(part: &Value) -> Part {
-    let Some(object) = part.as_object() else { return Part::Kept };
+    part.as_object().map_or(Part::Kept, kind_of)
+}
+
+fn kind_of(object: &Object) -> Part {
     let holds = |names: &[&str]| {
         names.iter().any(|name| object.get(name).is_some_and(|inner| inner.as_object().is_some()))
     };
@@ -353,8 +359,13 @@ fn call(part: &Object) -> Value {
     with_rest(said.to_vec(), held, &taken)
 }
 
+/// Whether a part is the result of a call.
+pub(crate) fn is_result(part: &Object) -> bool {
+    kind_of(part) == Part::Result
+}
+
 /// A result as a message of its own, in the shape of a chat.
-fn result(part: &Object) -> Value {
+pub(crate) fn result(part: &Object) -> Value {
     let held = inner(part, RESULT_MEMBERS);
     let output = first(held, OUTPUTS);
     let (content, is_error) = match output.and_then(Value::as_object).and_then(tagged_output) {

@@ -73,7 +73,8 @@ impl Usage {
                 }
             }
         }
-        if (item.again == Again::Piece || item.goes_on) && stated == [None, None] {
+        let is_elsewhere = item.again == Again::Piece || item.is_counted_elsewhere;
+        if is_elsewhere && stated == [None, None] {
             return;
         }
         self.add(step, |_| stated);

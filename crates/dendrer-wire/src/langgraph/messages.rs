@@ -248,7 +248,7 @@ impl<'m> Message<'m> {
 
     /// The result, with the status that the message states, or that its content does.
     fn result(&self, content: Option<&Value>) -> Value {
-        let at = At { list: "", number: None, part: None };
+        let at = At { list: "", number: None, part: None, within: "" };
         let outcome = outcome::of_message(self.object, content, at, &mut Vec::new());
         let call = self.text("tool_call_id").or_else(|| self.text("call_id"));
         let members = [

@@ -6,7 +6,7 @@ use dendrer_object::json::parse_door;
 use dendrer_wire::format::FORMATS;
 use dendrer_wire::import::{ImportOptions, Map};
 
-use crate::{chat, import, mapped, shown};
+use crate::{chat, import, mapped, of, shown};
 
 fn page() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/import.md");
@@ -44,6 +44,15 @@ fn the_examples_of_chats_hold() {
     assert_eq!(blocks.len(), 2);
     for block in blocks {
         check(&block, chat());
+    }
+}
+
+#[test]
+fn the_examples_of_sessions_hold() {
+    for kind in ["claude-code", "codex"] {
+        let blocks = blocks(&format!("import-{kind}"));
+        assert_eq!(blocks.len(), 1);
+        check(&blocks[0], of(kind));
     }
 }
 

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod carl;
+mod claude_code;
+mod codex;
 mod conversations;
 mod examples;
 mod faults;

@@ -63,6 +63,12 @@ impl Source {
         Ok(Source { file, name, read: Arc::default() })
     }
 
+    /// Takes other bytes in place of those of the file.
+    pub(super) fn replace(&mut self, bytes: &mut dyn Read) -> Result<()> {
+        self.file = spool(bytes)?;
+        Ok(())
+    }
+
     /// Shows from now on how much of it was read.
     pub(super) fn watched(&mut self, global: &Global, unit: &'static str) -> Progress {
         let size = self.file.metadata().map(|about| about.len()).ok();
