@@ -7,6 +7,7 @@ mod carl;
 mod cfd;
 pub(crate) mod jsonl;
 mod openai_chat;
+mod otlp;
 mod paper;
 #[cfg(test)]
 mod tests;
@@ -16,8 +17,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 5] =
-    [&openai_chat::OPENAI_CHAT, &jsonl::JSONL, &paper::PAPER, &cfd::CFD, &carl::CARL];
+pub static FORMATS: [&Format; 6] =
+    [&openai_chat::OPENAI_CHAT, &jsonl::JSONL, &paper::PAPER, &cfd::CFD, &carl::CARL, &otlp::OTLP];
 
 /// Returns the format with a name.
 pub fn named(name: &str) -> Option<&'static Format> {

@@ -40,7 +40,7 @@ pub(super) static OPENAI_CHAT: Format = Format {
 
 /// Messages as steps.
 #[derive(Default)]
-struct Messages(Usage);
+pub(super) struct Messages(Usage);
 
 impl Steps for Messages {
     fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError> {

@@ -93,6 +93,8 @@ pub(crate) struct Turn {
     pub(crate) is_of_program: bool,
     /// A decision on a call, in place of a message: the member `policy`.
     pub(crate) decision: Option<Value>,
+    /// Whether the usage of the model that made it is stated elsewhere, if at all.
+    pub(crate) is_unmetered: bool,
 }
 
 /// Reads the messages of one list.
@@ -173,7 +175,7 @@ impl<'l> ChatReader<'l> {
             return Ok(());
         }
         self.is_shifted = true;
-        let Turn { message, id, parent, answer, part, notes, is_of_program, decision } = turn;
+        let Turn { message, id, parent, answer, part, notes, is_of_program, decision, is_unmetered } = turn;
         let key = |text: Option<String>| text.map(|text| short(text.as_bytes()));
         let (id, parent, answer) = (key(id), key(parent), key(answer));
         let is_result = kind_of(&message) == Of::Result || decision.is_some();
@@ -182,6 +184,7 @@ impl<'l> ChatReader<'l> {
         }
         let mut item = Item::new(Value::Object(message.clone()), At { part, ..at }, size);
         (item.notes, item.is_of_program, item.decision) = (notes, is_of_program, decision);
+        item.is_unmetered = is_unmetered;
         if is_preamble(&item.value) || item.decision.is_some() {
             item.source = self.source(item.at);
             return visit(item);
@@ -246,11 +249,13 @@ impl<'l> ChatReader<'l> {
         let (size, whole) = (item.size / pieces.len().max(1), item.at);
         let (mut notes, usage, again, is_of_program) =
             (item.notes, item.usage, item.again, item.is_of_program);
+        let is_unmetered = item.is_unmetered;
         for Piece { value, part } in pieces {
             let at = At { part, ..whole };
             let mut one = Item::new(value, at, size);
             one.notes = std::mem::take(&mut notes);
             (one.source, one.again, one.is_of_program) = (self.source(at), again, is_of_program);
+            one.is_unmetered = is_unmetered;
             if part.is_none() {
                 (one.id, one.usage) = (item.id, usage.clone());
                 self.piece(&mut one);

@@ -46,6 +46,8 @@ pub(crate) struct Item<'a> {
     pub(crate) is_of_program: bool,
     /// A decision on a call that it states, in place of a message.
     pub(crate) decision: Option<Value>,
+    /// Whether the usage of the model that made it is stated elsewhere, if at all.
+    pub(crate) is_unmetered: bool,
 }
 
 impl<'a> Item<'a> {
@@ -64,6 +66,7 @@ impl<'a> Item<'a> {
             source: None,
             is_of_program: false,
             decision: None,
+            is_unmetered: false,
         }
     }
 

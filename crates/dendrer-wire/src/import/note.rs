@@ -49,6 +49,10 @@ pub enum NoteKind {
     ParentCycle,
     /// An item whose id and content are on record already.
     Repeated,
+    /// Items whose order only their times give.
+    OrderedByTime,
+    /// An item without the time by which its source is ordered: it comes behind the one before it.
+    NoOrder,
     /// Members of an event that this store did not make: they are kept as text.
     KeptFromSource,
     /// Events that do not have the whole state.
@@ -88,6 +92,8 @@ impl NoteKind {
             NoteKind::ParentMissing => "parent_missing",
             NoteKind::ParentCycle => "parent_cycle",
             NoteKind::Repeated => "repeated",
+            NoteKind::OrderedByTime => "ordered_by_time",
+            NoteKind::NoOrder => "no_order",
             NoteKind::KeptFromSource => "kept_from_source",
             NoteKind::StateIncomplete => "state_incomplete",
             NoteKind::RowUnreadable => "row_unreadable",
@@ -103,6 +109,7 @@ impl NoteKind {
             self,
             NoteKind::KeptFromSource
                 | NoteKind::Repeated
+                | NoteKind::OrderedByTime
                 | NoteKind::StateIncomplete
                 | NoteKind::ArgumentsNotJson
                 | NoteKind::CallIdNotText

@@ -8,8 +8,10 @@ mod examples;
 mod faults;
 mod layouts;
 mod names;
+mod otlp;
 mod pairing;
 mod pieces;
+mod spans;
 
 use std::io::Cursor;
 use std::ops::ControlFlow;
