@@ -6,6 +6,7 @@
 mod carl;
 mod cfd;
 pub(crate) mod jsonl;
+mod langsmith;
 mod openai_chat;
 mod otlp;
 mod paper;
@@ -17,8 +18,15 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 6] =
-    [&openai_chat::OPENAI_CHAT, &jsonl::JSONL, &paper::PAPER, &cfd::CFD, &carl::CARL, &otlp::OTLP];
+pub static FORMATS: [&Format; 7] = [
+    &openai_chat::OPENAI_CHAT,
+    &jsonl::JSONL,
+    &paper::PAPER,
+    &cfd::CFD,
+    &carl::CARL,
+    &otlp::OTLP,
+    &langsmith::LANGSMITH,
+];
 
 /// Returns the format with a name.
 pub fn named(name: &str) -> Option<&'static Format> {

@@ -45,7 +45,7 @@ fn sniff(head: &Head<'_>) -> bool {
         return has("telemetry.sdk.") && has("service.name");
     }
     let holds = |object: &Object| {
-        TOPS[..2].iter().any(|name| object.get(name).is_some_and(|list| list.as_array().is_some()))
+        TOPS.iter().any(|name| object.get(name).is_some_and(|list| list.as_array().is_some()))
     };
     if head.any(holds) {
         return true;
@@ -56,7 +56,7 @@ fn sniff(head: &Head<'_>) -> bool {
     let inside = text.strip_prefix(b"[").map_or(text, <[u8]>::trim_ascii_start);
     inside.strip_prefix(b"{").is_some_and(|inside| {
         let inside = inside.trim_ascii_start();
-        TOPS[..2].iter().any(|name| inside.starts_with(format!("\"{name}\"").as_bytes()))
+        TOPS.iter().any(|name| inside.starts_with(format!("\"{name}\"").as_bytes()))
     })
 }
 

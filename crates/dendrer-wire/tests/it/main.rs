@@ -6,6 +6,7 @@ mod carl;
 mod conversations;
 mod examples;
 mod faults;
+mod langsmith;
 mod layouts;
 mod names;
 mod otlp;
