@@ -6,6 +6,7 @@
 mod carl;
 mod cfd;
 pub(crate) mod jsonl;
+mod langfuse;
 mod langsmith;
 mod openai_chat;
 mod otlp;
@@ -18,7 +19,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 7] = [
+pub static FORMATS: [&Format; 8] = [
     &openai_chat::OPENAI_CHAT,
     &jsonl::JSONL,
     &paper::PAPER,
@@ -26,6 +27,7 @@ pub static FORMATS: [&Format; 7] = [
     &carl::CARL,
     &otlp::OTLP,
     &langsmith::LANGSMITH,
+    &langfuse::LANGFUSE,
 ];
 
 /// Returns the format with a name.

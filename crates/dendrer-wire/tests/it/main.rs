@@ -6,6 +6,7 @@ mod carl;
 mod conversations;
 mod examples;
 mod faults;
+mod langfuse;
 mod langsmith;
 mod layouts;
 mod names;
