@@ -363,7 +363,7 @@ fn usage(own: &Object) -> Option<Object> {
     if !has_tokens {
         found = Object::default();
     }
-    // A cost of 0 beside tokens is a model whose price is not known.
+    // A cost of 0 with tokens is a model whose price is not known.
     if let Some(cost) = cost.filter(|cost| cost.as_f64() != Some(0.0)) {
         found.set("cost", cost);
     }

@@ -80,10 +80,10 @@ fn survey(source: &mut dyn Read, choice: &Choice) -> Result<Surveyed, ImportErro
     spans::survey(&mut first.chain(source), choice, Box::<Otlp>::default())
 }
 
-/// What an attribute states.
+/// The meaning of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// What the span is.
+    /// The kind of the span.
     Kind,
     Conversation,
     Agent,
@@ -300,7 +300,7 @@ struct Otlp {
     metrics: u64,
 }
 
-/// A span as it stands, or a value in place of one.
+/// A span as it was read, or a value in place of one.
 enum Raw {
     Span(u64, Object),
     Odd(u64, Value, String),
@@ -510,7 +510,7 @@ impl Named {
     }
 }
 
-/// Reads attributes. Returns what is none of them, and names that stand twice with several values, as well.
+/// Reads attributes. Returns the items that are no attributes, and names with several values, as well.
 fn pairs(value: &Value) -> (Named, Vec<Value>) {
     let (mut named, mut odd) = (Named::default(), Vec::new());
     match value {
@@ -544,7 +544,7 @@ fn plain_attributes(resource: &Value) -> Value {
     pairs(resource.get("attributes").unwrap_or(&Value::Null)).0.into_value()
 }
 
-/// An attribute whose name goes on with numbers, as a tree of its names.
+/// An attribute with numbers in its name, as a tree of the parts of the name.
 #[derive(Default)]
 struct Tree {
     value: Option<Value>,
@@ -552,9 +552,12 @@ struct Tree {
 }
 
 impl Tree {
-    fn into_value(self) -> Value {
-        if let Some(value) = self.value {
-            return value;
+    fn into_value(mut self) -> Value {
+        match self.value.take() {
+            Some(value) if self.below.is_empty() => return value,
+            // The name is that of a value, and the beginning of other names.
+            Some(value) => self.below.entry("value".to_owned()).or_default().value = Some(value),
+            None => {}
         }
         let numbers: Option<BTreeMap<u64, &String>> =
             self.below.keys().map(|name| Some((name.parse().ok()?, name))).collect();
@@ -583,8 +586,7 @@ fn grouped(named: Named) -> Named {
         let is_number = |part: &&str| {
             !part.is_empty() && part.len() < 10 && part.bytes().all(|byte| byte.is_ascii_digit())
         };
-        let Some(at) =
-            parts.iter().position(|part| is_number(&part)).filter(|at| *at > 0 && parts.len() <= NUMBERED)
+        let Some(at) = parts.iter().position(is_number).filter(|at| *at > 0 && parts.len() <= NUMBERED)
         else {
             made.0.insert(name, value);
             continue;
@@ -596,7 +598,8 @@ fn grouped(named: Named) -> Named {
         tree.value = Some(value);
     }
     for (name, tree) in groups {
-        made.0.entry(name).or_insert_with(|| tree.into_value());
+        let name = if made.0.contains_key(&name) { format!("{name}.N") } else { name };
+        made.0.insert(name, tree.into_value());
     }
     made
 }
@@ -618,7 +621,7 @@ fn event_of(event: &Object) -> (String, Object) {
     (name, members)
 }
 
-/// What a span is, by its attributes.
+/// Returns the kind of a span by its attributes.
 fn kind_of(named: &Named) -> Kind {
     let text = |name: &str| named.0.get(name).and_then(Value::as_str);
     let has = |name: &str| named.0.contains_key(name);
@@ -657,7 +660,7 @@ fn kind_of(named: &Named) -> Kind {
     }
 }
 
-/// What is stated of a span under each meaning, in the order of the table.
+/// Attributes of a span that the table has, in its order.
 #[derive(Default)]
 struct Stated(Vec<(usize, String, Value)>);
 
@@ -725,24 +728,7 @@ fn read(
     let kind = kind_of(&named);
     let (stated, unknown) = sorted(named, kind, account);
     account.item(&[], kind.of(), &unknown.looked, &at, &mut notes);
-    if !odd.is_empty() {
-        let text = "attributes without a name, or twice with several values, are not read";
-        notes.push(account::not_read(format!("{at}/attributes"), &[CALLS, USAGE, FAILURES], text));
-    }
-    for (one, other) in [
-        ("droppedAttributesCount", "dropped_attributes_count"),
-        ("droppedEventsCount", "dropped_events_count"),
-    ] {
-        if either(object, one, other).is_some_and(|count| !matches!(count.as_f64(), Some(0.0))) {
-            let text = "attributes or events of this span were dropped before it was written";
-            notes.push(account::not_read(format!("{at}/{one}"), &[CALLS, USAGE, FAILURES], text));
-        }
-    }
-    let unread = stated.all(Meaning::Unread).next().map(|(name, _)| name.to_owned());
-    if let Some(name) = unread.filter(|_| kind == Kind::Other) {
-        let text = format!("a span with {name} is of a program whose attributes are in no table");
-        notes.push(account::not_read(format!("{at}/{name}"), &[CALLS, USAGE, FAILURES], text));
-    }
+    note_losses(object, &stated, kind, !odd.is_empty(), at, &mut notes);
     let mut span = Span {
         number,
         name: object.get("name").and_then(Value::as_str).unwrap_or("unnamed").to_owned(),
@@ -770,6 +756,35 @@ fn read(
     span.notes = notes;
     span.rest = rest(object, stated, unknown.kept, odd, told, &taken);
     span
+}
+
+/// Notes attributes and events that are missing, and a span of a program that the table does not have.
+fn note_losses(
+    object: &Object,
+    stated: &Stated,
+    kind: Kind,
+    has_odd: bool,
+    at: At<'_>,
+    notes: &mut Vec<ImportNote>,
+) {
+    if has_odd {
+        let text = "attributes without a name, or twice with several values, are not read";
+        notes.push(account::not_read(format!("{at}/attributes"), &[CALLS, USAGE, FAILURES], text));
+    }
+    for (one, other) in [
+        ("droppedAttributesCount", "dropped_attributes_count"),
+        ("droppedEventsCount", "dropped_events_count"),
+    ] {
+        if either(object, one, other).is_some_and(|count| !matches!(count.as_f64(), Some(0.0))) {
+            let text = "attributes or events of this span were dropped before it was written";
+            notes.push(account::not_read(format!("{at}/{one}"), &[CALLS, USAGE, FAILURES], text));
+        }
+    }
+    let unread = stated.all(Meaning::Unread).next().map(|(name, _)| name.to_owned());
+    if let Some(name) = unread.filter(|_| kind == Kind::Other) {
+        let text = format!("a span with {name} is of a program whose attributes are in no table");
+        notes.push(account::not_read(format!("{at}/{name}"), &[CALLS, USAGE, FAILURES], text));
+    }
 }
 
 /// Attributes of no table: as they are kept, and as they are looked through.
@@ -928,7 +943,7 @@ fn messages_of(told: &[(String, Object)]) -> (Vec<Object>, Vec<Object>) {
     (given, made)
 }
 
-/// Reads whether the span says that it failed.
+/// Reads the status of a span.
 fn status(
     span: &mut Span,
     object: &Object,
@@ -970,7 +985,7 @@ fn status(
     }
 }
 
-/// What is kept of a span: its members, the attributes that are not read as messages, and its events.
+/// Returns the kept members of a span: its own, the attributes that are not read as messages, and its events.
 fn rest(
     object: &Object,
     stated: Stated,

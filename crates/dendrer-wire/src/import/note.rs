@@ -51,7 +51,7 @@ pub enum NoteKind {
     Repeated,
     /// Items whose order only their times give.
     OrderedByTime,
-    /// An item without the time by which its source is ordered: it comes behind the one before it.
+    /// An item without the time by which its source is ordered: it comes after the one before it.
     NoOrder,
     /// Members of an event that this store did not make: they are kept as text.
     KeptFromSource,

@@ -1,8 +1,8 @@
 //! Traces of spans: calls of models and of tools as a program measured them, each with the messages of its own, as the items of a run.
 //!
 //! A format makes a [`Span`] of each of its records; [`hand_over`] orders them, and leaves out each message that an earlier span
-//! had, because a request to a model repeats the conversation before it. Holds all spans of a file: their order is known behind the
-//! last. Rule: one call of a tool is one request and one result, whether the model's answer, the span or a message states them.
+//! had, because a request to a model repeats the conversation before it. Holds all spans of a file, because any of them may
+//! be the first. Rule: one call of a tool is one request and one result, whether the model's answer, the span or a message states them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::Read;
@@ -23,7 +23,7 @@ use super::parts;
 use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
 use crate::foreign::{Surveyed, Visit};
 
-/// What a span is.
+/// The kind of a span.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A call of a model.
@@ -61,7 +61,7 @@ pub(crate) struct Span {
     pub(crate) trace: Arc<str>,
     /// The conversation, which may have several traces.
     pub(crate) conversation: Option<Arc<str>>,
-    /// What orders it: a time, or a text.
+    /// The order: a time, or a text.
     pub(crate) order: Option<(i128, Arc<str>)>,
     pub(crate) kind: Kind,
     /// The agent that it names itself.
@@ -69,7 +69,7 @@ pub(crate) struct Span {
     /// Messages that a model was given, and those that it made, in the shape of a chat.
     pub(crate) inputs: Vec<Object>,
     pub(crate) outputs: Vec<Object>,
-    /// Whether the model says that it asked for a call.
+    /// Whether the reason why the model ended is a call.
     pub(crate) says_calls: bool,
     pub(crate) usage: Option<Object>,
     /// The id of the answer.
@@ -84,11 +84,11 @@ pub(crate) struct Span {
     /// All that is kept of it.
     pub(crate) rest: Object,
     pub(crate) notes: Vec<ImportNote>,
-    /// The digest of the record as it stands.
+    /// The digest of the record, unchanged.
     pub(crate) content: Short,
 }
 
-/// The spans of a file in its order, what stands around them, and values that are no spans.
+/// The spans of a file in its order, and the members around them.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
     pub(crate) spans: Vec<Span>,
@@ -100,7 +100,7 @@ pub(crate) trait Native {
     /// Takes a value at the top. Each record in it has the next number; false if there is none.
     fn take(&mut self, value: &Object, numbers: &mut u64) -> bool;
 
-    /// Returns the spans behind the last value.
+    /// Returns the spans after the last value.
     fn end(self: Box<Self>, account: &mut Account) -> Traces;
 }
 
@@ -203,6 +203,7 @@ pub(crate) fn hand_over(
     let (Traces { mut spans, meta }, lost, mut around) =
         gather(source, layout, hints, native, &mut reader.account)?;
     let line = Line::of(&spans);
+    note_parents(&mut spans, &line);
     let chosen =
         layout.index.and_then(|index| line.runs(&spans).into_iter().nth(usize::try_from(index).ok()?));
     if let Some((run, _)) = chosen {
@@ -226,7 +227,7 @@ struct Line {
     above: Vec<Option<usize>>,
     missing: Vec<usize>,
     cycles: Vec<usize>,
-    /// Spans in an order in which each comes behind the one above it.
+    /// Spans in an order in which each comes after the one above it.
     downwards: Vec<usize>,
     /// The run of each.
     keys: Vec<Arc<str>>,
@@ -269,7 +270,7 @@ impl Line {
     }
 }
 
-/// An order in which each span comes behind the one above it. A circle is cut at its span that stands first in the file.
+/// Returns an order in which each span comes after the one above it. A circle is cut at the first of its spans in the file.
 fn downwards(above: &mut [Option<usize>], cycles: &mut Vec<usize>) -> Vec<usize> {
     // 0: not met, 1: on the way, 2: in the order.
     let mut state = vec![0u8; above.len()];
@@ -287,7 +288,7 @@ fn downwards(above: &mut [Option<usize>], cycles: &mut Vec<usize>) -> Vec<usize>
             let first = way[from..].iter().copied().min().unwrap_or(one);
             above[first] = None;
             cycles.push(first);
-            // Those below the cut come behind it.
+            // Spans below the cut come after it.
             let cut = way[from..].iter().position(|other| *other == first).unwrap_or(0);
             way[from..].rotate_left(cut + 1);
         }
@@ -343,15 +344,6 @@ impl Story {
     fn of(mut spans: Vec<Span>) -> Story {
         drop_repeated(&mut spans);
         let line = Line::of(&spans);
-        for (kind, places, text) in [
-            (NoteKind::ParentMissing, &line.missing, "the span above this one is not in the file"),
-            (NoteKind::ParentCycle, &line.cycles, "the spans above this one make a circle"),
-        ] {
-            for at in places {
-                let note = ImportNote::new(kind, At::item("", spans[*at].number), text);
-                spans[*at].notes.push(note);
-            }
-        }
         let order = in_order(&mut spans);
         let mut place = vec![0; spans.len()];
         order.iter().enumerate().for_each(|(index, at)| place[*at] = index);
@@ -400,7 +392,7 @@ impl Story {
 
     /// Hands over what the spans become.
     fn tell(&mut self, tell: Tell<'_>) -> Result<(), ImportError> {
-        // A result comes behind what its tool did: by the place in the order behind which it is told.
+        // A result comes after the last span below its tool: the key is the place of that span in the order.
         let mut waiting: BTreeMap<usize, Vec<(Turn, u64, usize)>> = BTreeMap::new();
         for index in 0..self.order.len() {
             let at = self.order[index];
@@ -421,7 +413,7 @@ impl Story {
         Ok(())
     }
 
-    /// The turn that stands for a span: it has what is kept of it, and its notes.
+    /// Returns the main turn of a span, with its kept members and its notes.
     fn main(&mut self, at: usize, mut message: Object) -> (Turn, u64, usize) {
         let span = &mut self.spans[at];
         let mut notes = std::mem::take(&mut span.notes);
@@ -570,6 +562,19 @@ impl Story {
     }
 }
 
+/// Notes spans whose parent is missing, or whose parents make a circle.
+fn note_parents(spans: &mut [Span], line: &Line) {
+    for (kind, places, text) in [
+        (NoteKind::ParentMissing, &line.missing, "the span above this one is not in the file"),
+        (NoteKind::ParentCycle, &line.cycles, "the spans above this one make a circle"),
+    ] {
+        for at in places {
+            let note = ImportNote::new(kind, At::item("", spans[*at].number), text);
+            spans[*at].notes.push(note);
+        }
+    }
+}
+
 /// Leaves out each span that is there already as it is. Another one of the same id is kept, and states nothing.
 fn drop_repeated(spans: &mut Vec<Span>) {
     let mut firsts: HashMap<(Arc<str>, Arc<str>), (usize, Short)> = HashMap::new();
@@ -609,14 +614,14 @@ fn drop_repeated(spans: &mut Vec<Span>) {
     *spans = kept;
 }
 
-/// The places of spans in the order of their times. One without a time comes behind the one before it in the file.
+/// The places of spans in the order of their times. One without a time comes after the one before it in the file.
 fn in_order(spans: &mut [Span]) -> Vec<usize> {
     let mut keys: Vec<(i128, Arc<str>)> = Vec::with_capacity(spans.len());
     for span in spans.iter_mut() {
         let key = match &span.order {
             Some(order) => order.clone(),
             None => {
-                let text = "nothing says when this span began: it comes behind the one before it";
+                let text = "this span has no time: it comes after the one before it in the file";
                 span.notes.push(ImportNote::new(NoteKind::NoOrder, At::item("", span.number), text));
                 keys.last().cloned().unwrap_or_else(|| (i128::MIN, Arc::from("")))
             }
@@ -676,7 +681,7 @@ fn named(mut message: Object, agent: Option<&str>) -> Object {
     message
 }
 
-/// What a message says, whichever way it is written: who speaks, the texts, the calls and the results. Thoughts are left out,
+/// Returns the identity of a message, however it is written: role, texts, calls and results. Thoughts are left out,
 /// because programs do not send them back.
 pub(crate) fn identity(message: &Object) -> Short {
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
@@ -740,38 +745,33 @@ pub(crate) fn plain(value: &Value) -> Value {
 struct Heard {
     /// The last span that had a message: its place in `spans`.
     last: HashMap<Short, usize>,
-    spans: Vec<Vec<Short>>,
-    /// What each span made, by its place in the file.
+    /// The messages of each span with their numbers, sorted: a lookup must not walk over a long span.
+    spans: Vec<Vec<(Short, usize)>>,
+    /// Messages that each span made, by its place in the file.
     made: HashMap<usize, Vec<Short>>,
 }
 
 impl Heard {
     /// Says which messages are new. They are compared in order with those of the span that most of them were in: a message that
-    /// stands there once and here twice is new the second time. Any other is new if no span had it.
+    /// is there once and here twice is new the second time. Any other is new if no span had it.
     fn hear(&self, said: &[Short]) -> Vec<bool> {
         let mut votes: BTreeMap<usize, usize> = BTreeMap::new();
         for place in said.iter().filter_map(|one| self.last.get(one)) {
             *votes.entry(*place).or_default() += 1;
         }
         let before = votes.into_iter().max_by_key(|(place, count)| (*count, *place));
-        let mut places: HashMap<Short, VecDeque<usize>> = HashMap::new();
-        for (index, one) in before.iter().flat_map(|(place, _)| self.spans[*place].iter().enumerate()) {
-            places.entry(*one).or_default().push_back(index);
-        }
+        let places = before.map(|(place, _)| &self.spans[place][..]).unwrap_or_default();
         let mut from = 0;
-        let is_new = |one: &Short| match places.get_mut(one) {
-            None => !self.last.contains_key(one),
-            Some(found) => {
-                while found.front().is_some_and(|index| *index < from) {
-                    found.pop_front();
+        let is_new = |one: &Short| {
+            let next = places.partition_point(|known| *known < (*one, from));
+            match places.get(next) {
+                Some((known, index)) if known == one => {
+                    from = index + 1;
+                    false
                 }
-                match found.pop_front() {
-                    Some(index) => {
-                        from = index + 1;
-                        false
-                    }
-                    None => true,
-                }
+                // It is there, and a message before this one is the same.
+                _ if next > 0 && places[next - 1].0 == *one => true,
+                _ => !self.last.contains_key(one),
             }
         };
         said.iter().map(is_new).collect()
@@ -779,8 +779,10 @@ impl Heard {
 
     fn keep(&mut self, at: usize, said: &[Short], made: &[Short]) {
         let place = self.spans.len();
-        let all: Vec<Short> = said.iter().chain(made).copied().collect();
-        self.last.extend(all.iter().map(|one| (*one, place)));
+        let all = said.iter().chain(made).copied();
+        let mut all: Vec<(Short, usize)> = all.zip(0..).collect();
+        self.last.extend(all.iter().map(|(one, _)| (*one, place)));
+        all.sort_unstable();
         self.spans.push(all);
         self.made.insert(at, made.to_vec());
     }
@@ -835,7 +837,7 @@ impl Asked {
         kept.collect()
     }
 
-    /// The messages that one becomes which a model made. `is_repeated` says that an outer span made the same.
+    /// The messages that one becomes which a model made. `is_repeated`: an outer span made the same.
     fn made(&mut self, message: Object, is_repeated: bool) -> Vec<Object> {
         let mut all = pieces(message);
         for piece in &mut all {
@@ -887,7 +889,7 @@ impl Asked {
         }
     }
 
-    /// Closes the oldest open call of an id; false if there is none.
+    /// Closes the oldest open call of an id; false if no call of the id is open.
     fn close_id(&mut self, id: &str) -> bool {
         close(&mut self.all, self.by_id.get_mut(id)).is_some()
     }
@@ -908,7 +910,7 @@ impl Asked {
         Some(self.all[place].id.clone())
     }
 
-    /// Takes in a call that a span ran; `is_own` says that no model asked for it so far.
+    /// Takes in a call that a span ran; `is_own`: no model asked for it so far.
     fn ran(&mut self, at: usize, tool: &str, id: Option<&str>, params: Option<&Value>, is_own: bool) {
         if let Some(id) = id {
             self.by_span.extend(is_own.then(|| id.to_owned()));

@@ -31,7 +31,7 @@ fn role_of_type(name: &str) -> Option<&'static str> {
     TYPES.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
 }
 
-/// Returns the messages that a value is: a list of them, one of them, an object that has them, or a text. What says no role has
+/// Returns the messages that a value is: a list of them, one of them, an object that has them, or a text. A message without a role has
 /// `role`.
 pub(crate) fn messages(value: &Value, role: &str) -> Vec<Object> {
     match plain(value) {

@@ -507,9 +507,9 @@ fn the_order_of_times_is_noted_once() {
 
 #[test]
 fn damaged_files_are_refused_or_have_gaps() {
-    damaged("otlp", &request(&agent_run()), 1000);
+    damaged("otlp", &request(&agent_run()), 200);
     let by_line: Vec<String> = agent_run().into_iter().map(|span| request(&[span])).collect();
-    damaged("otlp", &by_line.join("\n"), 1000);
+    damaged("otlp", &by_line.join("\n"), 200);
     for source in [
         r#"{"resourceSpans":5}"#,
         r#"{"resourceSpans":[5]}"#,
@@ -530,6 +530,18 @@ fn a_hundred_thousand_spans_take_bounded_time() {
         .collect();
     let plan = large("otlp", &request(&chain));
     assert!(plan.tally.calls >= 1);
+    // One request has all the messages, and each other one of them.
+    let said = |at: u64| format!(r#"{{"role":"user","content":"{at}"}}"#);
+    let chat = |list: &[String]| {
+        format!(
+            r#"{{"gen_ai.operation.name":"chat","gen_ai.input.messages":{}}}"#,
+            Value::from(format!("[{}]", list.join(",")))
+        )
+    };
+    let all: Vec<String> = (0..20_000).map(said).collect();
+    let mut asked = vec![span(1, 0, 1, "chat", &chat(&all))];
+    asked.extend((0..20_000u64).map(|at| span(at + 2, 0, at + 2, "chat", &chat(&all[at as usize..][..1]))));
+    assert_eq!(large("otlp", &request(&asked)).tally.ticks, 40_001);
     let circle: Vec<String> = (1..=20_000u64).map(|at| span(at, at % 20_000 + 1, 1, "x", "{}")).collect();
     assert_eq!(large("otlp", &request(&circle)).tally.gaps(), 1);
 }
