@@ -87,7 +87,7 @@ fn step_time(many: usize, tools: usize) -> Duration {
 
 /// Time of an event that touches a watched name, behind so many events of the kind. A second copy is held, as a writer does.
 fn change_time(events: u64) -> Duration {
-    let mut all = Commitments::default();
+    let mut all = Commitments::at_start(2, None, None);
     all.apply(1, Author::User, "observation.add", &commitments(100, 100), None);
     for n in 0..events {
         all.apply(n + 2, Author::Runtime, "action.result", &touching(n), None);
@@ -104,7 +104,7 @@ fn change_time(events: u64) -> Duration {
 
 /// Time to find what a touched name affects, behind so many events.
 fn affected_time(events: u64) -> Duration {
-    let mut all = Commitments::default();
+    let mut all = Commitments::at_start(2, None, None);
     all.apply(1, Author::User, "observation.add", &commitments(100, 100), None);
     for n in 0..events {
         all.apply(n + 2, Author::Runtime, "action.result", &touching(n), None);
@@ -160,7 +160,7 @@ fn main() {
 
 /// The text of a thousand commitments, with and without working out their statuses.
 fn serialize() {
-    let mut all = Commitments::default();
+    let mut all = Commitments::at_start(2, None, None);
     all.apply(1, Author::User, "observation.add", &commitments(MANY, 100), None);
     let state = record([("x", Value::from(1u64))]);
     let statuses = || Statuses::of(&all, &state, &Value::object, None);

@@ -8,8 +8,11 @@ mod cfd;
 mod claude_code;
 mod codex;
 pub(crate) mod jsonl;
+mod langfuse;
+mod langsmith;
 mod openai_chat;
 mod openai_responses;
+mod otlp;
 mod paper;
 #[cfg(test)]
 mod tests;
@@ -19,7 +22,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 10] = [
+pub static FORMATS: [&Format; 13] = [
     &claude_code::CLAUDE_CODE,
     &codex::CODEX,
     &openai_chat::OPENAI_CHAT,
@@ -30,6 +33,9 @@ pub static FORMATS: [&Format; 10] = [
     &paper::PAPER,
     &cfd::CFD,
     &carl::CARL,
+    &otlp::OTLP,
+    &langsmith::LANGSMITH,
+    &langfuse::LANGFUSE,
 ];
 
 /// Returns the format with a name.

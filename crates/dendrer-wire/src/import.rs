@@ -23,6 +23,8 @@ pub(crate) mod outcome;
 pub(crate) mod parts;
 pub(crate) mod scan;
 mod skim;
+pub(crate) mod spans;
+pub(crate) mod spoken;
 pub(crate) mod transition;
 pub(crate) mod usage;
 

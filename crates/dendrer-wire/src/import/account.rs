@@ -77,10 +77,7 @@ impl Account {
     ) {
         for (name, value) in item.iter() {
             match table.iter().find(|row| row.name == &**name && row.of.contains(&of)) {
-                Some(row) => self.count(name, |one| match row.what {
-                    Use::Read(_) => one.read += 1,
-                    Use::Kept(_) => one.kept += 1,
-                }),
+                Some(row) => self.member(name, row.what),
                 // Who speaks is read from whichever member states so.
                 None if of != Of::Result && value.as_str().is_some() && names_speaker(name).is_some() => {
                     self.count(name, |one| one.read += 1);
@@ -99,6 +96,14 @@ impl Account {
                 }
             }
         }
+    }
+
+    /// Counts a member that a table of another kind has.
+    pub(crate) fn member(&mut self, name: &str, what: Use) {
+        self.count(name, |one| match what {
+            Use::Read(_) => one.read += 1,
+            Use::Kept(_) => one.kept += 1,
+        });
     }
 
     /// Adds the account of an object within items; `prefix` leads to it.

@@ -61,6 +61,14 @@ pub enum ImportError {
         /// The first ones: index, and how many messages.
         runs: Vec<(u64, u64)>,
     },
+    /// Spans of several runs.
+    #[error("{count} runs are in it, by conversation or trace")]
+    SeveralTraces {
+        /// How many.
+        count: u64,
+        /// The first ones: index, conversation or trace, and how many spans.
+        runs: Vec<(u64, String, u64)>,
+    },
     /// There is no such run.
     #[error("there is no run {index} in it; it holds {count} items, counted from 0")]
     NoRun {
@@ -187,6 +195,7 @@ impl ImportError {
             ImportError::SeveralLists(_)
             | ImportError::NoList(_)
             | ImportError::SeveralRuns { .. }
+            | ImportError::SeveralTraces { .. }
             | ImportError::NoRun { .. } => Code::E0212,
             ImportError::Gap(note) => note.kind.code(),
             ImportError::Intent { error, .. } => error.code,
@@ -219,6 +228,11 @@ impl ImportError {
             }
             ImportError::SeveralRuns { count, runs } => {
                 let line = |(index, items): &(u64, u64)| format!("{index}  {items} messages");
+                vec![("run", some(runs.iter().map(line), *count))]
+            }
+            ImportError::SeveralTraces { count, runs } => {
+                let line =
+                    |(index, name, spans): &(u64, String, u64)| format!("{index}  {name}  {spans} spans");
                 vec![("run", some(runs.iter().map(line), *count))]
             }
             ImportError::Gap(note) => vec![("path", note.path.clone())],

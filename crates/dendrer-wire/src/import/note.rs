@@ -49,6 +49,10 @@ pub enum NoteKind {
     ParentCycle,
     /// An item whose id and content are on record already.
     Repeated,
+    /// Items whose order only their times give.
+    OrderedByTime,
+    /// An item without the time by which its source is ordered: it comes after the one before it.
+    NoOrder,
     /// Members of an event that this store did not make: they are kept as text.
     KeptFromSource,
     /// Events that do not have the whole state.
@@ -92,6 +96,8 @@ impl NoteKind {
             NoteKind::ParentMissing => "parent_missing",
             NoteKind::ParentCycle => "parent_cycle",
             NoteKind::Repeated => "repeated",
+            NoteKind::OrderedByTime => "ordered_by_time",
+            NoteKind::NoOrder => "no_order",
             NoteKind::KeptFromSource => "kept_from_source",
             NoteKind::StateIncomplete => "state_incomplete",
             NoteKind::RowUnreadable => "row_unreadable",
@@ -109,6 +115,7 @@ impl NoteKind {
             self,
             NoteKind::KeptFromSource
                 | NoteKind::Repeated
+                | NoteKind::OrderedByTime
                 | NoteKind::StateIncomplete
                 | NoteKind::ArgumentsNotJson
                 | NoteKind::CallIdNotText

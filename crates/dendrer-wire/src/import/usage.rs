@@ -55,7 +55,7 @@ impl Usage {
     /// Adds what a message states to the metrics of its step. A further statement of an item's id is in place of the one before.
     pub(crate) fn of_message(&mut self, step: &mut Step<'_>, item: &Item<'_>) {
         let Some(message) = item.value.as_object() else { return self.of_step(step) };
-        if !is_of_model(step) {
+        if !is_of_model(step) || item.is_counted_elsewhere {
             return;
         }
         let mut stated = of_message(message, item.usage.as_ref());

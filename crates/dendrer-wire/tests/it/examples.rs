@@ -14,7 +14,7 @@ fn page() -> String {
 }
 
 /// The blocks of one kind: pairs of a line and what becomes of it, with the line in front that a mapping has.
-fn blocks(kind: &str) -> Vec<Vec<String>> {
+pub(crate) fn blocks(kind: &str) -> Vec<Vec<String>> {
     let text = page();
     let mut found = Vec::new();
     let mut lines = text.lines();

@@ -9,10 +9,14 @@ mod conversations;
 mod examples;
 mod faults;
 mod formats;
+mod langfuse;
+mod langsmith;
 mod layouts;
 mod names;
+mod otlp;
 mod pairing;
 mod pieces;
+mod spans;
 
 use std::io::Cursor;
 use std::ops::ControlFlow;
