@@ -75,6 +75,9 @@ impl Account {
         at: &dyn std::fmt::Display,
         notes: &mut Vec<ImportNote>,
     ) {
+        // Where a table reads the usage of a model, its other places are read as well.
+        let meters = of == Of::Model
+            && table.iter().any(|row| row.name == "usage" && matches!(row.what, Use::Read(_)));
         for (name, value) in item.iter() {
             match table.iter().find(|row| row.name == &**name && row.of.contains(&of)) {
                 Some(row) => self.member(name, row.what),
@@ -85,7 +88,7 @@ impl Account {
                 None => {
                     let before = notes.len();
                     look(
-                        Place { name: Some(name), value, of, depth: 0, item },
+                        Place { name: Some(name), value, of, depth: 0, item, meters },
                         &format!("{at}/{name}"),
                         notes,
                     );
@@ -175,13 +178,15 @@ struct Place<'v> {
     depth: usize,
     /// The item it is in: a copy of what is read states nothing new.
     item: &'v Object,
+    /// Whether the places of a usage are read.
+    meters: bool,
 }
 
 /// Notes what a member of no table may state, by its name or its shape, or what is in it.
 fn look(place: Place<'_>, path: &str, notes: &mut Vec<ImportNote>) {
-    let Place { name, value, of, depth, item } = place;
+    let Place { name, value, of, depth, item, meters } = place;
     // The places of a usage of a model are read.
-    if of == Of::Model && name.is_some() && usage::is_place(path) {
+    if meters && name.is_some() && usage::is_place(path) {
         return;
     }
     if matches!(value, Value::Null | Value::Bool(false)) || is_copy(value, item) {
@@ -203,7 +208,7 @@ fn look(place: Place<'_>, path: &str, notes: &mut Vec<ImportNote>) {
         Value::Object(members) => {
             for (name, value) in members.iter() {
                 look(
-                    Place { name: Some(name), value, of, depth: depth + 1, item },
+                    Place { name: Some(name), value, of, depth: depth + 1, item, meters },
                     &format!("{path}/{name}"),
                     notes,
                 );
@@ -213,7 +218,7 @@ fn look(place: Place<'_>, path: &str, notes: &mut Vec<ImportNote>) {
             for (index, value) in items.iter().enumerate() {
                 let before = notes.len();
                 look(
-                    Place { name: None, value, of, depth: depth + 1, item },
+                    Place { name: None, value, of, depth: depth + 1, item, meters },
                     &format!("{path}/{index}"),
                     notes,
                 );

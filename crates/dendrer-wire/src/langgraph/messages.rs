@@ -346,7 +346,7 @@ mod tests {
         for (text, expected) in [
             (r#"["step 1",3,{"type":"tool","content":"x"},{"name":"Ann","role":"user"}]"#, "[] []"),
             (
-                r#"{"history":{"a":[{"role":"assistant","content":"","tool_calls":[{"id":"c","name":"t"}]}]}}"#,
+                r#"{"earlier":{"a":[{"role":"assistant","content":"","tool_calls":[{"id":"c","name":"t"}]}]}}"#,
                 r#"[] ["calls"]"#,
             ),
             (r#"{"tool":"pay","tool_input":{"n":3},"log":"x"}"#, r#"[] ["calls"]"#),
