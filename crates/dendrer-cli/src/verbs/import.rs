@@ -264,21 +264,13 @@ fn import_one(
     out: &mut Out,
 ) -> Result<ImportAnswer> {
     let fail = |error: ImportError| failure(args, &error, 0);
-    let known = |error| match error {
-        ImportError::Repository(error) => error.into(),
-        error => fail(error),
-    };
     let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     given.as_ref().map_or(Ok(()), refuse_made)?;
     let pack = args.pack.as_deref().map(load).transpose()?;
     let mut source = Source::open(&args.file)?;
-    let format = match format {
-        Some(format) => format,
-        None => {
-            format::of_source(&mut source, map.is_some()).map_err(|error| fail(ImportError::Io(error)))?
-        }
-    };
+    let found = format.map_or_else(|| format::of_source(&mut source, map.is_some()), Ok);
+    let format = found.map_err(|error| fail(ImportError::Io(error)))?;
     let mut gathered = Vec::new();
     if let Some(gather) = format.gather.filter(|_| source.name.is_some())
         && let Some(mut all) = gather(Path::new(&args.file)).map_err(fail)?
@@ -287,28 +279,8 @@ fn import_one(
         gathered = all.files;
     }
     (format.accept)(map.as_ref(), pack.as_ref().map(|pack| pack.pack.engine)).map_err(fail)?;
-    let start = Start {
-        goal: args.goal.as_deref().map(Into::into),
-        state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
-        policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
-        ..Start::new(given.clone().unwrap_or_else(|| "import".parse().expect("a run id")))
-    };
-    let options = ImportOptions {
-        format,
-        map,
-        choice: Choice {
-            index: args.index,
-            list: args.messages.as_deref().map(names_of).transpose()?,
-            cfd: CfdTerms {
-                s0: args.s0,
-                genesis: args.genesis.clone().unwrap_or_default(),
-                schema_version: args.schema_version.clone(),
-            },
-        },
-        on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
-        name: source.name.clone(),
-        kept: args.kept.iter().map(|text| kept_place(text)).collect::<Result<_>>()?,
-    };
+    let start = start_of(args, given.clone())?;
+    let options = options_of(args, format, map, source.name.clone())?;
     let progress = source.watched(global, "bytes looked through");
     let mut plan = import::plan(&mut source, options, start).map_err(fail)?;
     drop(progress);
@@ -324,7 +296,7 @@ fn import_one(
     if args.dry_run {
         // A dry run works without a store, too.
         if let Ok(store) = context::read_store(global) {
-            plan.check_new(&*store, args.again).map_err(known)?;
+            plan.check_new(&*store, args.again).map_err(|error| known(args, error))?;
         }
         let plan = plan.redacted(args.redaction.redactor_alone(of_pack)?, &mut source).map_err(fail)?;
         let mut answer = ImportAnswer { gathered, ..answer(args, &plan, None) };
@@ -334,21 +306,50 @@ fn import_one(
         }
         return Ok(answer);
     }
+    let mut answer = record_planned(global, args, plan, of_pack, &mut source, out)?;
+    answer.gathered = gathered;
+    // Without rules nothing is written, and no place is unknown.
+    if pack.is_some() {
+        let trace = Trace::open(&context::read_store(global)?, &answer.run)?;
+        answer.rules = RuleNotes::of(&trace)?;
+        answer.unknown = unknown::listed(&trace.state(trace.tip())?);
+    }
+    Ok(answer)
+}
+
+/// A fault of a store is that of the store, and no fault of the source.
+fn known(args: &Import, error: ImportError) -> Failure {
+    match error {
+        ImportError::Repository(error) => error.into(),
+        error => failure(args, &error, 0),
+    }
+}
+
+/// Records what was planned, and the branches as forks.
+fn record_planned(
+    global: &Global,
+    args: &Import,
+    plan: ImportPlan,
+    of_pack: Option<&Value>,
+    source: &mut Source,
+    out: &mut Out,
+) -> Result<ImportAnswer> {
+    let fail = |error: ImportError| failure(args, &error, 0);
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
-    plan.check_new(store, args.again).map_err(known)?;
+    plan.check_new(store, args.again).map_err(|error| known(args, error))?;
     context::say_no_key(&repo, out)?;
     let redactor = args.redaction.redactor(&repo, &plan.start.run, of_pack)?;
-    let mut plan = plan.redacted(redactor, &mut source).map_err(fail)?;
-    plan.keep_exact(&repo, &mut source).map_err(fail)?;
+    let mut plan = plan.redacted(redactor, source).map_err(fail)?;
+    plan.keep_exact(&repo, source).map_err(fail)?;
     let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
-    let result = import::record(store, &mut source, &plan, Box::new(World::default()), &mut |more| {
+    let result = import::record(store, source, &plan, Box::new(World::default()), &mut |more| {
         settled += more;
     });
     drop(progress);
     let forks = match &result {
-        Ok(_) => import::record_branches(store, &mut source, &plan, &|| Box::new(World::default())),
+        Ok(_) => import::record_branches(store, source, &plan, &|| Box::new(World::default())),
         Err(_) => Ok(Vec::new()),
     };
     let closed = context::close(repo);
@@ -357,15 +358,44 @@ fn import_one(
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
     })?;
     closed?;
-    let mut answer = ImportAnswer { gathered, ..answer(args, &plan, Some(tip)) };
+    let mut answer = answer(args, &plan, Some(tip));
     answer.forks = forks.map_err(|error| failure(args, &error, settled))?;
-    // Without rules nothing is written, and no place is unknown.
-    if pack.is_some() {
-        let trace = Trace::open(&context::read_store(global)?, &plan.start.run)?;
-        answer.rules = RuleNotes::of(&trace)?;
-        answer.unknown = unknown::listed(&trace.state(trace.tip())?);
-    }
     Ok(answer)
+}
+
+/// The start of a run, as far as the arguments give it.
+fn start_of(args: &Import, given: Option<RunName>) -> Result<Start> {
+    Ok(Start {
+        goal: args.goal.as_deref().map(Into::into),
+        state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
+        policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
+        ..Start::new(given.unwrap_or_else(|| "import".parse().expect("a run id")))
+    })
+}
+
+/// The options of an import.
+fn options_of(
+    args: &Import,
+    format: &'static Format,
+    map: Option<Map>,
+    name: Option<String>,
+) -> Result<ImportOptions> {
+    Ok(ImportOptions {
+        format,
+        map,
+        choice: Choice {
+            index: args.index,
+            list: args.messages.as_deref().map(names_of).transpose()?,
+            cfd: CfdTerms {
+                s0: args.s0,
+                genesis: args.genesis.clone().unwrap_or_default(),
+                schema_version: args.schema_version.clone(),
+            },
+        },
+        on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
+        name,
+        kept: args.kept.iter().map(|text| kept_place(text)).collect::<Result<_>>()?,
+    })
 }
 
 fn kept_place(text: &str) -> Result<KeptPlace> {

@@ -167,7 +167,7 @@ fn items(
 struct Session {
     /// The agent of each item, by `uuid`; `None` for the session itself.
     items: HashMap<Short, Option<usize>>,
-    /// The item that a line of another type goes on from, by `uuid`.
+    /// The item that a line of another type continues, by `uuid`.
     through: HashMap<Short, Option<String>>,
     /// The newest item of the session itself, and the newest of all.
     last: Option<String>,
@@ -239,7 +239,7 @@ impl Native for Session {
 }
 
 impl Session {
-    /// Remembers which item a line of another type goes on from.
+    /// Remembers which item a line of another type continues.
     fn pass(&mut self, line: &Object, kind: &str) {
         let Some(uuid) = text(line, "uuid") else { return };
         let is_boundary = kind == "system" && text(line, "subtype") == Some("compact_boundary");
@@ -258,7 +258,7 @@ impl Session {
         self.items.contains_key(&id) || self.through.contains_key(&id)
     }
 
-    /// The item that a parent is, or that it goes on from.
+    /// The item that a parent is, or that it continues.
     fn resolved(&self, parent: &str) -> Option<String> {
         let id = short(parent.as_bytes());
         match self.through.get(&id) {
@@ -345,7 +345,7 @@ impl Session {
         let parent = text(line, "parentUuid").and_then(|parent| self.resolved(parent));
         let is_of_agent = from.is_some() || line.get("isSidechain").and_then(Value::as_bool) == Some(true);
         if !is_of_agent {
-            // A summary without a parent goes on from the item before it; items of agents alone are no conversation of their own.
+            // A summary without a parent continues the item before it; items of agents alone are no conversation of their own.
             let is_summary = line.get("isCompactSummary").and_then(Value::as_bool) == Some(true);
             let parent = match &self.last {
                 None => parent.or_else(|| self.last_of_all.clone()),

@@ -291,25 +291,7 @@ fn read_observation(number: u64, object: &Object, account: &mut Account) -> Span
             span.usage = usage;
         }
         Kind::Tool => {
-            span.tool = Some(name.to_owned());
-            let call = part("input");
-            let is_call = call.get("type").and_then(Value::as_str) == Some("tool_call");
-            span.call_id = call.get("id").filter(|_| is_call).and_then(Value::as_str).map(str::to_owned);
-            let params = if is_call { call.get("args").cloned() } else { Some(call) };
-            span.params = params.filter(|params| *params != Value::Null);
-            let output = part("output");
-            let said = spoken::messages(&output, "tool");
-            match said.first().filter(|message| said.len() == 1 && message.contains_key("tool_call_id")) {
-                Some(message) => {
-                    let id = message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned);
-                    span.call_id = id.or(span.call_id);
-                    span.output = message.get("content").cloned();
-                    if message.get("status").and_then(Value::as_str) == Some("error") {
-                        span.failed = Some(true);
-                    }
-                }
-                None => span.output = own.get("output").filter(|output| **output != Value::Null).cloned(),
-            }
+            tool(&mut span, name, part("input"), part("output"));
             if usage.is_some() {
                 notes.push(ImportNote::not_read(
                     format!("{at}/usageDetails"),
@@ -329,6 +311,27 @@ fn read_observation(number: u64, object: &Object, account: &mut Account) -> Span
         span.rest.remove("input");
     }
     span
+}
+
+/// Fills the call of a tool from what it was given and gave back.
+fn tool(span: &mut Span, name: &str, call: Value, output: Value) {
+    span.tool = Some(name.to_owned());
+    let is_call = call.get("type").and_then(Value::as_str) == Some("tool_call");
+    span.call_id = call.get("id").filter(|_| is_call).and_then(Value::as_str).map(str::to_owned);
+    let params = if is_call { call.get("args").cloned() } else { Some(call) };
+    span.params = params.filter(|params| *params != Value::Null);
+    let said = spoken::messages(&output, "tool");
+    match said.first().filter(|message| said.len() == 1 && message.contains_key("tool_call_id")) {
+        Some(message) => {
+            let id = message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned);
+            span.call_id = id.or(span.call_id.take());
+            span.output = message.get("content").cloned();
+            if message.get("status").and_then(Value::as_str) == Some("error") {
+                span.failed = Some(true);
+            }
+        }
+        None => span.output = Some(output).filter(|output| *output != Value::Null),
+    }
 }
 
 /// Tokens and cost of an observation, as a chat states them.

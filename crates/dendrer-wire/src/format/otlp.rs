@@ -838,17 +838,7 @@ fn fill(
     notes: &mut Vec<ImportNote>,
 ) -> Vec<Meaning> {
     let at = At::item("", span.number);
-    let mut usage = Object::default();
-    for (what, name) in [
-        (Meaning::TokensIn, "input_tokens"),
-        (Meaning::TokensOut, "output_tokens"),
-        (Meaning::Tokens, "total_tokens"),
-        (Meaning::Cost, "cost"),
-    ] {
-        if let Some(value) = stated.number(what, at, notes) {
-            usage.set(name, value);
-        }
-    }
+    let usage = usage_of(stated, at, notes);
     let states_usage = usage.iter().any(|(_, value)| value.as_f64() != Some(0.0));
     match span.kind {
         Kind::Model => {
@@ -894,6 +884,22 @@ fn fill(
             Vec::new()
         }
     }
+}
+
+/// The tokens and the cost that a span states.
+fn usage_of(stated: &Stated, at: At<'_>, notes: &mut Vec<ImportNote>) -> Object {
+    let mut usage = Object::default();
+    for (what, name) in [
+        (Meaning::TokensIn, "input_tokens"),
+        (Meaning::TokensOut, "output_tokens"),
+        (Meaning::Tokens, "total_tokens"),
+        (Meaning::Cost, "cost"),
+    ] {
+        if let Some(value) = stated.number(what, at, notes) {
+            usage.set(name, value);
+        }
+    }
+    usage
 }
 
 /// The messages that events have: those that a model was given, and those that it made.

@@ -75,7 +75,7 @@ impl Account {
         at: &dyn std::fmt::Display,
         notes: &mut Vec<ImportNote>,
     ) {
-        // Where a table reads the usage of a model, its other places are read as well.
+        // A table that reads the usage of a model reads its other places as well.
         let meters = of == Of::Model
             && table.iter().any(|row| row.name == "usage" && matches!(row.what, Use::Read(_)));
         for (name, value) in item.iter() {

@@ -252,7 +252,7 @@ struct Tips {
 }
 
 impl Tips {
-    /// Takes in the next item: it goes on with the branch of its parent if that is the newest item there, else it begins a branch.
+    /// Takes in the next item: it continues the branch of its parent if that is the newest item there, else it begins a branch.
     fn add(&mut self, index: usize, parent: Option<usize>) {
         let branch = parent.and_then(|parent| self.branch_of.get(parent).copied());
         let branch = branch.filter(|branch| Some(self.tips[*branch]) == parent).unwrap_or(self.tips.len());

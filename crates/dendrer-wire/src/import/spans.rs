@@ -97,7 +97,7 @@ pub(crate) struct Traces {
 
 /// Reads the records of one file.
 pub(crate) trait Native {
-    /// Takes a value at the top. Each record in it has the next number; false if there is none.
+    /// Takes a value at the top. Each record in it has the next number; false at the end.
     fn take(&mut self, value: &Object, numbers: &mut u64) -> bool;
 
     /// Returns the spans after the last value.
@@ -895,7 +895,7 @@ impl Asked {
     }
 
     /// Finds the call that a span runs: by its id, else the oldest of that tool with its arguments. Arguments that are no object are
-    /// written in another way than the model's. The id inside is `None` if the call has none.
+    /// written in another way than the model's. The id inside is missing for a call without one.
     #[expect(clippy::option_option, reason = "a call may be known and have no id")]
     fn find(&mut self, id: Option<&str>, tool: &str, params: Option<&Value>) -> Option<Option<String>> {
         if let Some(id) = id {

@@ -252,9 +252,6 @@ impl WitnessStep {
         }
         let of_thread = said_in_thread(&content).filter(|_| own.is_none() && unknown.is_empty());
         success = of_thread.map_or(success, |one| one.fill(&mut step));
-        if unknown.contains(&"success") {
-            success = None;
-        }
         let row = said.and_then(|said| said.get(ROW)).and_then(Value::as_str).map(Arc::from);
         // A row that was made of a transition has the step that it was made as.
         let written = row.as_deref().filter(|_| own.is_none()).and_then(derived_row);
