@@ -3,6 +3,7 @@
 //! [`FORMATS`](crate::format::FORMATS) lists all of them. Rule: nothing outside a file of `format/` asks which format
 //! it has; a difference is a member of [`Format`] or of [`Steps`].
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use dendrer_object::{Code, Digest, RunName, Value};
 use crate::format::jsonl::Map;
 use crate::import::calls::Calls;
 use crate::import::error::ImportError;
+use crate::import::found::Accounted;
 use crate::import::items::{self, Around, Item};
 pub use crate::import::layout::CfdTerms;
 use crate::import::layout::{self, Choice, Layout};
@@ -135,6 +137,16 @@ pub(crate) type Write =
 pub(crate) trait Steps {
     /// Reads an item.
     fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError>;
+
+    /// Which mappings make a transition of an item each; none if one does.
+    fn each(&self, _: &Value) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// By place in an item, how often it was read, kept and not read.
+    fn places(&mut self) -> BTreeMap<String, Accounted> {
+        BTreeMap::new()
+    }
 
     /// Notes the record that the last item became.
     fn recorded(&mut self, _: Digest) {}

@@ -16,6 +16,7 @@ pub(crate) mod error;
 pub(crate) mod found;
 pub(crate) mod items;
 pub(crate) mod layout;
+pub(crate) mod moment;
 pub(crate) mod native;
 pub(crate) mod note;
 pub(crate) mod once;
@@ -218,6 +219,7 @@ pub fn plan<R: Read + Seek>(
     }
     let format = options.format;
     let (mut layout, fingerprint, mut sizes) = (format.survey)(source, &options.choice)?;
+    layout.order = options.map.as_ref().and_then(Map::order).cloned();
     let mut start = Start { stage: Some(Stage::Observe), ..start };
     rewind(source)?;
     let about = (format.begin)(source, &layout, &mut start)?;
@@ -286,6 +288,7 @@ fn read_all<R: Read + Seek>(
             continue;
         }
         around.notes.extend(about);
+        around.gathered.places.append(&mut walk.steps.places());
         let ended = walk.end(layout, &around)?;
         return Ok(FirstReading { first, around, ended, branches });
     }
@@ -605,7 +608,25 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn take(&mut self, mut item: Item<'_>) -> Result<(), ImportError> {
+    /// Takes an item: a transition, or one for each of several mappings that fit.
+    fn take(&mut self, item: Item<'_>) -> Result<(), ImportError> {
+        let each = if item.is_lost { Vec::new() } else { self.steps.each(&item.value) };
+        if each.is_empty() {
+            return self.take_one(item);
+        }
+        let mut notes = Some(item.notes);
+        for (part, each) in each.iter().enumerate() {
+            let mut one = Item::new(item.value.clone(), item.at, item.size);
+            one.notes = notes.take().unwrap_or_default();
+            let mut source = vec![("index", Value::from(item.at.number.unwrap_or(0)))];
+            source.push(("part", Value::from(part as u64)));
+            (one.each, one.source) = (*each, Some(Value::record(source)));
+            self.take_one(one)?;
+        }
+        Ok(())
+    }
+
+    fn take_one(&mut self, mut item: Item<'_>) -> Result<(), ImportError> {
         if self.tally.ticks == 0 && item.notes.is_empty() && self.steps.is_preamble(&item.value) {
             return self.keep_preamble(item);
         }

@@ -448,11 +448,7 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         ImportError::Unknown(_) => failure
             .note(format!("looked for {}: {}; {mapped} needs a --map", alone.name, alone.shape))
             .help(&["dendrer", "import", file, "--kind", mapped, "--map", "map.json"]),
-        ImportError::OtherKind { .. } => failure
-            .note(format!(
-                "{mapped} reads such items by a mapping; docs/import.md has one for items of the Responses API"
-            ))
-            .help(&["dendrer", "import", file, "--kind", mapped, "--map", "map.json"]),
+        ImportError::OtherKind { kind, .. } => failure.help(&["dendrer", "import", file, "--kind", kind]),
         ImportError::SeveralLists(lists) => lists.iter().take(1).fold(failure, |failure, list| {
             failure.help(&["dendrer", "import", file, "--messages", &list.pointer()])
         }),

@@ -213,6 +213,7 @@ refusals
 stage
 state_read
 synthetic
+thread
 ticks
 tip
 unknown

@@ -142,15 +142,18 @@ fn items_that_are_no_messages_are_not_counted_as_absent() {
     let items = r#"[{"role":"user","content":"Order two lamps."},{"type":"function_call","id":"fc_1","call_id":"c1","name":"order","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"c1","output":"Error: only 1 left"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}]"#;
     let place = Place::with_store();
     std::fs::write(place.path().join("t.json"), items).unwrap();
-    let refused = place.run(&["import", "t.json", "--run", "r"]);
+    let refused = place.run(&["import", "t.json", "--run", "r", "--kind", "openai-chat"]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("E0203") && refused.stderr.contains("--kind jsonl"),
+        refused.stderr.contains("E0203") && refused.stderr.contains("--kind openai-responses"),
         "{}",
         refused.stderr
     );
     assert_eq!(place.run(&["log", "r"]).code, 3, "nothing was imported");
-    // The mapping of the page reads them.
+    place.ok(&["import", "t.json", "--run", "items", "-q"]);
+    let ran = place.run(&["bisect", "items", "--holds", NO_ERROR, "--json"]);
+    assert!(ran.stdout.contains("\"onset\":3"), "{}", ran.stdout);
+    // The mapping of the page reads them as well.
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/import.md")).unwrap();
     let map = page.lines().find(|line| line.contains("function_call_output\":\"action.result\"")).unwrap();
     std::fs::write(place.path().join("m.json"), map).unwrap();

@@ -5,23 +5,31 @@
 //! or a table of words. What no pointer names is kept in `intent.extra`, so nothing of a line is lost.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::sync::Arc;
 
 use dendrer::kernel::ontology::{self, Class};
 use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::status;
+use dendrer::kernel::unknown::SPEAKERS;
 use dendrer_object::intent::line;
 use dendrer_object::value::Object;
 use dendrer_object::{Code, Delta, Intent, Pointer, Value, json};
 
 use super::paper;
-use crate::foreign::{Format, Steps};
+use crate::foreign::{Format, Steps, Visit};
+use crate::import::account::{Account, KeptPlace, Of};
 use crate::import::calls::{Answers, Call, Calls, Paired};
 use crate::import::error::ImportError;
-use crate::import::items::Item;
+use crate::import::found::Accounted;
+use crate::import::items::{self, Around, Item};
+use crate::import::layout::{self, Layout};
+use crate::import::moment::moment;
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::outcome::{self, Outcome};
+use crate::import::scan::Sizes;
+
 use crate::import::transition::{Step, free_name, plain_object};
 use crate::import::usage::Usage;
 
@@ -35,9 +43,11 @@ pub(super) static JSONL: Format = Format {
         }
         _ => Ok(()),
     },
+    items: in_order,
     write: Some(|trace, _, line| paper::write(trace, false, line)),
     ..Format::new("jsonl", "One JSON object a line, read by --map", |map| {
-        Box::new(Lines { map: map.expect("a mapping that was accepted"), usage: Usage::default() })
+        let map = map.expect("a mapping that was accepted");
+        Box::new(Lines { map, usage: Usage::default(), account: Account::default() })
     })
 };
 
@@ -45,13 +55,94 @@ pub(super) static JSONL: Format = Format {
 struct Lines<'m> {
     map: &'m Map,
     usage: Usage,
+    account: Account,
 }
 
 impl Steps for Lines<'_> {
     fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError> {
-        let mut step = self.map.read(&item.value, item.at, calls)?;
+        let map = self.map.each.get(item.each).unwrap_or(self.map);
+        let mut step = map.read(&item.value, item.at, calls, &self.map.kept, &mut self.account)?;
         self.usage.of_step(&mut step);
         Ok(step)
+    }
+
+    fn each(&self, value: &Value) -> Vec<usize> {
+        let gives =
+            |map: &Map| map.fields.iter().any(|(name, field)| &**name == "type" && gives(field, value));
+        let each = self.map.each.iter().enumerate().filter(|(_, map)| gives(map));
+        each.map(|(index, _)| index).collect()
+    }
+
+    fn places(&mut self) -> BTreeMap<String, Accounted> {
+        std::mem::take(&mut self.account.places)
+    }
+}
+
+fn gives(field: &Field, line: &Value) -> bool {
+    field.take(line).is_some_and(|found| found != Value::Null)
+}
+
+/// Hands over the lines, in the order of a place if the mapping names one.
+fn in_order(
+    source: &mut dyn Read,
+    layout: &Layout,
+    hints: Sizes,
+    visit: Visit<'_>,
+) -> Result<Around, ImportError> {
+    let Some(place) = &layout.order else { return items::read(source, layout, hints, visit) };
+    let mut held: Vec<(Option<Rank>, Item<'static>)> = Vec::new();
+    let around = items::read(source, layout, hints, &mut |item| {
+        let rank = place.get(&item.value).and_then(Rank::of);
+        let list: &'static str = "";
+        let number = item.at.number.unwrap_or(0);
+        let at = At::item(list, number);
+        held.push((
+            rank,
+            Item { notes: item.notes, is_lost: item.is_lost, ..Item::new(item.value, at, item.size) },
+        ));
+        Ok(())
+    })?;
+    // A line without the place keeps that of the line before it.
+    let mut last: Option<Rank> = None;
+    for (rank, item) in &mut held {
+        match rank {
+            Some(rank) => last = Some(*rank),
+            None => {
+                let text = "this line has no number and no time at the place of the order";
+                item.notes.push(ImportNote::new(NoteKind::NoOrder, item.at, text));
+                *rank = last;
+            }
+        }
+    }
+    held.sort_by(|(a, _), (b, _)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    let list = layout::pointer(&layout.path);
+    for (_, item) in held {
+        let at = At { list: &list, ..item.at };
+        let source = Some(Value::record([("index", Value::from(item.at.number.unwrap_or(0)))]));
+        visit(Item {
+            notes: item.notes,
+            is_lost: item.is_lost,
+            source,
+            ..Item::new(item.value, at, item.size)
+        })?;
+    }
+    Ok(around)
+}
+
+/// The place of a line in an order: a number, or nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+enum Rank {
+    Number(f64),
+    Moment(i128),
+}
+
+impl Rank {
+    fn of(value: &Value) -> Option<Rank> {
+        match value {
+            Value::Number(number) => number.as_f64().filter(|number| number.is_finite()).map(Rank::Number),
+            Value::String(text) => moment(text).map(Rank::Moment),
+            _ => None,
+        }
     }
 }
 
@@ -60,6 +151,12 @@ impl Steps for Lines<'_> {
 pub struct Map {
     fields: Vec<(Arc<str>, Field)>,
     text: Value,
+    /// Mappings of which each gives a transition of a line, if it gives a type.
+    each: Vec<Map>,
+    /// The place by which lines are ordered.
+    order: Option<Pointer>,
+    /// Places of a line that state nothing.
+    kept: Vec<KeptPlace>,
 }
 
 /// The origin of a value.
@@ -82,12 +179,59 @@ impl Map {
         let Some(object) = plain_object(value) else {
             return fail("", format!("a mapping is an object, not {}", value.described()));
         };
-        if !object.contains_key("type") {
+        let listed = |name: &str| object.get(name).and_then(Value::as_array).cloned();
+        let each = listed("each").unwrap_or_default();
+        let each = each.iter().enumerate().map(|(index, one)| {
+            let inner =
+                one.as_object().is_some_and(|one| one.contains_key("each") || one.contains_key("order"));
+            match Map::from_value(one) {
+                Err(ImportError::Refused { code, message, at }) => {
+                    Err(ImportError::refused(code, message, format!("/each/{index}{at}")))
+                }
+                Err(error) => Err(error),
+                Ok(_) if inner => {
+                    let text = "a mapping of each is one of an intent".to_owned();
+                    Err(ImportError::refused(Code::E0215, text, format!("/each/{index}")))
+                }
+                Ok(map) => Ok(map),
+            }
+        });
+        let each: Vec<Map> = each.collect::<Result<_, _>>()?;
+        if !object.contains_key("type") && each.is_empty() {
             return fail("/type", "a mapping says where the transition type comes from".to_owned());
         }
         let mut fields = Vec::new();
+        let (mut order, mut kept) = (None, Vec::new());
         for (name, value) in object.iter() {
             let at = format!("/{name}");
+            match (&**name, value) {
+                ("each", Value::Array(_)) if !each.is_empty() => continue,
+                ("order", Value::String(text)) => {
+                    order = Some(pointer(text, &at)?);
+                    continue;
+                }
+                ("kept", Value::Array(places)) => {
+                    for (index, place) in places.iter().enumerate() {
+                        let place = place.as_str().and_then(KeptPlace::new);
+                        let Some(place) = place else {
+                            let text =
+                                "this is a JSON pointer into the line, in which * is any name".to_owned();
+                            return fail(&format!("{at}/{index}"), text);
+                        };
+                        kept.push(place);
+                    }
+                    continue;
+                }
+                ("each" | "order" | "kept", _) => {
+                    let text = match &**name {
+                        "order" => "the order is a pointer into the line",
+                        "kept" => "the kept places are a list of pointers",
+                        _ => "each is a list of mappings, and not empty",
+                    };
+                    return fail(&at, text.to_owned());
+                }
+                _ => {}
+            }
             if !line::mapped().any(|known| known == &**name) {
                 let near = dendrer_object::text::nearest(name, line::mapped());
                 let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -95,7 +239,12 @@ impl Map {
             }
             fields.push((Arc::clone(name), Field::read(value, &at)?));
         }
-        Ok(Map { fields, text: value.clone() })
+        Ok(Map { fields, text: value.clone(), each, order, kept })
+    }
+
+    /// The place by which lines are ordered.
+    pub(crate) fn order(&self) -> Option<&Pointer> {
+        self.order.as_ref()
     }
 
     /// The mapping as it was given.
@@ -104,7 +253,14 @@ impl Map {
     }
 
     /// Reads one line.
-    fn read(&self, item: &Value, at: At<'_>, open: &mut Calls) -> Result<Step<'static>, ImportError> {
+    fn read(
+        &self,
+        item: &Value,
+        at: At<'_>,
+        open: &mut Calls,
+        kept: &[KeptPlace],
+        account: &mut Account,
+    ) -> Result<Step<'static>, ImportError> {
         let Some(line) = plain_object(item) else {
             let text = format!("a line is an object, not {}", item.described());
             return Ok(Step::unreadable(item, at, text));
@@ -125,6 +281,8 @@ impl Map {
         self.fields.iter().for_each(|(_, field)| field.names(item, &mut taken));
         let rest = line.iter().filter(|(name, _)| !taken.contains(&***name));
         let rest: Object = rest.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
+        let mut unread = Vec::new();
+        self.account(&intent, &rest, at, (kept, account), &mut unread);
         let intent = keep_rest(intent, &rest);
         let mut step = match intent.type_name.as_str() {
             "action.result" => {
@@ -141,7 +299,41 @@ impl Map {
             }
         };
         self.fields.iter().for_each(|(_, field)| field.not_json(item, at, &mut step.notes));
+        step.notes.append(&mut unread);
         Ok(step)
+    }
+
+    /// Notes the members that no pointer names and that may state something.
+    fn account(
+        &self,
+        intent: &Intent,
+        rest: &Object,
+        at: At<'_>,
+        (kept, account): (&[KeptPlace], &mut Account),
+        notes: &mut Vec<ImportNote>,
+    ) {
+        let of = match intent.type_name.as_str() {
+            ontology::RESULT => Of::Result,
+            ontology::REQUEST | "plan.update" => Of::Model,
+            _ => Of::Outside,
+        };
+        // The status of a result is read in members that no pointer names, and who speaks in the member of the mapping.
+        let is_stated = |name: &str| of == Of::Result && outcome::STATING.contains(&name);
+        let left = rest.iter().filter(|(name, _)| !is_stated(name));
+        let left: Object = left.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
+        let before = notes.len();
+        account.item(&[], of, &left, &at, notes);
+        let names_agent = self.fields.iter().any(|(name, _)| &**name == "agent");
+        let line = at.to_string();
+        let is_kept = |note: &ImportNote| {
+            let place = note.path.strip_prefix(&line).unwrap_or(&note.path);
+            kept.iter().chain(&self.kept).any(|kept| kept.covers(place))
+                || (names_agent && note.may() == [SPEAKERS])
+        };
+        let mut index = before;
+        while index < notes.len() {
+            if is_kept(&notes[index]) { drop(notes.remove(index)) } else { index += 1 }
+        }
     }
 }
 

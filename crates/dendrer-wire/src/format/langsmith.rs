@@ -12,9 +12,10 @@ use dendrer_object::{Value, json};
 use super::openai_chat::Messages;
 use crate::foreign::{Format, Head};
 use crate::import::account::{ANY, Account, Of, Row, kept, read};
+use crate::import::moment::moment;
 use crate::import::note::{At, ImportNote};
 use crate::import::once::short;
-use crate::import::spans::{self, Kind, Native, Span, Traces, moment, plain};
+use crate::import::spans::{self, Kind, Native, Span, Traces, plain};
 use crate::import::spoken;
 
 /// The format.

@@ -67,8 +67,8 @@ pub(super) struct Messages {
 
 impl Steps for Messages {
     fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError> {
-        if let Some(what) = other_kind(&item.value) {
-            return Err(ImportError::OtherKind { what, at: item.at.to_string() });
+        if let Some((what, kind)) = other_kind(&item.value) {
+            return Err(ImportError::OtherKind { what, kind, at: item.at.to_string() });
         }
         if let Some(policy) = &item.decision {
             // A call that was denied waits for no result.
@@ -157,13 +157,13 @@ const ITEMS: &[&str] = &[
 ];
 
 /// Names an item that is of another kind than a message: its members are not read here, and would be counted as absent.
-fn other_kind(item: &Value) -> Option<String> {
+fn other_kind(item: &Value) -> Option<(String, &'static str)> {
     let item = item.as_object().filter(|item| !item.contains_key("role"))?;
     if let Some(known) = item.get("type").and_then(Value::as_str).filter(|known| ITEMS.contains(known)) {
-        return Some(format!("an item of the Responses API ({known})"));
+        return Some((format!("an item of the Responses API ({known})"), "openai-responses"));
     }
     let is_span = ["span_id", "spanId", "trace_id", "traceId"].iter().any(|name| item.contains_key(name));
-    is_span.then(|| "a span".to_owned())
+    is_span.then(|| ("a span".to_owned(), "otlp"))
 }
 
 /// Whether a role is that of a model: neither of what reaches it from outside, nor of a result.

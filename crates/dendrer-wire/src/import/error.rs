@@ -44,6 +44,8 @@ pub enum ImportError {
     OtherKind {
         /// The kind of the item.
         what: String,
+        /// The format that reads such items.
+        kind: &'static str,
         /// Which item, as a JSON pointer.
         at: String,
     },

@@ -43,6 +43,8 @@ pub(crate) struct Item<'a> {
     pub(crate) again: Again,
     /// Its place in the source, for the record of its transition.
     pub(crate) source: Option<Value>,
+    /// Which of several mappings makes its transition.
+    pub(crate) each: usize,
     /// Whether a program wrote it under the role of a user.
     pub(crate) is_of_program: bool,
     /// A decision on a call that it states, in place of a message.
@@ -71,6 +73,7 @@ impl<'a> Item<'a> {
             id: None,
             again: Again::New,
             source: None,
+            each: 0,
             is_of_program: false,
             decision: None,
             begins: Vec::new(),

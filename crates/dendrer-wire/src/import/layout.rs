@@ -87,6 +87,8 @@ pub struct Layout {
     pub is_cut: bool,
     /// Facts of the items that a first reading found.
     pub(crate) found: Found,
+    /// The place in an item by which they are ordered; `None` for the order of the file.
+    pub(crate) order: Option<Pointer>,
     /// Terms of nodes of the forensic debugger specification.
     pub cfd: CfdTerms,
 }
@@ -100,6 +102,7 @@ impl Layout {
             path: Vec::new(),
             is_cut: false,
             found: Found::default(),
+            order: None,
             cfd: CfdTerms::default(),
         }
     }

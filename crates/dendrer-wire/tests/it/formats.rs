@@ -2,7 +2,9 @@
 
 use dendrer_object::Value;
 
-use crate::{import, of, shown};
+use dendrer_wire::import::Map;
+
+use crate::{import, mapped, of, shown};
 
 /// Each transition in a line: type, agent, what it asks or answers, where it came from, metrics and notes.
 pub(crate) fn lines(format: &str, source: &str) -> Vec<String> {
@@ -134,4 +136,53 @@ fn messages_with_parts_of_a_chat_store() {
         "plan.update assistant 'Done.' t10",
     ];
     assert_eq!(lines("ai-sdk", messages), expected);
+}
+
+fn by_map(map: &str, source: &str) -> Vec<String> {
+    let map = Map::from_value(&dendrer_object::json::parse_door(map.as_bytes()).unwrap()).unwrap();
+    let (_, records) = import(source.as_bytes(), mapped(map)).unwrap();
+    (1..records.len()).map(|tick| line(&shown(&records, tick))).collect()
+}
+
+#[test]
+fn a_line_gives_a_transition_for_each_mapping_that_fits() {
+    let map = r#"{"each":[
+        {"type":{"from":"/call","words":{"*":"action.request"}},"agent":{"const":"a"},"action":{"tool":"/call","call_id":"/id"}},
+        {"type":{"from":"/out","words":{"*":"action.result"}},"agent":{"const":"a"},"action":{"call_id":"/id"},"result":{"output":"/out"}}],
+        "order":"/at"}"#;
+    let lines = r#"{"at":2,"id":"2","call":"g"}
+        {"at":1,"id":"1","call":"f","out":"Error: no"}
+        {"id":"2","out":"ok"}"#;
+    let expected = [
+        "action.request a f tnull",
+        "action.result a f error=Error: no <-1",
+        "action.result a ok=ok !result_without_call !no_order",
+        "action.request a g !call_without_result",
+    ];
+    let found = by_map(map, lines);
+    assert_eq!(found.len(), 4);
+    assert_eq!(found[..2], expected[..2]);
+    assert!(found[2].contains("!no_order"), "{found:?}");
+    // By time, too.
+    let times = lines
+        .replace("\"at\":2", "\"at\":\"2026-01-01T00:00:02Z\"")
+        .replace("\"at\":1", "\"at\":\"2026-01-01T01:00:01+01:00\"");
+    assert_eq!(by_map(map, &times), found);
+}
+
+#[test]
+fn a_mapping_accounts_for_what_it_does_not_name() {
+    let map = |more: &str| {
+        format!(r#"{{"type":"/type","agent":{{"const":"a"}},"intent":{{"content":"/text"}}{more}}}"#)
+    };
+    let lines = r#"{"type":"plan.update","text":"x","sub":{"total_tokens":9},"theme":"dark"}"#;
+    assert!(by_map(&map(""), lines)[0].contains("!not_read"));
+    assert!(!by_map(&map(r#","kept":["/sub"]"#), lines)[0].contains("!not_read"));
+    for (more, place) in
+        [(r#","kept":["sub"]"#, "/kept/0"), (r#","order":3"#, "/order"), (r#","each":[]"#, "/each")]
+    {
+        let error =
+            Map::from_value(&dendrer_object::json::parse_door(map(more).as_bytes()).unwrap()).unwrap_err();
+        assert_eq!((error.code().as_str(), &*error.place()[0].1), ("E0215", place), "{error}");
+    }
 }
