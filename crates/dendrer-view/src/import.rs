@@ -396,6 +396,11 @@ impl ImportAnswer {
             let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
             Line::from(quote::shorten(&line, page.width.unwrap_or(160)))
         }));
+        lines.extend(self.account_lines());
+        lines.extend((self.branches > 0).then(|| {
+            let branches = count(self.branches, "branch", "branches");
+            Line::from(format!("{branches} more would be forks of it"))
+        }));
         lines.extend(self.rule_lines());
         lines.push("nothing was written (dry run)".into());
         lines

@@ -17,7 +17,7 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{Digest, Intent, Value, json, tag};
 
 use self::outside::Answer;
-use crate::foreign::{Format, Steps, Visit};
+use crate::foreign::{Format, Head, Steps, Visit};
 use crate::import::calls::{Answers, Call, Calls, Paired};
 use crate::import::chat::{self, ChatReader, OUTSIDE, RESULTS, is_one_of, is_preamble};
 use crate::import::error::ImportError;
@@ -45,6 +45,7 @@ pub(super) static ANTHROPIC: Format = Format {
     name: "anthropic",
     about: "Messages with parts of the Messages API",
     detect: |_| false,
+    sniff: |head| has_part(head, "content", |kind| matches!(kind, "tool_use" | "tool_result")),
     ..OPENAI_CHAT_MESSAGES
 };
 
@@ -53,8 +54,22 @@ pub(super) static AI_SDK: Format = Format {
     name: "ai-sdk",
     about: "Messages with parts of a chat store",
     detect: |_| false,
+    sniff: |head| {
+        let is_one = |kind: &str| kind == "step-start" || kind == "dynamic-tool" || kind.starts_with("tool-");
+        has_part(head, "parts", is_one) || has_part(head, "content", |kind| kind == "tool-call")
+    },
     ..OPENAI_CHAT_MESSAGES
 };
+
+/// Whether one of the first messages has a part of such a type.
+fn has_part(head: &Head<'_>, list: &str, is_one: impl Fn(&str) -> bool) -> bool {
+    head.any(|message| {
+        let parts = message.get(list).filter(|_| message.contains_key("role")).and_then(Value::as_array);
+        let mut kinds =
+            parts.into_iter().flat_map(|parts| parts.iter()).filter_map(|part| part.get("type")?.as_str());
+        kinds.any(&is_one)
+    })
+}
 
 /// Messages as steps.
 #[derive(Default)]
