@@ -258,8 +258,10 @@ fn telling(name: &str) -> Option<&'static [&'static str]> {
 /// Whether a name shows who speaks, and whether by an id alone.
 pub(crate) fn names_speaker(name: &str) -> Option<bool> {
     // Most names state nothing of the kind, and each is asked.
-    let small = name.to_ascii_lowercase();
-    if !["agent", "sender", "speaker", "author"].iter().any(|word| small.contains(word)) {
+    let begins = |part: &[u8]| {
+        ["agent", "sende", "speak", "autho"].iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    if !name.as_bytes().windows(5).any(begins) {
         return None;
     }
     let words = words_of(name);
@@ -402,52 +404,59 @@ pub(crate) fn tagged(text: &str, of: Of) -> Option<&'static [&'static str]> {
     }
 }
 
-/// Whether a text has a tag that opens a call, outside of code.
+/// Whether a text has a tag that opens a call, outside of blocks and spans of code.
 fn opens_call(text: &str) -> bool {
-    let mut rest = text;
-    let mut before = String::new();
-    while let Some(at) = rest.find(['<', '[']) {
-        let here = &rest[at..];
-        let opens = CALL_TAGS.iter().any(|(tag, next)| {
-            here.strip_prefix(tag).is_some_and(|behind| {
-                let behind = behind.trim_start();
-                next.is_empty() || next.iter().any(|next| behind.starts_with(next))
-            })
-        });
-        before.push_str(&rest[..at]);
-        if opens && !is_in_code(&before) {
+    if !text.contains(['<', '[']) {
+        return false;
+    }
+    let mut is_block = false;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let from = start;
+        start += line.len();
+        if line.trim_start().starts_with("```") {
+            is_block = !is_block;
+            continue;
+        }
+        // A span of code lies between two of these marks.
+        let (mut marks, mut counted) = (0, 0);
+        let opens = |(at, _): (usize, &str)| {
+            let begins = CALL_TAGS.iter().any(|(tag, next)| opens_here(&text[from + at..], tag, next));
+            marks += line[counted..at].matches('`').count();
+            counted = at;
+            begins && marks % 2 == 0
+        };
+        if !is_block && line.match_indices(['<', '[']).any(opens) {
             return true;
         }
-        let size = here.chars().next().map_or(1, char::len_utf8);
-        before.push_str(&here[..size]);
-        rest = &here[size..];
     }
     false
 }
 
-/// Whether a text ends inside a block or a span of code.
-fn is_in_code(before: &str) -> bool {
-    let fences = before.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    fences % 2 == 1 || (!line.trim_start().starts_with("```") && line.matches('`').count() % 2 == 1)
+/// Whether a text begins with a tag and one of these texts; an empty list admits any.
+fn opens_here(text: &str, tag: &str, next: &[&str]) -> bool {
+    text.strip_prefix(tag)
+        .is_some_and(|rest| next.is_empty() || next.iter().any(|next| rest.trim_start().starts_with(next)))
 }
 
 /// Notes the tags in the texts of a content.
-pub(crate) fn tags(content: &Value, of: Of, path: &str, notes: &mut Vec<ImportNote>) {
-    let mut text = |text: &str, path: String| {
-        if let Some(may) = tagged(text, of) {
-            let what =
-                if of == Of::Model { "a tag in this text opens a call" } else { "a tag opens a result" };
-            notes.push(ImportNote::not_read(path, may, what));
-        }
-    };
+pub(crate) fn tags(
+    content: &Value,
+    of: Of,
+    (at, list): (&dyn std::fmt::Display, &str),
+    notes: &mut Vec<ImportNote>,
+) {
+    let what = if of == Of::Model { "a tag in this text opens a call" } else { "a tag opens a result" };
     match content {
-        Value::String(content) => text(content, path.to_owned()),
+        Value::String(content) => {
+            let may = tagged(content, of);
+            notes.extend(may.map(|may| ImportNote::not_read(format!("{at}/{list}"), may, what)));
+        }
         Value::Array(parts) => {
             for (index, part) in parts.iter().enumerate() {
-                if let Some(part) = part.as_str().or_else(|| part.get("text")?.as_str()) {
-                    text(part, format!("{path}/{index}"));
-                }
+                let text = part.as_str().or_else(|| part.get("text")?.as_str());
+                let may = text.and_then(|text| tagged(text, of));
+                notes.extend(may.map(|may| ImportNote::not_read(format!("{at}/{list}/{index}"), may, what)));
             }
         }
         _ => {}

@@ -228,7 +228,7 @@ impl<'l> ChatReader<'l> {
         if pieces.is_none() && !asks && !message.contains_key("function_call") {
             for list in parts::LISTS {
                 if let Some(content) = message.get(list) {
-                    account::tags(content, of, &format!("{}/{list}", item.at), &mut notes);
+                    account::tags(content, of, (&item.at, list), &mut notes);
                 }
             }
         }
