@@ -193,7 +193,7 @@ pub fn map(data: &[u8]) {
 fn import_as(map: Option<&Map>, data: &[u8]) {
     let look = |on_gap| {
         let (format, choice) = (format::detected(map.is_some()), Choice::default());
-        let options = ImportOptions { format, map: map.cloned(), choice, on_gap, name: None };
+        let options = ImportOptions { format, map: map.cloned(), choice, on_gap, name: None, kept: Vec::new() };
         let start = Start::new("fuzzed".parse().expect("a run id"));
         plan(&mut Cursor::new(data), options, start)
     };
