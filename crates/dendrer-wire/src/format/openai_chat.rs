@@ -316,8 +316,8 @@ fn words(message: Message<'_>, taken: &[&str]) -> Value {
     Value::record(members)
 }
 
-/// Whether a member that holds calls holds none.
-fn says_none(value: &Value) -> bool {
+/// Whether a member that holds a list holds nothing.
+pub(super) fn says_none(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
@@ -551,7 +551,7 @@ impl Asked<'_> {
 }
 
 /// The members of an object but these.
-fn rest(object: &Object, taken: &[&str]) -> Vec<(Arc<str>, Value)> {
+pub(super) fn rest(object: &Object, taken: &[&str]) -> Vec<(Arc<str>, Value)> {
     let kept = object.iter().filter(|(name, _)| !taken.contains(&&***name));
     kept.map(|(name, value)| (Arc::clone(name), value.clone())).collect()
 }

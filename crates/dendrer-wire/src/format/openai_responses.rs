@@ -7,7 +7,7 @@ use dendrer::kernel::unknown::{CALLS, FAILURES, USAGE};
 use dendrer_object::value::Object;
 use dendrer_object::{Value, json};
 
-use super::openai_chat::Messages;
+use super::openai_chat::{self, Messages};
 use crate::foreign::{Format, Head};
 use crate::import::account::{ANY, Account, Of, Row, kept, read};
 use crate::import::chat::Turn;
@@ -239,8 +239,7 @@ pub(super) fn one_item(item: &Object, at: At<'_>, account: &mut Account) -> Vec<
 }
 
 fn rest(item: &Object, taken: &[&str]) -> Object {
-    let kept = item.iter().filter(|(name, _)| !taken.contains(&&***name));
-    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    openai_chat::rest(item, taken).into_iter().collect()
 }
 
 fn message(item: &Object) -> Turn {
@@ -252,20 +251,14 @@ fn message(item: &Object) -> Turn {
     let parts = message.get("content").and_then(Value::as_array).cloned();
     if let Some(parts) = parts.filter(|parts| parts.len() == 1)
         && let Some(part) = parts.get(0).and_then(Value::as_object)
-        && part.iter().all(|(name, value)| matches!(&**name, "type" | "text") || is_nothing(value))
+        && part
+            .iter()
+            .all(|(name, value)| matches!(&**name, "type" | "text") || openai_chat::says_none(value))
         && let Some(text @ Value::String(_)) = part.get("text")
     {
         message.set("content", text.clone());
     }
     Turn { message, ..Turn::default() }
-}
-
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        _ => false,
-    }
 }
 
 /// A call in the shape of a chat.

@@ -310,15 +310,20 @@ impl<'l> ChatReader<'l> {
                 }
             }
         }
-        if old.is_empty() {
-            return;
-        }
-        match new.is_empty() {
-            true => drop(message.remove("tool_calls")),
-            false => message.set("tool_calls", Value::array(new)),
-        }
-        message.set("repeated_calls", Value::array(old));
+        set_calls(message, new, old);
     }
+}
+
+/// Leaves in a message the calls that are new, and moves those that are known aside.
+pub(crate) fn set_calls(message: &mut Object, new: Vec<Value>, known: Vec<Value>) {
+    if known.is_empty() {
+        return;
+    }
+    match new.is_empty() {
+        true => drop(message.remove("tool_calls")),
+        false => message.set("tool_calls", Value::array(new)),
+    }
+    message.set("repeated_calls", Value::array(known));
 }
 
 /// The kind of a message in the table.

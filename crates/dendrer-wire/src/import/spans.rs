@@ -13,7 +13,7 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{Value, json};
 
 use super::account::{Account, Of};
-use super::chat::{self, ChatReader, Turn};
+use super::chat::{self, ChatReader, Turn, set_calls};
 use super::error::ImportError;
 use super::items::{self, Around, Item};
 use super::layout::{Choice, Layout, NAMED_MAX, Top, pointer};
@@ -866,14 +866,7 @@ impl Asked {
             self.ask(id, name.unwrap_or_default(), params);
             new.push(call.clone());
         }
-        if old.is_empty() {
-            return;
-        }
-        match new.is_empty() {
-            true => drop(message.remove("tool_calls")),
-            false => message.set("tool_calls", Value::array(new)),
-        }
-        message.set("repeated_calls", Value::array(old));
+        set_calls(message, new, old);
     }
 
     fn ask(&mut self, id: Option<&str>, tool: &str, params: Option<&Value>) {
