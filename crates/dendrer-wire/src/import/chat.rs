@@ -254,7 +254,7 @@ impl<'l> ChatReader<'l> {
         let (size, whole) = (item.size / pieces.len().max(1), item.at);
         let (mut notes, usage, again, is_of_program) =
             (item.notes, item.usage, item.again, item.is_of_program);
-        for Piece { value, part, decision, goes_on } in pieces {
+        for Piece { value, part, decision, is_counted_elsewhere } in pieces {
             let at = At { part, ..whole };
             let mut one = Item::new(value, at, size);
             one.notes = std::mem::take(&mut notes);
@@ -263,7 +263,7 @@ impl<'l> ChatReader<'l> {
 
             if part.is_none() {
                 (one.id, one.usage) = (item.id, usage.clone());
-                one.is_counted_elsewhere = goes_on || item.is_counted_elsewhere;
+                one.is_counted_elsewhere = is_counted_elsewhere || item.is_counted_elsewhere;
                 (one.begins, one.begun_by) = (item.begins.clone(), item.begun_by.clone());
                 self.piece(&mut one);
             }

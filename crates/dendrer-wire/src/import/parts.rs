@@ -146,12 +146,12 @@ pub(crate) struct Piece {
     /// The decision on a call that it states, in place of a message.
     pub(crate) decision: Option<Value>,
     /// Whether a later piece of the message states its usage.
-    pub(crate) goes_on: bool,
+    pub(crate) is_counted_elsewhere: bool,
 }
 
 impl Piece {
     fn new(value: Value, part: Option<(&'static str, u64)>) -> Piece {
-        Piece { value, part, decision: None, goes_on: false }
+        Piece { value, part, decision: None, is_counted_elsewhere: false }
     }
 }
 
@@ -190,13 +190,13 @@ pub(crate) fn split(message: &Object, of: Of) -> Option<Vec<Piece>> {
     for (index, answer) in answers.into_iter().enumerate() {
         let from = pieces.len();
         one_answer(message, answer, of, &mut pieces);
-        let said = pieces[from..].iter_mut().find(|piece| piece.part.is_none());
-        if let Some(Piece { value: Value::Object(members), goes_on, .. }) = said.filter(|_| index < last) {
+        let said = pieces[from..].iter_mut().find(|piece| piece.part.is_none()).filter(|_| index < last);
+        if let Some(Piece { value: Value::Object(members), is_counted_elsewhere, .. }) = said {
             // The usage of a message is stated once, for all its answers.
             ["usage", "metadata", "metrics", "usage_metadata"]
                 .iter()
                 .for_each(|name| drop(members.remove(name)));
-            *goes_on = true;
+            *is_counted_elsewhere = true;
         }
     }
     Some(pieces)
