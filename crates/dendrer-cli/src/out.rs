@@ -469,13 +469,7 @@ impl Out {
 
     /// Says below an answer for people what it does not claim.
     fn caveat(&mut self, document: Option<&Object>) -> Result<()> {
-        match self.head.at_stage_0 {
-            true => {
-                let caveat = document.map_or(head::STAGE_0, head::stage_0);
-                self.line(format!("stage 0    {caveat}"))
-            }
-            false => Ok(()),
-        }
+        self.print(head::caveats(document, &self.head))
     }
 
     /// Remembers where an answer was read: answers say it.

@@ -760,6 +760,7 @@ pub fn read_members() -> Vec<DocumentMember> {
     vec![
         head_member("read_from", "The store and the bundles that were read, as paths", <[String]>::schema()),
         head_member("caveat", "For a run of stage 0: what the answer does not claim", str::schema()),
+        head_member("unfinished", "Set if an import of a run was stopped before its end", bool::schema()),
         tampered_member(),
     ]
 }

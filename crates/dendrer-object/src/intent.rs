@@ -106,6 +106,10 @@ pub const UNATTESTED: &str = "unattested";
 /// recorder of the runtime alone brings it.
 pub const MESSAGES: &str = "messages";
 
+/// The member of an imported transition with the time that its source states: RFC 3339 in UTC, without a zone where the source
+/// names none. The importer alone brings it.
+pub const OBSERVED_AT: &str = "observed_at";
+
 /// The member of a line with the scope of its calls: commitments of other scopes are not asked about them. The recorder alone
 /// brings it.
 pub const SCOPE: &str = "scope";
@@ -133,6 +137,7 @@ const SET_BY_KERNEL: &[&str] = &[
     REDACTION,
     ACTION_TYPE,
     MESSAGES,
+    OBSERVED_AT,
     "tick",
     "ts",
     "run_id",
@@ -205,11 +210,11 @@ impl Intent {
         self
     }
 
-    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`], [`ACTION_TYPE`], [`MESSAGES`], [`SCOPE`] or
-    /// [`UNATTESTED`]. Panics on another name.
+    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`], [`ACTION_TYPE`], [`MESSAGES`], [`SCOPE`],
+    /// [`OBSERVED_AT`] or [`UNATTESTED`]. Panics on another name.
     pub fn carrying(mut self, name: &str, value: Value) -> Intent {
         assert!(
-            [EDGE, REDACTION, ACTION_TYPE, MESSAGES, SCOPE, UNATTESTED].contains(&name),
+            [EDGE, REDACTION, ACTION_TYPE, MESSAGES, OBSERVED_AT, SCOPE, UNATTESTED].contains(&name),
             "{name} is not brought by a recorder"
         );
         self.members.retain(|(known, _)| **known != *name);

@@ -27,8 +27,8 @@ pub use code::Code;
 pub use delta::Delta;
 pub use digest::Digest;
 pub use intent::{
-    ACTION_TYPE, AT, BASE, COMMITMENT_LISTS, EDGE, Intent, KEY, MESSAGES, ORIGIN, READS, REDACTION, SCOPE,
-    UNATTESTED,
+    ACTION_TYPE, AT, BASE, COMMITMENT_LISTS, EDGE, Intent, KEY, MESSAGES, OBSERVED_AT, ORIGIN, READS,
+    REDACTION, SCOPE, UNATTESTED,
 };
 pub use name::{RunName, StoreId, TypeName};
 pub use number::Number;

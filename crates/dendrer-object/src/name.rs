@@ -82,12 +82,14 @@ macro_rules! name {
 }
 
 name!(
-    /// The id of a run: letters, digits, `.`, `_` and `-`, beginning with a letter or a digit.
+    /// The id of a run: letters, digits, `.`, `_`, `-` and `+`, beginning with a letter or a digit. That of a foreign run has the name
+    /// of its store and a `/` in front.
     RunName,
     "run id",
     "letters, digits, `.`, `_`, `-` and `+`, beginning with a letter or a digit, at most 128",
-    |text| text[0].is_ascii_alphanumeric()
-        && text.iter().all(|c| c.is_ascii_alphanumeric() || b"._-+".contains(c))
+    |text| text.iter().filter(|c| **c == b'/').count() < 2
+        && text.split(|c| *c == b'/').all(|name| name.first().is_some_and(u8::is_ascii_alphanumeric)
+            && name.iter().all(|c| c.is_ascii_alphanumeric() || b"._-+".contains(c)))
 );
 
 name!(
@@ -140,10 +142,12 @@ mod tests {
 
     #[test]
     fn names_are_what_their_rule_says() {
-        for good in ["a", "logistics-run-47", "Run_1.2", "0", &"x".repeat(128)] {
+        for good in ["a", "ab12cd34/logistics", "logistics-run-47", "Run_1.2", "0", &"x".repeat(128)] {
             assert_eq!(good.parse::<RunName>().unwrap().as_str(), good);
         }
-        for bad in ["", "-a", ".a", "a b", "a@1", "a#b", "a/b", "ä", "a:b", &"x".repeat(129)] {
+        for bad in
+            ["", "-a", ".a", "a b", "a@1", "a#b", "a/", "/b", "a/b/c", "a/.b", "ä", "a:b", &"x".repeat(129)]
+        {
             assert!(bad.parse::<RunName>().is_err(), "{bad}");
         }
         for good in ["observation.add", "execute_transaction", "a.b2.c_d"] {

@@ -94,6 +94,7 @@ const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::doctor::DOCUMENTS,
     crate::erase::DOCUMENTS,
     crate::export::DOCUMENTS,
+    crate::foreign::DOCUMENTS,
     crate::fork::DOCUMENTS,
     crate::fsck::DOCUMENTS,
     crate::gate::DOCUMENTS,

@@ -125,6 +125,8 @@ document! {
         anomalies: usize = row.anomalies,
         /// The time
         ts: Timestamp = header.ts,
+        /// The time that the source of an imported transition states; absent if it states none
+        observed_at?: As<String> = record.body().value("/observed_at").map(As::new),
         /// The places that the transition left unknown; absent if it left none
         unknown?: Vec<UnknownPlace> = unknown_places(&made_by(record)),
     }

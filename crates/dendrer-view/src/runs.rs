@@ -77,6 +77,8 @@ document! {
         state_read: bool = listed.unknown.is_some(),
         /// The unknown places of the last state; absent if every place is known
         unknown?: Vec<UnknownPlace> = unknown_places(listed.unknown.as_deref().unwrap_or_default()),
+        /// Whether the import of the run was stopped before its end; absent if it was not
+        unfinished?: bool = listed.unfinished.map(|_| true),
     }
 }
 
@@ -104,6 +106,10 @@ impl Answer for RunsAnswer {
         lines.extend(self.runs.iter().filter_map(|run| {
             let words = unknown_words(run.unknown.as_deref().unwrap_or_default())?;
             Some(Line::styled(Style::Warn, format!("UNKNOWN    in {}: {words}", run.summary.name)))
+        }));
+        lines.extend(self.runs.iter().filter_map(|run| {
+            let words = run.unfinished?.words();
+            Some(Line::styled(Style::Warn, format!("UNFINISHED {}: {words}", run.summary.name)))
         }));
         let unread = self.runs.iter().filter(|run| run.unknown.is_none()).count() as u64;
         lines.extend((unread > 0).then(|| {

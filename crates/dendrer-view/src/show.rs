@@ -8,7 +8,8 @@ use dendrer::kernel::unknown::{self, made_by};
 use dendrer_object::document::As;
 use dendrer_object::record::{Author, Kind, Link, Record, Rel};
 use dendrer_object::{
-    Digest, MESSAGES, Object, Pointer, REDACTION, RunName, Timestamp, TypeName, Value, document, json, tag,
+    Digest, MESSAGES, OBSERVED_AT, Object, Pointer, REDACTION, RunName, Timestamp, TypeName, Value, document,
+    json, tag,
 };
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
@@ -201,7 +202,11 @@ fn title_lines(record: &Record, content: &Value, page: &Page) -> Vec<Line> {
         .then_styled(Style::Dim, format!("hash {}   parent {parent}", record.id().short()))
         .then(format!("{agent}   author {}", header.author));
     let when = page.time(header.ts);
-    let when = (!when.is_empty()).then(|| Line::from(format!("when        {when}")));
+    let observed = content.get(OBSERVED_AT).and_then(Value::as_str);
+    let when = (!when.is_empty()).then(|| match observed {
+        Some(observed) => Line::from(format!("when        {}   (imported {when})", quote::escape(observed))),
+        None => Line::from(format!("when        {when}")),
+    });
     [title].into_iter().chain(when).collect()
 }
 
@@ -261,8 +266,19 @@ fn policy_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
 }
 
 /// Members that other lines print, or the title.
-const SHOWN: [&str; 10] =
-    ["intent", "action", "result", MESSAGES, "policy", "agent_id", "delta", "state_root", "seq", REDACTION];
+const SHOWN: [&str; 11] = [
+    "intent",
+    "action",
+    "result",
+    MESSAGES,
+    OBSERVED_AT,
+    "policy",
+    "agent_id",
+    "delta",
+    "state_root",
+    "seq",
+    REDACTION,
+];
 
 /// Writes the members besides intent, action and result, the known ones first.
 fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {

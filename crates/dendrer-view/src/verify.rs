@@ -122,6 +122,16 @@ document! {
         incomplete_from: Option<u64> = unknown.and_then(since),
         /// The unknown places of the last state; absent if every place is known
         unknown?: Vec<UnknownPlace> = unknown.and_then(unknown_places),
+        /// The part of an import that is on record; absent if it was not stopped before its end
+        import_unfinished?: ImportedPart = report.unfinished.map(|found| ImportedPart::of(found.ticks, found.of)),
+    }
+
+    /// The part of an import that is on record
+    object ImportedPart(ticks: u64, all: u64) {
+        /// The number of ticks that are on record
+        items: u64 = ticks,
+        /// The number of ticks that the source makes
+        of: u64 = all,
     }
 
     /// A part of a run
@@ -221,6 +231,12 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
             false => Line::from(text),
         }));
         lines.extend(state_line(report, run));
+        lines.extend(run.unfinished.map(|found| {
+            let (ticks, of) = (found.ticks, found.of);
+            let text =
+                format!("import     UNFINISHED: {ticks} of {of} ticks; the same import goes on with it");
+            Line::styled(Style::Warn, text)
+        }));
     }
     lines.push(log_line(report).into());
     lines.extend(report.findings.iter().flat_map(|finding| finding_lines(report, finding)));

@@ -12,6 +12,7 @@ pub(crate) mod account;
 mod beside;
 pub(crate) mod calls;
 pub(crate) mod chat;
+mod damage;
 pub(crate) mod error;
 pub(crate) mod found;
 pub(crate) mod items;
@@ -22,6 +23,7 @@ pub(crate) mod note;
 pub(crate) mod once;
 pub(crate) mod outcome;
 pub(crate) mod parts;
+mod resume;
 pub(crate) mod scan;
 mod skim;
 pub(crate) mod spans;
@@ -45,12 +47,14 @@ use dendrer::recorder::{Environment, Recorder};
 use dendrer::redact::Redactor;
 use dendrer::repo::new_run::new_name;
 use dendrer::run::pack::RuleNotes;
+use dendrer::run::unfinished;
 use dendrer::run::witness::EXACT;
 use dendrer::store::{Shared, Store, StoreError};
+use dendrer::trace::ReadHandle;
 use dendrer::{Repo, Trace};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::record::{Link, Record, Rel};
-use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
+use dendrer_object::{Code, Digest, Intent, OBSERVED_AT, RunName, StoreId, Timestamp, Value};
 
 pub use crate::format::jsonl::Map;
 pub use account::KeptPlace;
@@ -61,8 +65,10 @@ pub use note::{ImportNote, NoteKind};
 
 use crate::foreign::{ChangedRows, Format, Steps};
 use calls::Calls;
+use damage::Damage;
 use items::Item;
 use once::{Again, Branch};
+use resume::Resumed;
 use scan::Sizes;
 use transition::{Step, free_name};
 
@@ -124,6 +130,8 @@ pub struct ImportPlan {
     pub sha256: Digest,
     /// The size of the source.
     pub bytes: u64,
+    /// The digest of the source with its damaged lines replaced.
+    read_as: Digest,
     known: Known,
     options: ImportOptions,
     /// Takes secrets out of what is recorded.
@@ -205,10 +213,33 @@ fn propose(
 
 /// Reads a source and returns the run that would be recorded. `start` is how the run is to begin, as far as the caller knows;
 /// its stage is always 0, because nothing was enforced when it was recorded.
+///
+/// A damaged line of a source of lines is an item that is lost, with a gap.
 pub fn plan<R: Read + Seek>(
+    source: &mut R,
+    options: ImportOptions,
+    start: Start,
+) -> Result<ImportPlan, ImportError> {
+    let none = Damage::default();
+    let error = match plan_of(&mut none.mend(source), options.clone(), start.clone(), &none) {
+        Err(error) if matches!(error.code(), Code::E0201 | Code::E0203 | Code::E0206) => error,
+        result => return result,
+    };
+    // A file whose rows are hashed marks its damage by itself.
+    if options.format.check.is_some() {
+        return Err(error);
+    }
+    match Damage::find(source).map_err(ImportError::Io)? {
+        Some(damage) => plan_of(&mut damage.mend(source), options, start, &damage),
+        None => Err(error),
+    }
+}
+
+fn plan_of<R: Read + Seek>(
     source: &mut R,
     mut options: ImportOptions,
     start: Start,
+    damage: &Damage,
 ) -> Result<ImportPlan, ImportError> {
     (options.format.accept)(options.map.as_ref(), None)?;
     rewind(source)?;
@@ -220,6 +251,7 @@ pub fn plan<R: Read + Seek>(
     let format = options.format;
     let (mut layout, fingerprint, mut sizes) = (format.survey)(source, &options.choice)?;
     layout.order = options.map.as_ref().and_then(Map::order).cloned();
+    layout.damage = damage.clone();
     let mut start = Start { stage: Some(Stage::Observe), ..start };
     rewind(source)?;
     let about = (format.begin)(source, &layout, &mut start)?;
@@ -232,9 +264,10 @@ pub fn plan<R: Read + Seek>(
         return Err(ImportError::Changed);
     }
     tally.first = first;
-    let (bytes, sha256) = (fingerprint.size, around.sha256);
+    let (bytes, sha256) = (fingerprint.size, damage.sha256.unwrap_or(around.sha256));
     start.meta = meta(around.meta, preamble);
-    start.inputs = Some(Value::record([("source", inputs_of(&options, &layout, sha256, bytes))]));
+    let about = inputs_of(&options, &layout, (sha256, bytes), tally.ticks);
+    start.inputs = Some(Value::record([("source", about)]));
     // The metadata must fit a record, too.
     step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;
     Ok(ImportPlan {
@@ -242,6 +275,7 @@ pub fn plan<R: Read + Seek>(
         layout,
         tally,
         sha256,
+        read_as: around.sha256,
         bytes,
         known,
         options,
@@ -337,18 +371,27 @@ impl ImportPlan {
         if self.changed.as_ref().is_none_or(|changed| changed.is_exact && changed.lines.is_empty()) {
             return Ok(());
         }
-        let kept = repo.vault()?.put(&self.start.run, EXACT, &all_of(source)?)?;
+        let there = resume::begun(&*repo.reader()?, &self.start)?;
+        let kept = there.and_then(|content| content.get("meta")?.get("exact").cloned());
+        let kept = match kept {
+            Some(kept) => kept,
+            None => repo.vault()?.put(&self.start.run, EXACT, &all_of(source)?)?.to_value(),
+        };
         if let Value::Object(members) = self.start.meta.get_or_insert_with(Value::object) {
-            members.set("exact", kept.to_value());
+            members.set("exact", kept);
         }
         Ok(())
     }
 
     /// Refuses a source that is in the store already: the run, or, unless it is imported `again`, the same trace under
-    /// another name.
-    pub fn check_new(&self, store: &dyn Store, again: bool) -> Result<(), ImportError> {
+    /// another name. The run of the same import that was stopped is no such source.
+    pub fn check_new(&self, store: &impl ReadHandle, again: bool) -> Result<(), ImportError> {
         let fail = |error: StoreError| ImportError::Repository(error.into());
-        if !again && let Some(run) = find_twin(store, self).map_err(fail)? {
+        let store = &store.to_handle();
+        if resume::is_stopped(store, &self.start, self.branches.len())? {
+            return Ok(());
+        }
+        if !again && let Some(run) = find_twin(&**store, self).map_err(fail)? {
             let there = store.run(&run).map_err(fail)?.map_or(0, |run| run.transitions);
             return Err(ImportError::Twin { run, there, all: self.tally.ticks, sha256: self.sha256 });
         }
@@ -389,7 +432,8 @@ fn all_of<R: Read + Seek>(source: &mut R) -> Result<Vec<u8>, ImportError> {
     Ok(bytes)
 }
 
-/// Records what was planned. `settled` hears how many transitions are durable, group by group.
+/// Records what was planned, or what is left of it where the same import was stopped. `settled` hears how many transitions are
+/// durable, group by group.
 pub fn record<R: Read + Seek>(
     store: &Shared,
     source: &mut R,
@@ -397,11 +441,19 @@ pub fn record<R: Read + Seek>(
     surroundings: Box<dyn Environment>,
     settled: &mut dyn FnMut(u64),
 ) -> Result<Digest, ImportError> {
+    let source = &mut plan.layout.damage.mend(source);
     rewind(source)?;
-    let recorder = Recorder::begin(store, &plan.start, surroundings)?;
+    let (recorder, there) = match resume::of_run(store, plan, surroundings)? {
+        Resumed::Ended(tip) => return Ok(tip),
+        Resumed::From(recorder, there) => (recorder, there),
+    };
     let recorder = recorder.redacting(plan.redactor.clone());
     let mut groups = Groups { recorder, bytes: 0, settled };
-    let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
+    let redactor = plan.redactor.as_deref();
+    let mut judge = |tick: u64, intent: &Intent, size: usize| match &there {
+        Some(there) if tick <= there.last => there.recorded(tick, intent, redactor),
+        _ => groups.take(intent, size),
+    };
     let mut walk = Walk::new(&plan.options, &plan.known, &mut judge);
     let items = plan.options.format.items;
     let read = items(source, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
@@ -413,58 +465,90 @@ pub fn record<R: Read + Seek>(
             return Err(error);
         }
     };
-    let is_same = (around.fingerprint.size, around.sha256) == (plan.bytes, plan.sha256);
+    let is_same = (around.fingerprint.size, around.sha256) == (plan.bytes, plan.read_as);
     let tip = groups.end()?;
     if is_same { Ok(tip) } else { Err(ImportError::Changed) }
 }
 
-/// Records each branch but for the current one as a fork of the run, at the last item that both have. Returns their names.
+/// Records each branch but for the current one as a fork of the run, at the last item that both have, and completes those
+/// that an import began before it was stopped. Returns their names.
 pub fn record_branches<R: Read + Seek>(
     store: &Shared,
     source: &mut R,
     plan: &ImportPlan,
     surroundings: &dyn Fn() -> Box<dyn Environment>,
 ) -> Result<Vec<RunName>, ImportError> {
-    let mut names = Vec::new();
-    for branch in &plan.branches {
-        let trace = Trace::open(store, &plan.start.run)?;
-        let mut layout = plan.layout.clone();
-        layout.found.branch = Some(branch.clone());
-        let walk = |source: &mut R, known: &Known, judge: Judge<'_>, ticks: &mut u64| {
-            rewind(source)?;
-            let mut walk = Walk::new(&plan.options, known, judge);
-            let items = plan.options.format.items;
-            let around = items(source, &layout, Sizes::default(), &mut |item| {
-                let is_shared = item.at.number.is_some_and(|number| branch.is_shared(number));
-                walk.take(item)?;
-                if is_shared {
-                    *ticks = walk.tally.ticks;
-                }
-                Ok(())
-            })?;
-            walk.end(&layout, &around)
-        };
-        // First the calls without an answer, and the tick of the last item that both have.
-        let mut shared = 0;
-        let nothing = &mut |_: u64, _: &Intent, _: usize| Ok(Ok(Digest([0; 32])));
-        let known = walk(source, &Known::default(), nothing, &mut shared)?.known;
-        let name = new_name(None, plan.start.run.as_str(), store)
-            .map_err(|problem| ImportError::unfit(&problem.message))?;
-        let mut terms = ForkTerms::new(name.clone());
-        terms.reason = Some("a branch of the source".into());
-        terms.redactor = plan.redactor.clone();
-        let (recorder, _) = fork::fork(&trace, store, shared, &terms, surroundings())?;
-        let mut settled = |_| {};
-        let mut groups = Groups { recorder, bytes: 0, settled: &mut settled };
-        let mut judge = |tick: u64, intent: &Intent, size: usize| match tick <= shared {
-            true => Ok(Ok(trace.record(tick)?.id())),
-            false => groups.take(intent, size),
-        };
-        walk(source, &known, &mut judge, &mut 0)?;
-        groups.end()?;
-        names.push(name);
+    let source = &mut plan.layout.damage.mend(source);
+    let known = resume::branches(store, &plan.start.run)?;
+    let numbered = (0..).zip(&plan.branches);
+    let record = |(number, branch)| {
+        let begun = known.get(&number);
+        record_branch(store, source, plan, (number, branch, begun), surroundings())
+    };
+    numbered.map(record).collect()
+}
+
+/// Records a branch, or what is left of the fork that an import began. Returns its name.
+fn record_branch<R: Read + Seek>(
+    store: &Shared,
+    source: &mut R,
+    plan: &ImportPlan,
+    (number, branch, begun): (u64, &Branch, Option<&RunName>),
+    surroundings: Box<dyn Environment>,
+) -> Result<RunName, ImportError> {
+    let trace = Trace::open(store, &plan.start.run)?;
+    let mut layout = plan.layout.clone();
+    layout.found.branch = Some(branch.clone());
+    let walk = |source: &mut R, known: &Known, judge: Judge<'_>, ticks: &mut u64| {
+        rewind(source)?;
+        let mut walk = Walk::new(&plan.options, known, judge);
+        let items = plan.options.format.items;
+        let around = items(source, &layout, Sizes::default(), &mut |item| {
+            let is_shared = item.at.number.is_some_and(|number| branch.is_shared(number));
+            walk.take(item)?;
+            if is_shared {
+                *ticks = walk.tally.ticks;
+            }
+            Ok(())
+        })?;
+        walk.end(&layout, &around)
+    };
+    // The calls without an answer, and the tick of the last item that both have, are needed before anything is recorded.
+    let mut shared = 0;
+    let nothing = &mut |_: u64, _: &Intent, _: usize| Ok(Ok(Digest([0; 32])));
+    let ended = walk(source, &Known::default(), nothing, &mut shared)?;
+    let (recorder, there) = match begun {
+        Some(fork) => match resume::of_branch(store, fork, surroundings)? {
+            Resumed::Ended(_) => return Ok(fork.clone()),
+            Resumed::From(recorder, there) => (recorder, there),
+        },
+        None => {
+            let name = new_name(None, plan.start.run.as_str(), store)
+                .map_err(|problem| ImportError::unfit(&problem.message))?;
+            let mut terms = ForkTerms::new(name);
+            terms.reason = Some("a branch of the source".into());
+            terms.branch = Some(resume::branch(number, ended.tally.ticks));
+            terms.redactor = plan.redactor.clone();
+            (fork::fork(&trace, store, shared, &terms, surroundings)?.0, None)
+        }
+    };
+    let mut settled = |_| {};
+    let recorder = recorder.redacting(plan.redactor.clone());
+    let mut groups = Groups { recorder, bytes: 0, settled: &mut settled };
+    let redactor = plan.redactor.as_deref();
+    let mut judge = |tick: u64, intent: &Intent, size: usize| match &there {
+        _ if tick <= shared => Ok(Ok(trace.record(tick)?.id())),
+        // The marker of the fork is one tick more.
+        Some(there) if tick < there.last => there.recorded(tick + 1, intent, redactor),
+        _ => groups.take(intent, size),
+    };
+    if let Err(error) = walk(source, &ended.known, &mut judge, &mut 0) {
+        groups.keep();
+        return Err(error);
     }
-    Ok(names)
+    let name = groups.recorder.head().run().clone();
+    groups.end()?;
+    Ok(name)
 }
 
 /// Goes through all that [`record`] would do with what was planned under the pack of the run, and writes nothing: a plan alone
@@ -474,6 +558,7 @@ pub fn rehearse<R: Read + Seek>(
     plan: &ImportPlan,
     reducer: &dyn Reducer,
 ) -> Result<RuleNotes, ImportError> {
+    let source = &mut plan.layout.damage.mend(source);
     rewind(source)?;
     let (_, mut head) = step::begin(TRIAL, &plan.start, trial()).map_err(dendrer::Error::from)?;
     let mut notes = RuleNotes::default();
@@ -519,7 +604,7 @@ fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
     source.seek(SeekFrom::Start(0)).map(|_| ()).map_err(ImportError::Io)
 }
 
-fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
+fn inputs_of(options: &ImportOptions, layout: &Layout, (sha256, bytes): (Digest, u64), ticks: u64) -> Value {
     let map = options.map.as_ref().map(|map| map.to_value().clone());
     let list = (!layout.path.is_empty()).then(|| Value::from(layout::pointer(&layout.path)));
     let members = [
@@ -536,6 +621,7 @@ fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u6
         ("map", map),
         ("name", options.name.as_deref().map(Value::from)),
         ("sha256", Some(Value::from(sha256))),
+        (unfinished::TICKS, Some(Value::from(ticks))),
     ];
     Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }
@@ -765,6 +851,12 @@ fn whole_intent(step: Step<'_>, notes: &[ImportNote], source: Option<&Value>) ->
         }
         words.set(&free_name(&words, "source"), source.clone());
         intent = intent.with("intent", Value::Object(words));
+    }
+    if intent.member(OBSERVED_AT).is_none() {
+        let kept = intent.member("intent").and_then(|words| words.get("extra")?.as_object());
+        if let Some(time) = kept.and_then(moment::observed) {
+            intent = intent.carrying(OBSERVED_AT, Value::from(time));
+        }
     }
     intent.noted.extend(notes.iter().map(ImportNote::to_value));
     intent.links.extend(cause.map(|hash| Link { rel: Rel::CausedBy, hash }));

@@ -1,7 +1,7 @@
 //! Addresses as values: `RUN`, `RUN@POSITION`, `@`, `file.dnd#RUN@POSITION`, a label, and the first digits of an id.
 //!
-//! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#` and `.dnd` is a run, also
-//! where a file has that name. The meaning of an address in a store is found by [`resolve`](crate::repo::resolve).
+//! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#` and `.dnd` is a run, and so is
+//! `STORE/RUN`, also where a file has that name. The meaning of an address in a store is found by [`resolve`](crate::repo::resolve).
 
 use std::fmt;
 
@@ -13,6 +13,9 @@ use crate::error::AddressError;
 
 /// The mark of a name that the program makes for a run of another.
 pub const MADE: char = '+';
+
+/// The mark in the name of a foreign run, between its store and its own name.
+pub const OF_STORE: char = '/';
 
 /// An address as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,6 +114,14 @@ impl Address {
 
 /// The end of the name of a bundle in an address; `None` if it names none.
 fn bundle_end(text: &str) -> Option<usize> {
+    let name = text.split(['@', ':']).next().unwrap_or(text);
+    if name.contains(OF_STORE)
+        && !name.ends_with(".dnd")
+        && !name.ends_with(".html")
+        && name.parse::<RunName>().is_ok()
+    {
+        return None;
+    }
     let marked = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + ".dnd".len());
     marked.or_else(|| text.find('#').filter(|at| *at > 0)).or_else(|| {
         let is_file = text.ends_with(".dnd") || text.contains('/');
@@ -216,6 +227,9 @@ mod tests {
         check("a.dnd#r@3", "Address { bundle: Some(\"a.dnd\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
         check("a.dnd@3", "Address { bundle: Some(\"a.dnd\"), run: None, pos: Some(Tick(3)) }");
         check("./a", "Address { bundle: Some(\"./a\"), run: None, pos: None }");
+        check("ab12/r@3", "Address { bundle: None, run: Some(\"ab12/r\"), pos: Some(Tick(3)) }");
+        check("ab12/r.dnd", "Address { bundle: Some(\"ab12/r.dnd\"), run: None, pos: None }");
+        check("a/b/c", "Address { bundle: Some(\"a/b/c\"), run: None, pos: None }");
         check("/dev/fd/63", "Address { bundle: Some(\"/dev/fd/63\"), run: None, pos: None }");
         check("a#r@3", "Address { bundle: Some(\"a\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
         check("r@onset", "Address { bundle: None, run: Some(\"r\"), pos: Some(Onset) }");

@@ -22,7 +22,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::address::MADE;
+use crate::address::{MADE, OF_STORE};
 use crate::error::Error;
 use crate::record::recorder::{Environment, Recorder};
 use crate::run::trace::{ReadHandle, Trace};
@@ -210,6 +210,9 @@ pub fn label(
     let digits = label.strip_prefix('-').unwrap_or(label);
     if PLACES.contains(&label) || label.starts_with('-') || digits.bytes().all(|c| c.is_ascii_digit()) {
         return Err(refuse("it means a place in every run"));
+    }
+    if label.contains(OF_STORE) {
+        return Err(refuse("a / marks a run of another store"));
     }
     if label.contains(MADE) {
         return Err(refuse("a + marks a name that the program makes for a run"));

@@ -8,6 +8,7 @@ pub mod delegate;
 mod denied;
 pub mod extend;
 pub mod findings;
+pub mod foreign;
 pub mod fork;
 pub mod graph;
 pub(crate) mod history;

@@ -19,6 +19,7 @@ use crate::limits::{CONTENT_MAX, EARLIER_MAX};
 mod address;
 mod causal;
 mod delegate;
+mod foreign;
 mod graph;
 mod merge;
 mod name;
@@ -28,6 +29,7 @@ mod trust;
 pub use address::AddressError;
 pub use causal::CausalRefused;
 pub use delegate::DelegationError;
+pub use foreign::ForeignError;
 pub use graph::GraphRefused;
 pub use merge::MergeError;
 pub use name::{NameKind, Undeclared};
@@ -63,6 +65,9 @@ pub enum Error {
     /// A value does not fit a record.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// The runs of a bundle are not taken in.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
     /// The record cannot be replayed, or came out differently.
     #[error(transparent)]
     Replay(#[from] ReplayError),
@@ -565,6 +570,7 @@ impl Error {
             Error::Store(error) => error.code(),
             Error::Start(error) => error.code(),
             Error::Seal(error) => error.code(),
+            Error::Foreign(error) => error.code(),
             Error::Replay(error) => error.code(),
             Error::Hidden { .. } => Code::E0311,
             Error::Expr(error) => error.code,

@@ -17,5 +17,6 @@ pub(crate) mod snapshot;
 pub(crate) mod thread;
 pub mod timeline;
 pub mod trace;
+pub mod unfinished;
 pub(crate) mod verdicts;
 pub mod witness;

@@ -30,6 +30,7 @@ use crate::repo::follow::Follow;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
 use crate::run::trace::Trace;
+use crate::run::unfinished::Unfinished;
 use crate::trust::Trust;
 use crate::watch::Watch;
 
@@ -202,6 +203,8 @@ pub struct SourceHead {
     pub at_stage_0: bool,
     /// Code and sentence of a record that is not what was signed.
     pub tampered: Option<(Code, String)>,
+    /// The runs asked about whose import was stopped before its end.
+    pub unfinished: Vec<(RunName, Unfinished)>,
 }
 
 impl SourceHead {
@@ -215,6 +218,12 @@ impl SourceHead {
     /// A run is asked about.
     pub fn asks(&mut self, trace: &Trace) {
         self.at_stage_0 |= trace.start().body().value("/stage") == Some(Value::from(0_u64));
+        // A record that cannot be read is an error of the question itself.
+        if let Ok(Some(found)) = trace.unfinished()
+            && self.unfinished.iter().all(|(run, _)| run != trace.name())
+        {
+            self.unfinished.push((trace.name().clone(), found));
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use dendrer::recorder::World;
 use dendrer::repo::new_run::refuse_made;
 use dendrer::run::pack::RuleNotes;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
+use dendrer_view::foreign::ForeignAnswer;
 use dendrer_view::import::{ImportAnswer, ImportExplainAnswer, ImportNoteShown, ImportsAnswer};
 use dendrer_view::{count, quote};
 use dendrer_wire::foreign::{CfdTerms, Format};
@@ -51,6 +52,9 @@ pub(crate) struct Import {
     /// For jsonl: a JSON file that says where in a line each part of an intent stands
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<String>,
+    /// For a bundle: what stands for its store in the names of its runs; the first digits of its id if not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) from: Option<String>,
     /// Where the list of messages stands, as a JSON pointer like /messages
     #[arg(long, value_name = "POINTER")]
     pub(crate) messages: Option<String>,
@@ -131,6 +135,12 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         let message = "--s0, --genesis and --schema-version are for --kind cfd";
         return Err(Failure::new(Code::E0106, message));
     }
+    if is_bundle(&args.file) {
+        return import_bundle(global, args, out);
+    }
+    if args.from.is_some() {
+        return Err(Failure::new(Code::E0106, "--from is for a bundle"));
+    }
     if args.is_of_many() && (args.run.is_some() || args.index.is_some()) {
         return Err(Failure::new(Code::E0106, "--run and --index are for one file, and this is a directory"));
     }
@@ -158,6 +168,44 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     }
     let made = import_one(global, args, named, map, out)?;
     out.answer(&made)
+}
+
+/// Whether a file is a bundle, by its name.
+fn is_bundle(path: &str) -> bool {
+    path.ends_with(".dnd") && !Path::new(path).is_dir()
+}
+
+/// Records the runs of a bundle as foreign runs.
+fn import_bundle(global: &Global, args: &Import, out: &mut Out) -> Result {
+    let others = [
+        ("--run", args.run.is_some()),
+        ("--map", args.map.is_some()),
+        ("--messages", args.messages.is_some()),
+        ("--index", args.index.is_some()),
+        ("--kept", !args.kept.is_empty()),
+        ("--explain", args.explain),
+        ("--state", args.state.is_some()),
+        ("--pack", args.pack.is_some()),
+        ("--policy", args.policy.is_some()),
+        ("--goal", args.goal.is_some()),
+        ("--kind", args.kind != AUTO),
+    ];
+    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
+        let message = format!("{flag} is for the trace of another program, and {} is a bundle", args.file);
+        return Err(
+            Failure::new(Code::E0106, message).note("--from NAME names the store that its runs are of")
+        );
+    }
+    let sha256 =
+        Digest::of(&std::fs::read(&args.file).map_err(|error| files::cannot_read(&args.file, &error))?);
+    let opened = context::open_bundle(Some(global), &args.file)?;
+    let repo = context::write_store(global)?;
+    context::say_no_key(&repo, out)?;
+    let taken = repo.take_in(&opened, args.from.as_deref(), sha256, args.dry_run);
+    let closed = context::close(repo);
+    let taken = taken.map_err(|error| Failure::from(error).at("file", args.file.as_str()))?;
+    closed?;
+    out.answer(&ForeignAnswer { taken, dry_run: args.dry_run })
 }
 
 /// Imports each file below a directory that is recognised, and names the others. Links are not followed.
@@ -296,7 +344,7 @@ fn import_one(
     if args.dry_run {
         // A dry run works without a store, too.
         if let Ok(store) = context::read_store(global) {
-            plan.check_new(&*store, args.again).map_err(|error| known(args, error))?;
+            plan.check_new(&store, args.again).map_err(|error| known(args, error))?;
         }
         let plan = plan.redacted(args.redaction.redactor_alone(of_pack)?, &mut source).map_err(fail)?;
         let mut answer = ImportAnswer { gathered, ..answer(args, &plan, None) };

@@ -1,5 +1,7 @@
 //! Imports that account for their source: what is in no table is named, one thing counts once, and a tree is a tree.
 
+use std::process::Stdio;
+
 use dendrer_object::Value;
 
 use crate::support::Place;
@@ -268,4 +270,66 @@ fn explain_shows_what_would_be_read_kept_and_not_read() {
     assert_eq!((row("/content"), row("/id"), row("/usage")), ([2, 0, 0], [0, 1, 0], [0, 0, 1]));
     assert!(place.ok(&["import", "t.json", "--explain"]).contains("nothing was written"));
     assert!(place.ok(&["runs", "--json"]).contains("\"items\":[]"));
+}
+
+/// An import that was killed is marked until the same command has gone on with it.
+#[test]
+fn an_import_that_was_killed_goes_on() {
+    let place = Place::with_store();
+    let line = |n: usize| format!("{{\"role\":\"user\",\"content\":\"{n} {}\"}}\n", "x".repeat(400));
+    std::fs::write(place.path().join("t.jsonl"), (0..80_000).map(line).collect::<String>()).unwrap();
+    let import = ["import", "t.jsonl", "--run", "r"];
+    let mut child = place.command(&import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let ticks = || {
+        let listed = place.json(&["runs"]).1;
+        let run = listed.get("items").and_then(|items| items.as_array()?.get(0).cloned());
+        run.map(|run| (run.get("ticks").and_then(Value::as_u64), run.get("unfinished").cloned()))
+    };
+    while ticks().is_none() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (Some(killed_at), unfinished) = ticks().unwrap() else { panic!("a run has ticks") };
+    assert!(killed_at > 0 && killed_at < 80_000 && unfinished == Some(Value::from(true)), "{killed_at}");
+    let log = place.json(&["log", "r", "-n", "1"]).1;
+    assert_eq!(log.get("unfinished"), Some(&Value::from(true)));
+    let verified = place.json(&["verify", "r"]).1;
+    let run = verified.get("items").and_then(|items| items.as_array()?.get(0).cloned()).unwrap();
+    let part = Value::record([("items", Value::from(killed_at)), ("of", Value::from(80_000u64))]);
+    assert_eq!(run.get("import_unfinished"), Some(&part));
+    assert_eq!(onset(&place, "r", NO_ERROR), (None, 6));
+    assert_eq!(onset(&place, "r", "state.counters.transitions < 5"), (Some(5), 0));
+    assert_eq!(place.run(&["assert", "r", "--holds", NO_ERROR]).code, 6);
+    // Another command has no run of this name.
+    assert_eq!(place.run(&[&import[..], &["--goal", "g"]].concat()).code, 2);
+    assert!(place.ok(&import).contains("80,000 ticks"));
+    assert_eq!(ticks(), Some((Some(80_000), None)));
+    assert_eq!(onset(&place, "r", NO_ERROR), (None, 1));
+    assert!(place.run(&import).stderr.contains("E0214"));
+    place.ok(&["verify", "r", "--replay"]);
+}
+
+/// A4: a damaged line in the middle is a gap with its number, and what depends on it is not known behind it.
+#[test]
+fn a_damaged_line_is_a_gap() {
+    let mut lines = vec![
+        r#"{"role":"user","content":"Count the crates."}"#.to_owned(),
+        r#"{"role":"assistant","content":null,"tool_calls":[{"id":"k1","function":{"name":"count","arguments":"{}"}}]}"#.into(),
+        "\0".repeat(300),
+        r#"{"role":"tool","tool_call_id":"k1","content":"Error: bay 5 is locked"}"#.into(),
+    ];
+    let (place, answer) = imported(&lines.join("\n"), &[]);
+    assert_eq!(answer.get("ticks"), Some(&Value::from(4u64)));
+    let note = answer.get("notes").and_then(|notes| notes.as_array()?.get(0).cloned()).unwrap();
+    assert_eq!(note.get("tick"), Some(&Value::from(3u64)));
+    assert!(note.get("message").and_then(Value::as_str).unwrap().starts_with("line 3 "), "{note:?}");
+    assert_eq!(onset(&place, "r", NO_ERROR).1, 6);
+    assert!(place.ok(&["show", "r@4"]).contains("bay 5 is locked"));
+    let stopped = place.run(&["import", "t.json", "--run", "s", "--on-gap", "stop", "--again"]);
+    assert!(stopped.code == 2 && stopped.stderr.contains("line 3 "), "{}", stopped.stderr);
+    // One line, or a list, has no lines to mark.
+    lines.truncate(1);
+    std::fs::write(place.path().join("t.json"), format!("[{}, \0]", lines[0])).unwrap();
+    assert_eq!(place.run(&["import", "t.json", "--run", "t"]).code, 2);
 }

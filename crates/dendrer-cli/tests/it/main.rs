@@ -28,6 +28,7 @@ mod extended;
 mod find;
 mod flags;
 mod flips;
+mod foreign;
 mod fork;
 mod forms;
 mod full;

@@ -15,7 +15,7 @@ use dendrer::kernel::status;
 use dendrer::kernel::unknown::SPEAKERS;
 use dendrer_object::intent::line;
 use dendrer_object::value::Object;
-use dendrer_object::{Code, Delta, Intent, Pointer, Value, json};
+use dendrer_object::{Code, Delta, Intent, OBSERVED_AT, Pointer, Value, json};
 
 use super::paper;
 use crate::foreign::{Format, Steps, Visit};
@@ -25,6 +25,7 @@ use crate::import::error::ImportError;
 use crate::import::found::Accounted;
 use crate::import::items::{self, Around, Item};
 use crate::import::layout::{self, Layout};
+use crate::import::moment;
 use crate::import::moment::moment;
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::outcome::{self, Outcome};
@@ -157,6 +158,8 @@ pub struct Map {
     order: Option<Pointer>,
     /// Places of a line that state nothing.
     kept: Vec<KeptPlace>,
+    /// The time of a line.
+    observed: Option<Field>,
 }
 
 /// The origin of a value.
@@ -201,7 +204,7 @@ impl Map {
             return fail("/type", "a mapping says where the transition type comes from".to_owned());
         }
         let mut fields = Vec::new();
-        let (mut order, mut kept) = (None, Vec::new());
+        let (mut order, mut kept, mut observed) = (None, Vec::new(), None);
         for (name, value) in object.iter() {
             let at = format!("/{name}");
             match (&**name, value) {
@@ -232,6 +235,10 @@ impl Map {
                 }
                 _ => {}
             }
+            if matches!(&**name, OBSERVED_AT | "ts") {
+                observed = Some(Field::read(value, &at)?);
+                continue;
+            }
             if !line::mapped().any(|known| known == &**name) {
                 let near = dendrer_object::text::nearest(name, line::mapped());
                 let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -239,7 +246,7 @@ impl Map {
             }
             fields.push((Arc::clone(name), Field::read(value, &at)?));
         }
-        Ok(Map { fields, text: value.clone(), each, order, kept })
+        Ok(Map { fields, text: value.clone(), each, order, kept, observed })
     }
 
     /// The place by which lines are ordered.
@@ -279,11 +286,17 @@ impl Map {
             .map_err(|error| ImportError::authorship(&error, at))?;
         let mut taken = BTreeSet::new();
         self.fields.iter().for_each(|(_, field)| field.names(item, &mut taken));
+        self.observed.iter().for_each(|field| field.names(item, &mut taken));
         let rest = line.iter().filter(|(name, _)| !taken.contains(&***name));
         let rest: Object = rest.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
         let mut unread = Vec::new();
         self.account(&intent, &rest, at, (kept, account), &mut unread);
-        let intent = keep_rest(intent, &rest);
+        let mut intent = keep_rest(intent, &rest);
+        if let Some(stated) = self.observed.as_ref().and_then(|field| field.take(item)) {
+            // A text that is no time is kept as it is written.
+            let time = moment::observed_value(&stated).map_or(stated, Value::from);
+            intent = intent.carrying(OBSERVED_AT, time);
+        }
         let mut step = match intent.type_name.as_str() {
             "action.result" => {
                 let (intent, note) = with_status(intent, &rest, at)?;

@@ -274,6 +274,10 @@ impl Reader<'_> {
         self.count += 1;
         self.text.clear();
         let first = scanner.next()?;
+        if let Some(note) = self.layout.damage.note(number, At::item(&self.list, number)) {
+            scanner.value(&mut Capture::nothing(), 0)?;
+            return Ok((self.visit)(Item::lost(At::item(&self.list, number), note))?);
+        }
         // Most items are read where they lie. An item that the door refuses is looked at member by member.
         if let Some(text) = scanner.whole()
             && let Ok(value) = parse_door(text)

@@ -8,6 +8,7 @@ use std::io::Read;
 use dendrer_object::Pointer;
 use dendrer_object::json::parse_door;
 
+use super::damage::Damage;
 use super::error::ImportError;
 use super::found::Found;
 use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
@@ -91,6 +92,8 @@ pub struct Layout {
     pub(crate) order: Option<Pointer>,
     /// Terms of nodes of the forensic debugger specification.
     pub cfd: CfdTerms,
+    /// The lines that are no JSON.
+    pub(crate) damage: Damage,
 }
 
 impl Layout {
@@ -104,6 +107,7 @@ impl Layout {
             found: Found::default(),
             order: None,
             cfd: CfdTerms::default(),
+            damage: Damage::default(),
         }
     }
 }

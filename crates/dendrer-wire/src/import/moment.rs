@@ -1,4 +1,72 @@
-//! Times of a source as numbers, to order items by them.
+//! Times of a source: as numbers, to order items by them, and as the time at which an item happened.
+
+use dendrer_object::{Object, Timestamp, Value};
+
+/// Names of a member with the time of an item, in the order in which they are looked for.
+const NAMES: [&str; 13] = [
+    "timestamp",
+    "created_at",
+    "createdAt",
+    "created",
+    "time",
+    "ts",
+    "at",
+    "date",
+    "start_time",
+    "startTime",
+    "startTimeUnixNano",
+    "start_time_unix_nano",
+    "completed_at",
+];
+
+/// Objects in what is kept of an item that may have its time.
+const INNER: [&str; 3] = ["span", "line", "metadata"];
+
+/// Seconds between 2001 and 2100: a number in these bounds is a time, and so is one of milliseconds, microseconds or nanoseconds.
+const SECONDS: (i128, i128) = (978_307_200, 4_102_444_800);
+
+/// Returns the time of an item by what is kept of it, as RFC 3339 text in UTC; without a zone where the source states none. `None`
+/// if it states no time.
+pub(crate) fn observed(kept: &Object) -> Option<String> {
+    let inner = INNER.iter().filter_map(|name| kept.get(name)?.as_object());
+    std::iter::once(kept)
+        .chain(inner)
+        .find_map(|object| NAMES.iter().find_map(|name| observed_value(object.get(name)?)))
+}
+
+/// As [`observed`], for one value.
+pub(crate) fn observed_value(value: &Value) -> Option<String> {
+    let (nanos, has_zone) = match value {
+        Value::String(text) => match text.parse::<i128>() {
+            Ok(number) => (nanos_of(number)?, true),
+            Err(_) => (moment(text)?, has_zone(text)),
+        },
+        Value::Number(number) => {
+            let float = number.as_f64()?;
+            let whole = float as i128;
+            // A fraction of seconds counts; one of smaller units is below what is kept.
+            let nanos = nanos_of(whole)?;
+            (if nanos == whole * 1_000_000_000 { (float * 1e9) as i128 } else { nanos }, true)
+        }
+        _ => return None,
+    };
+    let ms = u64::try_from(nanos / 1_000_000).ok()?;
+    let text = Timestamp::from_ms(ms).to_string();
+    Some(if has_zone { text } else { text.trim_end_matches('Z').to_owned() })
+}
+
+fn nanos_of(number: i128) -> Option<i128> {
+    let units = [1_000_000_000, 1_000_000, 1_000, 1];
+    let unit = units.into_iter().find(|unit| {
+        let nanos = number.saturating_mul(*unit);
+        (SECONDS.0 * 1_000_000_000..SECONDS.1 * 1_000_000_000).contains(&nanos)
+    })?;
+    Some(number * unit)
+}
+
+fn has_zone(text: &str) -> bool {
+    text.trim().get(10..).is_some_and(|time| time.contains(['Z', 'z', '+', '-']))
+}
 
 /// Reads RFC 3339 text, or the form of it with a blank, as nanoseconds since 1970.
 pub(crate) fn moment(text: &str) -> Option<i128> {

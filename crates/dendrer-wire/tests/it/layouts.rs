@@ -137,8 +137,8 @@ fn what_is_cut_is_marked_where_it_ends() {
         (format!(r#"{{"l":[{U}],"z":1,"y":"a"#), r#"1 list "/l" cut true meta {"z":1} source_cut@0 /l"#),
         (format!("{U}\n{A}\n{{\"role\""), "3 cut true source_cut@3 /2"),
         (format!("[{U},{A},tr"), "3 cut true source_cut@3 /2"),
-        // Cut and written on, or followed by something else: that is not an end.
-        (format!("{U}\n{{\"role\":\"us\n{A}\n"), "E0201 not JSON: expected the end of the string | byte 41"),
+        // Cut and written on: the line is damaged.
+        (format!("{U}\n{{\"role\":\"us\n{A}\n"), "3 message_unreadable@2 /1"),
         (format!("[{U}] and so on"), "E0201 not JSON: expected a value | byte 32"),
         (format!("[{U},]"), "E0201 not JSON: expected a value | byte 31"),
     ]);

@@ -17,6 +17,7 @@ mod otlp;
 mod pairing;
 mod pieces;
 mod spans;
+mod stopped;
 
 use std::io::Cursor;
 use std::ops::ControlFlow;

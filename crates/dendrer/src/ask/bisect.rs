@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::run::declared;
 use crate::run::timeline::{self, Interval, Timeline};
 use crate::run::trace::Trace;
+use crate::run::unfinished::Unfinished;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -326,6 +327,7 @@ pub fn bisect_each(
     };
     let mut scans = scans.into_iter().zip(&begins).map(whole);
     let mut reports = Vec::with_capacity(questions.len());
+    let unfinished = trace.unfinished()?.filter(|_| range.to == trace.tip());
     for question in questions {
         let report = match question {
             BisectSubject::Predicate(_) => {
@@ -346,10 +348,22 @@ pub fn bisect_each(
                 report(&found.timeline(range.from, range.to), false)
             }
         };
-        reports.push(report);
+        reports.push(within(report, range.to, unfinished));
     }
     confirm(trace, questions, &reports, range.since, are_probed)?;
     Ok(reports)
+}
+
+/// A report of no violation is not known beyond the last tick of an import that was stopped.
+fn within(report: BisectReport, to: u64, unfinished: Option<Unfinished>) -> BisectReport {
+    match (&report.outcome, unfinished) {
+        (BisectOutcome::Never, Some(found)) => {
+            let verdict = Verdict::Uncertain(found.words());
+            let unjudged = vec![Interval { from: to + 1, to: found.of, verdict }];
+            BisectReport { outcome: BisectOutcome::Uncertain(to + 1, found.words()), unjudged, ..report }
+        }
+        _ => report,
+    }
 }
 
 /// Asks again from the tick at which the places that a predicate reads are there, if the run begins without one: of the ticks before,

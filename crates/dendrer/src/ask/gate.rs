@@ -189,6 +189,7 @@ pub fn judge(
     })?;
     let moment = trace.at(upto)?;
     let counters = moment.served();
+    let unfinished = trace.unfinished()?.filter(|_| upto == trace.tip());
     let texts = gates.iter().map(|gate| match gate.reads_all || !gate.actions.is_empty() {
         // Whether a step succeeded is the status of its result.
         true => count(trace, upto),
@@ -202,11 +203,11 @@ pub fn judge(
             |value: bool| if value == gate.holds { GateVerdict::Passed } else { GateVerdict::Failed };
         let hidden = gate.expr.hidden_counter(&moment.counters);
         let verdict = match (&truth, missing) {
-            _ if hidden.is_some() => {
-                let what =
-                    hidden.map(|hidden| format!("{} of tick {}", hidden.pointer.dotted(), hidden.tick));
-                GateVerdict::Uncertain(format!("{} was erased or withheld", what.unwrap_or_default()))
+            _ if let Some(hidden) = hidden => {
+                let (place, tick) = (hidden.pointer.dotted(), hidden.tick);
+                GateVerdict::Uncertain(format!("{place} of tick {tick} was erased or withheld"))
             }
+            _ if let Some(found) = unfinished => GateVerdict::Uncertain(found.words()),
             (_, Some(action)) if !allow_empty => GateVerdict::NoSteps(format!("no step is a {action}")),
             (_, None) if gate.reads_all && known.is_empty() && !allow_empty => {
                 GateVerdict::NoSteps("there is no step".to_owned())

@@ -15,6 +15,7 @@ use crate::run::declared;
 use crate::run::thread::{NAMED_BY_DIGEST, THREAD};
 use crate::run::trace::Trace;
 use crate::run::trace::{ReadHandle, all_runs};
+use crate::run::unfinished::{self, Unfinished};
 
 use self::question::RunsQuestion;
 
@@ -81,6 +82,8 @@ pub struct ListedRun {
     pub depth: usize,
     /// The places of its last state that are unknown, each with its cause; `None` if the state was not read.
     pub unknown: Option<Vec<(Pointer, Since)>>,
+    /// The part of its source on record, if its import was stopped before its end.
+    pub unfinished: Option<Unfinished>,
 }
 
 /// Lists runs; `intact` has the newest record at which each was found intact.
@@ -168,6 +171,7 @@ impl ListedRun {
     ) -> Result<ListedRun, Error> {
         let start = store.get(summary.begin)?.map_or(Value::object(), |record| record.content());
         let forked_from = forked_from(&**store, &summary)?;
+        let unfinished = unfinished::of_run(&**store, &summary)?;
         let (mut goal, mut meta) = (start.get("goal").cloned(), start.get("meta").cloned());
         // A fork records neither goal nor `meta`: those of the first run of its line apply.
         if forked_from.is_some()
@@ -196,6 +200,7 @@ impl ListedRun {
             dropped: false,
             depth: 0,
             unknown: None,
+            unfinished,
         })
     }
 }

@@ -44,6 +44,7 @@ use crate::run::declared;
 use crate::run::pack::rule_errors;
 use crate::run::replay::replay_range;
 use crate::run::trace::Trace;
+use crate::run::unfinished::BRANCH;
 
 pub mod question;
 
@@ -78,6 +79,8 @@ pub struct ForkTerms {
     pub(crate) rebased: Option<Value>,
     /// The stage of the run that is rebased: the fork has it, where it is higher than the parent's.
     pub(crate) stage: Option<Stage>,
+    /// The branch of an imported source that the fork is, as the marker names it.
+    pub branch: Option<Value>,
     /// The ticks that the marker names as left out; `None` without a choice.
     pub(super) left_out: Option<LeftOutTicks>,
 }
@@ -99,6 +102,7 @@ impl ForkTerms {
             selection: Selection::default(),
             rebased: None,
             stage: None,
+            branch: None,
             left_out: None,
         }
     }
@@ -397,6 +401,9 @@ fn about(terms: &ForkTerms, changed: &[Changed]) -> Object {
     }
     if let Some(agent) = &terms.restored {
         about.set("restored", Value::String(Arc::clone(agent)));
+    }
+    if let Some(branch) = &terms.branch {
+        about.set(BRANCH, branch.clone());
     }
     if let Some(rebased) = &terms.rebased {
         about.set("rebased", rebased.clone());

@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::run::parents::{Compared, compare};
 use crate::run::trace::{ReadHandle, Trace};
+use crate::run::unfinished::Unfinished;
 
 pub use crate::run::replay::{replay, replay_range};
 pub mod judge;
@@ -95,6 +96,8 @@ pub struct RunReport {
     /// The places of the last state that are unknown, each with its cause: the state is incomplete from the earliest tick of
     /// these on. `None` if the state cannot be read: a change was erased or withheld.
     pub unknown: Option<Vec<(Pointer, Since)>>,
+    /// The part of its source on record, if its import was stopped before its end.
+    pub unfinished: Option<Unfinished>,
 }
 
 dendrer_object::words! {
@@ -796,7 +799,9 @@ impl<'a> Checker<'a> {
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
             let part = (passed > 0).then_some((self.options.from, line.tick));
             let unknown = self.unknown_places(&run);
-            runs.push(RunReport { run, line, passed, part, replay, unknown });
+            let unfinished =
+                Trace::open(&self.store, &run).and_then(|trace| trace.unfinished()).ok().flatten();
+            runs.push(RunReport { run, line, passed, part, replay, unknown, unfinished });
         }
         let witnesses = self.witnesses(&runs);
         // What stands before damage is sound because the signed root covers it, and for no other reason.

@@ -28,6 +28,7 @@ use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
+use crate::address::OF_STORE;
 use crate::error::Error;
 use crate::record::lines::{Overtaken, Reply};
 use crate::record::{chain, redacted};
@@ -361,14 +362,42 @@ impl Recorder {
         surroundings: Box<dyn Environment>,
         check: impl FnOnce(&Trace) -> Result<(), Error>,
     ) -> Result<Recorder, Error> {
+        Recorder::resume_any(store, run, surroundings, |trace| {
+            check(trace)?;
+            match is_imported(trace) {
+                true => Err(Error::Imported { run: run.clone() }),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// Continues an import that was stopped before its end ([`Trace::unfinished`]). Another imported run takes no line.
+    ///
+    /// # Errors
+    ///
+    /// E0409 if the import of the run has ended.
+    pub fn resume_import(
+        store: &Shared,
+        run: &RunName,
+        surroundings: Box<dyn Environment>,
+    ) -> Result<Recorder, Error> {
+        Recorder::resume_any(store, run, surroundings, |trace| match trace.unfinished()? {
+            Some(_) => Ok(()),
+            None => Err(Error::Imported { run: run.clone() }),
+        })
+    }
+
+    fn resume_any(
+        store: &Shared,
+        run: &RunName,
+        surroundings: Box<dyn Environment>,
+        check: impl FnOnce(&Trace) -> Result<(), Error>,
+    ) -> Result<Recorder, Error> {
         let mut store = store.clone();
         store.refresh()?;
         let trace = Trace::open(&store, run)?;
         check(&trace)?;
         trace.confirm_end()?;
-        if is_imported(&trace) {
-            return Err(Error::Imported { run: run.clone() });
-        }
         let (head, records) = trace.fold_head(trace.tip())?;
         let reducer = pack::reducer_of(&trace)?;
         drop(trace);
@@ -1052,6 +1081,9 @@ fn is_on_record(error: &StoreError) -> bool {
 /// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not
 /// of a run that was reduced from it.
 fn is_imported(trace: &Trace) -> bool {
+    if trace.name().as_str().contains(OF_STORE) {
+        return true;
+    }
     let inputs = trace.start().body().value("/inputs");
     let has = |name: &str| inputs.as_ref().is_some_and(|inputs| inputs.get(name).is_some());
     trace.lineage().len() == 1 && has("source") && !has("reduced_from")

@@ -4,7 +4,8 @@ use dendrer_object::name::{NAME_SIZE_MAX, NameError};
 use dendrer_object::{Code, RunName};
 use dendrer_store::Store;
 
-use crate::address::{is_hash, is_reachable};
+use crate::address::{OF_STORE, is_hash, is_reachable};
+use crate::error::ForeignError;
 use crate::problem::Problem;
 
 pub use crate::address::MADE;
@@ -42,6 +43,8 @@ pub fn new_name(given: Option<&str>, of: &str, store: &dyn Store) -> Result<RunN
 
 /// Returns the name of the run with a number that is made of another: `RUN+2`. A run that has such a name is not made longer.
 pub fn made_name(of: &str, number: u64) -> String {
+    // What is made of a foreign run is a run of this store.
+    let of = of.rsplit_once(OF_STORE).map_or(of, |(_, own)| own);
     let stem = of.split_once(MADE).map_or(of, |(stem, _)| stem);
     let number = format!("{MADE}{number}");
     // A name is ASCII.
@@ -51,6 +54,7 @@ pub fn made_name(of: &str, number: u64) -> String {
 
 /// Returns a name that a person may give a run that is made of another: the name of that one with an end.
 pub fn given_name(of: &str, end: &str) -> String {
+    let of = of.rsplit_once(OF_STORE).map_or(of, |(_, own)| own);
     let stem = of.replace(MADE, "-");
     format!("{}{end}", &stem[..stem.len().min(NAME_SIZE_MAX.saturating_sub(end.len()))])
 }
@@ -61,6 +65,10 @@ pub fn given_name(of: &str, end: &str) -> String {
 ///
 /// E0210.
 pub fn refuse_made(name: &RunName) -> Result<(), Problem> {
+    if name.as_str().contains(OF_STORE) {
+        let error = ForeignError::Marked(name.clone());
+        return Err(Problem::new(error.code(), error.to_string()).note("nothing was changed"));
+    }
     match name.as_str().contains(MADE) {
         true => Err(Problem::new(
             Code::E0210,

@@ -2,17 +2,19 @@
 
 use dendrer_object::{Record, RunName};
 
-use crate::error::Error;
+use crate::address::OF_STORE;
+use crate::error::{Error, ForeignError};
 use crate::handle::ReadHandle;
 use crate::run::trace::Trace;
 
 /// Name of the casebook's run.
 pub const NAME: &str = "casebook";
 
-/// Refuses the name of the casebook for any other run.
+/// Refuses the name of the casebook for any other run, and that of a foreign run for one that begins here.
 pub(crate) fn refuse_name(run: &RunName) -> Result<(), Error> {
     match run.as_str() {
         NAME => Err(Error::Casebook { run: run.clone() }),
+        name if name.contains(OF_STORE) => Err(ForeignError::Marked(run.clone()).into()),
         _ => Ok(()),
     }
 }
