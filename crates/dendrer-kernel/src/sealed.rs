@@ -428,7 +428,7 @@ fn contract(side: &Value) -> String {
 }
 
 /// Sentences of notes of the kernel or of an import that have a kind alone.
-pub(crate) const NOTES: [(&str, &str); 24] = [
+pub(crate) const NOTES: [(&str, &str); 25] = [
     ("clock_went_back", "the clock went back; the time of the record before it is kept"),
     ("message_unreadable", "this item is not a message that can be read"),
     ("message_without_role", "this message does not say who speaks"),
@@ -450,6 +450,7 @@ pub(crate) const NOTES: [(&str, &str); 24] = [
     ("not_read", "a part of the source is in no table of its format"),
     ("parent_missing", "the parent of this item is not in the source"),
     ("parent_cycle", "the parents of this item make a circle"),
+    ("branches_left_out", "the oldest branches of the source are left out"),
     ("repeated", "an item of this id is on record already"),
     ("ordered_by_time", "the order of the items is that of their times"),
     ("no_order", "an item has no time; it comes after the one before it in the file"),

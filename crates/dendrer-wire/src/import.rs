@@ -499,6 +499,7 @@ fn record_branch<R: Read + Seek>(
     let trace = Trace::open(store, &plan.start.run)?;
     let mut layout = plan.layout.clone();
     layout.found.branch = Some(branch.clone());
+    layout.found.branches_left_out = 0;
     let walk = |source: &mut R, known: &Known, judge: Judge<'_>, ticks: &mut u64| {
         rewind(source)?;
         let mut walk = Walk::new(&plan.options, known, judge);
@@ -795,7 +796,11 @@ impl<'a> Walk<'a> {
         let left_out = around.left_out.iter().map(|at| {
             ImportNote::new(NoteKind::MessageOutside, at, "messages outside the list are left out")
         });
-        let left_out: Vec<ImportNote> = left_out.collect();
+        let branches = Some(layout.found.branches_left_out).filter(|count| *count > 0).map(|count| {
+            let text = format!("{count} branches are left out, the oldest of the file");
+            ImportNote::new(NoteKind::BranchesLeftOut, layout::pointer(&layout.path), text)
+        });
+        let left_out: Vec<ImportNote> = left_out.chain(branches).collect();
         let last = self.tally.ticks;
         for note in &left_out {
             self.note(last, note)?;
@@ -826,7 +831,7 @@ fn repeated<'i>(item: &Item<'_>) -> Step<'i> {
     let role = item.value.get("role").and_then(Value::as_str).filter(|role| !role.is_empty());
     let agent = agent.or(role).unwrap_or("unknown").to_owned();
     let words = Value::record([("repeated", item.value.clone())]);
-    Step::new(Intent::new(transition::name_of("observation.add"), &*agent).with("intent", words))
+    Step::new(Intent::new(transition::name_of("observation.add"), &agent).with("intent", words))
 }
 
 /// Counts a name. Names are few and come often, so one is copied only when it is new.

@@ -197,6 +197,9 @@ struct Task {
 #[derive(Debug)]
 struct Agent {
     name: String,
+    /// Its first item, and the agent that wrote it.
+    first: Option<String>,
+    asked_by: Option<String>,
     /// Its newest item.
     last: Option<String>,
 }
@@ -303,6 +306,7 @@ impl Session {
             let text = format!("the message of a line is an object, not {found}");
             notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
         }
+        account_results(&parts, &format!("{at}/{inner_at}content"), &mut notes);
         let speaker = self.speaker(line, from, kind, content);
         let begins = self.tasks_of(&parts, &uuid, &speaker.name);
         self.remember(uuid.as_deref(), &speaker);
@@ -372,9 +376,17 @@ impl Session {
             let agent = &self.agents[index];
             let parent = parent.filter(|parent| self.knows(parent)).or_else(|| agent.last.clone());
             let name = agent.name.clone();
-            return Speaker { name, agent: Some(index), parent, is_aside, begun_by: None, asked_by: None };
+            // The first item may stand there again.
+            let is_first = agent.first.is_some() && agent.first.as_deref() == text(line, "uuid");
+            let asked_by = agent.asked_by.clone().filter(|_| is_first);
+            return Speaker { name, agent: Some(index), parent, is_aside, begun_by: None, asked_by };
         }
-        self.new_agent(from, kind, content, key, parent, is_aside)
+        let speaker = self.new_agent(from, kind, content, key, parent, is_aside);
+        if let Some(agent) = speaker.agent {
+            self.agents[agent].first = text(line, "uuid").map(str::to_owned);
+            self.agents[agent].asked_by = speaker.asked_by.clone();
+        }
+        speaker
     }
 
     /// Takes in the first item of an agent.
@@ -397,7 +409,7 @@ impl Session {
         *count += 1;
         let name = format!("sub:{kind_of_agent}-{count}");
         let index = self.agents.len();
-        self.agents.push(Agent { name: name.clone(), last: None });
+        self.agents.push(Agent { name: name.clone(), first: None, asked_by: None, last: None });
         if let Some(key) = key {
             self.by_key.insert(key, index);
         }
@@ -456,8 +468,21 @@ impl Session {
     }
 }
 
+/// Notes the members of results that are in no table and show.
+fn account_results(parts: &[&Value], at: &str, notes: &mut Vec<ImportNote>) {
+    for (part, number) in parts.iter().zip(0..) {
+        if let Some(part) = part.as_object().filter(|part| is_result_part(part)) {
+            parts::account_part(part, &format!("{at}/{number}"), notes);
+        }
+    }
+}
+
+fn is_result_part(part: &Object) -> bool {
+    parts::is_result(part)
+}
+
 fn is_result(part: &Value) -> bool {
-    part.as_object().is_some_and(parts::is_result)
+    part.as_object().is_some_and(is_result_part)
 }
 
 /// Takes the results out of a message: each is one of its own.
@@ -492,6 +517,7 @@ fn apart(mut whole: Turn, parts: &[&Value], kind: &str, is_aside: bool) -> Vec<T
             within: whole.within,
             part: Some(("content", number)),
             is_aside,
+            is_output: true,
             ..Turn::default()
         });
     }

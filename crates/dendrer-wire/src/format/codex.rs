@@ -388,6 +388,7 @@ impl Rollout {
     fn output(&mut self, payload: &Object, mut turn: Turn) -> Turn {
         let output = payload.get("output");
         let call = payload.get("call_id");
+        turn.is_output = true;
         for (name, value) in [("content", output), ("tool_call_id", call)] {
             if let Some(value) = value {
                 turn.message.set(name, value.clone());
@@ -594,7 +595,7 @@ fn answered(kind: &str, payload: &Object) -> Option<Turn> {
             message.set(name, value.clone());
         }
     }
-    Some(Turn { message, ..Turn::default() })
+    Some(Turn { message, is_output: true, ..Turn::default() })
 }
 
 /// The call that an event says has ended, and whether it failed.

@@ -500,7 +500,7 @@ fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
     let id = intent.member("action").and_then(id_of);
     let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned);
     let agent = Some(&*intent.agent);
-    let Paired { call, cause, contested } =
+    let Paired { call, cause, contested, .. } =
         open.pair(Answers { id: id.as_deref(), tool: tool.as_deref(), agent }, at, &mut notes);
     if let Some(call) = call {
         let told = [

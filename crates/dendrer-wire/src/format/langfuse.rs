@@ -327,9 +327,8 @@ fn tool(span: &mut Span, name: &str, call: Value, output: Value) {
             let id = message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned);
             span.call_id = id.or(span.call_id.take());
             span.output = message.get("content").cloned();
-            if message.get("status").and_then(Value::as_str) == Some("error") {
-                span.failed = Some(true);
-            }
+            let word = message.get("status").and_then(Value::as_str);
+            span.failed = span.failed.or_else(|| dendrer::kernel::status::is_failure(word?));
         }
         None => span.output = Some(output).filter(|output| *output != Value::Null),
     }

@@ -278,9 +278,8 @@ fn tool(span: &mut Span, inputs: &Value, outputs: &Value) {
         Some(message) => {
             span.call_id = message.get("tool_call_id").and_then(Value::as_str).map(str::to_owned).or(own);
             span.output = message.get("content").cloned();
-            if message.get("status").and_then(Value::as_str) == Some("error") {
-                span.failed = Some(true);
-            }
+            let word = message.get("status").and_then(Value::as_str);
+            span.failed = span.failed.or_else(|| dendrer::kernel::status::is_failure(word?));
         }
         None => {
             span.call_id = own;

@@ -89,7 +89,9 @@ impl Steps for Messages {
             // A call that was denied waits for no result.
             let id = policy.get("call_id").and_then(Value::as_str);
             let tool = policy.get("tool").and_then(Value::as_str);
-            let cause = calls.pair(Answers { id, tool, agent: None }, item.at, &mut Vec::new()).cause;
+            let paired = calls.pair(Answers { id, tool, agent: None }, item.at, &mut Vec::new());
+            // The kernel takes a decision for all calls of the request that it is linked to.
+            let cause = paired.cause.filter(|_| !paired.has_others);
             let agent = item.value.get("name").and_then(Value::as_str).unwrap_or("policy");
             let intent = Intent::new(name_of("policy.decision"), agent).by_runtime();
             let words = Value::record([("extra", item.value.clone())]);
@@ -582,7 +584,7 @@ fn read_result<'m>(message: Message<'m>, item: &Item<'_>, open: &mut Calls) -> S
     }
     let tool = message.name().or(repeated.as_ref().and_then(Asked::tool));
     let agent = ["agent", "agent_id"].iter().find_map(|name| message.object.get(name)?.as_str());
-    let Paired { call, cause, contested } = match id {
+    let Paired { call, cause, contested, .. } = match id {
         // By name and order it might answer another call than the one that it names.
         Id::Unreadable => {
             let text = "this result names its call by something that is no id";

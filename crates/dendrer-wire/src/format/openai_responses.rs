@@ -176,6 +176,10 @@ fn response<'r>(
     for (index, turn) in turns.iter_mut().enumerate().filter(|(_, turn)| is_of_model(turn)) {
         turn.is_counted_elsewhere = Some(index) != last;
     }
+    // Items without an id are known by that of the response.
+    for (index, turn) in turns.iter_mut().enumerate().filter(|(_, turn)| turn.answer.is_none()) {
+        turn.answer = text("id").map(|id| format!("response {id} {index}"));
+    }
     let first = &mut turns[0];
     first.message.set("response", Value::Object(rest));
     (first.id, first.parent) = (text("id"), text("previous_response_id"));
@@ -206,7 +210,7 @@ pub(super) fn one_item(item: &Object, at: At<'_>, account: &mut Account) -> Vec<
         kind if CALLS_OF_CLIENTS.contains(&kind) => {
             vec![Turn { message: call(item, kind, &[]), ..Turn::default() }]
         }
-        kind if is_output(kind) => vec![Turn { message: output(item), ..Turn::default() }],
+        kind if is_output(kind) => vec![Turn { message: output(item), is_output: true, ..Turn::default() }],
         kind if CALLS_OF_SERVERS.contains(&kind) => served(item, kind),
         "mcp_approval_response" if item.get("approve").and_then(Value::as_bool) == Some(false) => {
             vec![denied(item)]
@@ -229,8 +233,11 @@ pub(super) fn one_item(item: &Object, at: At<'_>, account: &mut Account) -> Vec<
             vec![Turn { message, ..Turn::default() }]
         }
     };
+    let id = item.get("id").and_then(Value::as_str).filter(|id| !id.is_empty());
     for turn in &mut turns {
         turn.part = turn.part.or(at.part);
+        let role = turn.message.get("role").and_then(Value::as_str).unwrap_or_default();
+        turn.answer = id.map(|id| format!("item {id} {role}"));
     }
     if let Some(first) = turns.first_mut() {
         first.notes.append(&mut notes);
@@ -340,7 +347,7 @@ fn served(item: &Object, kind: &str) -> Vec<Turn> {
     members
         .into_iter()
         .for_each(|(name, value)| value.into_iter().for_each(|value| message.set(name, value)));
-    vec![asked, Turn { message, ..Turn::default() }]
+    vec![asked, Turn { message, is_output: true, ..Turn::default() }]
 }
 
 /// The word of a person who does not let a call happen.

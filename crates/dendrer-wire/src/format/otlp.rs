@@ -15,7 +15,7 @@ use dendrer_object::{Code, Value, json, tag};
 
 use super::openai_chat::Messages;
 use crate::foreign::{Format, Head, Surveyed};
-use crate::import::account::{ANY, Account, Of, Use};
+use crate::import::account::{self, ANY, Account, Of, Use};
 use crate::import::error::ImportError;
 use crate::import::layout::Choice;
 use crate::import::note::{At, ImportNote, NoteKind};
@@ -269,6 +269,27 @@ static ATTRIBUTES: &[Attribute] = &[
     row("langfuse.observation.type", ANY, Meaning::Unread),
     row("ai.operationId", ANY, Meaning::Unread),
     row("langsmith.span.kind", ANY, Meaning::Unread),
+];
+
+/// The members of a span.
+const MEMBERS: &[&str] = &[
+    "traceId",
+    "trace_id",
+    "spanId",
+    "span_id",
+    "parentSpanId",
+    "parent_span_id",
+    "name",
+    "kind",
+    "flags",
+    "attributes",
+    "events",
+    "links",
+    "status",
+    "startTimeUnixNano",
+    "start_time_unix_nano",
+    "endTimeUnixNano",
+    "end_time_unix_nano",
 ];
 
 /// Places of rows in the table, by name.
@@ -728,6 +749,7 @@ fn read(
     let kind = kind_of(&named);
     let (stated, unknown) = sorted(named, kind, account);
     account.item(&[], kind.of(), &unknown.looked, &at, &mut notes);
+    account::within(MEMBERS, kind.of(), object, &at, &mut notes);
     note_losses(object, &stated, kind, !odd.is_empty(), at, &mut notes);
     let mut span = Span {
         number,

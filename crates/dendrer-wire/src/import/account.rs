@@ -38,7 +38,7 @@ pub(crate) enum Use {
 }
 
 /// A row of a table: a member of some kinds of items.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) of: &'static [Of],
@@ -229,6 +229,20 @@ fn look(place: Place<'_>, path: &str, notes: &mut Vec<ImportNote>) {
             }
         }
         _ => {}
+    }
+}
+
+/// Notes the members of a part or of a call that are in no table and show. Who speaks is not read there.
+pub(crate) fn within(
+    known: &[&str],
+    of: Of,
+    object: &Object,
+    at: &dyn std::fmt::Display,
+    notes: &mut Vec<ImportNote>,
+) {
+    for (name, value) in object.iter().filter(|(name, _)| !known.contains(&&***name)) {
+        let place = Place { name: Some(name), value, of, depth: 0, item: object, meters: false };
+        look(place, &format!("{at}/{name}"), notes);
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct Paired {
     pub(crate) call: Option<Call>,
     /// The record of its request.
     pub(crate) cause: Option<Digest>,
+    /// Whether its request asks for other calls as well.
+    pub(crate) has_others: bool,
     /// The calls that it may answer, where it is not known which.
     pub(crate) contested: Vec<Contested>,
 }
@@ -67,7 +69,8 @@ pub(crate) struct Paired {
 #[derive(Debug)]
 struct Request {
     record: Digest,
-    /// How many of its calls are open.
+    /// How many calls it asks for, and how many of them are open.
+    calls: usize,
     open: usize,
     /// Its place in the source.
     at: Arc<str>,
@@ -92,7 +95,8 @@ impl Calls {
         if calls.is_empty() {
             return;
         }
-        self.requests.insert(tick, Request { record, open: calls.len(), at: at.to_string().into() });
+        let count = calls.len();
+        self.requests.insert(tick, Request { record, calls: count, open: count, at: at.to_string().into() });
         for call in calls {
             if let Some(id) = &call.id {
                 self.by_id.entry(Arc::clone(id)).or_default().insert(self.next);
@@ -135,7 +139,7 @@ impl Calls {
                 Contested { tick: *tick, index: call.index, at }
             })
             .collect();
-        let mut closed: Vec<(Call, Digest)> = found.iter().filter_map(|one| self.close(*one)).collect();
+        let mut closed: Vec<(Call, Digest, bool)> = found.iter().filter_map(|one| self.close(*one)).collect();
         match closed.len() {
             0 => {
                 let what = match (said.id, said.tool) {
@@ -147,14 +151,14 @@ impl Calls {
                 Paired::default()
             }
             1 => {
-                let (call, request) = closed.remove(0);
+                let (call, request, has_others) = closed.remove(0);
                 if let (Some(asked), Some(named)) = (call.tool.as_deref(), said.tool)
                     && asked != named
                 {
                     let text = format!("its call is to {asked:?}, and this result names {named:?}");
                     note(NoteKind::ResultNameDiffers, text);
                 }
-                Paired { call: Some(call), cause: Some(request), contested: Vec::new() }
+                Paired { call: Some(call), cause: Some(request), has_others, contested: Vec::new() }
             }
             count => {
                 let id = said.id.unwrap_or_default();
@@ -164,12 +168,12 @@ impl Calls {
                 note(NoteKind::ResultAmbiguous, text);
                 let same = |part: &dyn Fn(&Call) -> Option<Arc<str>>| {
                     let first = part(&closed[0].0)?;
-                    closed.iter().all(|(call, _)| part(call).as_ref() == Some(&first)).then_some(first)
+                    closed.iter().all(|(call, ..)| part(call).as_ref() == Some(&first)).then_some(first)
                 };
                 let tool = same(&|call| call.tool.clone());
                 let agent = same(&|call| Some(Arc::clone(&call.agent)));
                 let call = agent.map(|agent| Call { id: None, tool, params: None, agent, index: 0 });
-                Paired { call, cause: None, contested }
+                Paired { call, contested, ..Paired::default() }
             }
         }
     }
@@ -197,18 +201,18 @@ impl Calls {
     }
 
     /// Takes a call out of the open ones.
-    fn close(&mut self, number: u64) -> Option<(Call, Digest)> {
+    fn close(&mut self, number: u64) -> Option<(Call, Digest, bool)> {
         let (tick, call) = self.open.remove(&number)?;
         self.contested.remove(&number);
         forget(&mut self.by_id, call.id.as_ref(), number);
         forget(&mut self.by_tool, call.tool.as_ref(), number);
         let request = self.requests.get_mut(&tick)?;
-        let record = request.record;
+        let (record, has_others) = (request.record, request.calls > 1);
         request.open -= 1;
         if request.open == 0 {
             self.requests.remove(&tick);
         }
-        Some((call, record))
+        Some((call, record, has_others))
     }
 
     /// The place in the source of a request that has open calls.

@@ -3,6 +3,7 @@
 //! Formats of other shapes hand their items on as such messages, so that all of them are read by one set of rules.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use dendrer::kernel::unknown::{CALLS, SPEAKERS, USAGE};
 use dendrer_object::value::Object;
@@ -65,6 +66,22 @@ pub(crate) static MESSAGE: &[Row] = &[
     kept("repeated_calls", ANY, "calls of an earlier piece"),
 ];
 
+/// The members of a message with those that libraries of models add.
+pub(crate) static OF_LIBRARIES: LazyLock<Vec<Row>> = LazyLock::new(|| [MESSAGE, ADDED].concat());
+
+static ADDED: &[Row] = &[
+    kept("additional_kwargs", ANY, "a copy, or settings"),
+    kept("response_metadata", ANY, "read where it states a usage"),
+    kept("invalid_tool_calls", ANY, "read with the calls"),
+    kept("tool_call_chunks", ANY, "a copy"),
+    kept("finish_reason", ANY, "why it ends"),
+    kept("generation_info", ANY, "why it ends"),
+    kept("message", ANY, "a copy"),
+    kept("logprobs", ANY, "a copy"),
+    kept("audio", ANY, "a medium"),
+    kept("content_blocks", ANY, "a copy"),
+];
+
 /// An item of another format as a message of a chat, with what no message states.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
@@ -94,6 +111,8 @@ pub(crate) struct Turn {
     pub(crate) outcome: Option<Outcome>,
     /// Whether the usage of its request is stated on another item.
     pub(crate) is_counted_elsewhere: bool,
+    /// Whether its content is the output of a tool: then parts of it are data, and no calls or results.
+    pub(crate) is_output: bool,
 }
 
 /// Reads the messages of one list.
@@ -145,7 +164,7 @@ impl<'l> ChatReader<'l> {
         };
         let of = kind_of(&message);
         if item.at.number.is_some() {
-            self.tree.message(&message, number, of == Of::Result);
+            self.tree.message(&message, number, of == Of::Result, is_preamble(&item.value));
         }
         if is_preamble(&item.value) {
             return visit(item);
@@ -153,7 +172,7 @@ impl<'l> ChatReader<'l> {
         let mut notes = Vec::new();
         self.account.item(self.table, of, &message, &item.at, &mut notes);
         item.notes.append(&mut notes);
-        self.message(message, item, None, visit)
+        self.message(message, item, None, false, visit)
     }
 
     /// Whether the item of a number is on another branch than the one that is read.
@@ -175,11 +194,13 @@ impl<'l> ChatReader<'l> {
         }
         self.is_shifted = true;
         let Turn { message, id, parent, answer, part, notes, is_of_program, decision, is_aside, .. } = turn;
+        let is_output = turn.is_output;
         let key = |text: Option<String>| text.map(|text| short(text.as_bytes()));
         let (id, parent, answer) = (key(id), key(parent), key(answer));
         let is_result = kind_of(&message) == Of::Result || decision.is_some() || is_aside;
         if part.is_none_or(|(_, number)| number == 0) {
-            self.tree.item(Node { number, id, parent, answer, is_result, is_aside });
+            let is_preamble = is_preamble_message(&message);
+            self.tree.item(Node { number, id, parent, answer, is_result, is_aside, is_preamble });
         }
         let at = At { within: turn.within, part, ..at };
         let mut item = Item::new(Value::Object(message.clone()), at, size);
@@ -190,7 +211,7 @@ impl<'l> ChatReader<'l> {
             item.source = self.source(item.at);
             return visit(item);
         }
-        self.message(message, item, answer, visit)
+        self.message(message, item, answer, is_output, visit)
     }
 
     fn message(
@@ -198,6 +219,7 @@ impl<'l> ChatReader<'l> {
         message: Object,
         mut item: Item<'_>,
         known: Option<Short>,
+        is_output: bool,
         visit: Visit<'_>,
     ) -> Result<(), ImportError> {
         let number = item.at.number.unwrap_or(u64::MAX);
@@ -220,17 +242,15 @@ impl<'l> ChatReader<'l> {
             }
         }
         let before = notes.len();
-        parts::account(&message, &item.at, &mut notes);
+        if !is_output {
+            parts::account(&message, &item.at, &mut notes);
+            parts::account_calls(&message, &item.at, &mut notes);
+        }
         note_speakers(&message, of, item.at, &mut notes);
         note_totals(&message, of, item.at, &mut notes);
-        let pieces = parts::split(&message, of);
-        let asks = message.get("tool_calls").is_some_and(|calls| *calls != Value::Null);
-        if pieces.is_none() && !asks && !message.contains_key("function_call") {
-            for list in parts::LISTS {
-                if let Some(content) = message.get(list) {
-                    account::tags(content, of, (&item.at, list), &mut notes);
-                }
-            }
+        let pieces = if is_output { None } else { parts::split(&message, of) };
+        if pieces.is_none() {
+            note_tags(&message, &item.at, &mut notes);
         }
         let whole = At { within: "", part: None, ..item.at };
         notes[before..].iter().for_each(|note| self.account.not_read(&whole, note));
@@ -265,6 +285,9 @@ impl<'l> ChatReader<'l> {
                 (one.id, one.usage) = (item.id, usage.clone());
                 one.is_counted_elsewhere = is_counted_elsewhere || item.is_counted_elsewhere;
                 (one.begins, one.begun_by) = (item.begins.clone(), item.begun_by.clone());
+                let before = one.notes.len();
+                one.value.as_object().into_iter().for_each(|said| note_tags(said, &whole, &mut one.notes));
+                one.notes[before..].iter().for_each(|note| self.account.not_read(&whole, note));
                 self.piece(&mut one);
             }
             visit(one)?;
@@ -349,7 +372,11 @@ pub(crate) fn is_one_of(role: &str, roles: &[&str]) -> bool {
 
 /// Tells whether a message in front of all others belongs to the run and not to any tick.
 pub(crate) fn is_preamble(item: &Value) -> bool {
-    matches!(item.get("role").and_then(Value::as_str), Some("system" | "developer"))
+    item.as_object().is_some_and(is_preamble_message)
+}
+
+fn is_preamble_message(message: &Object) -> bool {
+    matches!(message.get("role").and_then(Value::as_str), Some("system" | "developer"))
 }
 
 /// Returns the member of a message that states who speaks, next to its role: a name, else what an id names; and another one that
@@ -380,6 +407,24 @@ fn note_speakers(message: &Object, of: Of, at: At<'_>, notes: &mut Vec<ImportNot
     {
         let text = format!("members of this message say that {one:?} and that {other:?} speaks");
         notes.push(ImportNote::not_read(at, &[SPEAKERS], text));
+    }
+}
+
+/// Whether a member that holds calls holds none.
+fn is_empty(calls: &Value) -> bool {
+    *calls == Value::Null || calls.as_array().is_some_and(|calls| calls.is_empty())
+}
+
+/// Notes the tags in the texts of a message without calls.
+fn note_tags(message: &Object, at: &At<'_>, notes: &mut Vec<ImportNote>) {
+    let asks = |name: &str| message.get(name).is_some_and(|calls| !is_empty(calls));
+    if asks("tool_calls") || asks("function_call") {
+        return;
+    }
+    for list in parts::LISTS {
+        if let Some(content) = message.get(list) {
+            account::tags(content, kind_of(message), (at, list), notes);
+        }
     }
 }
 

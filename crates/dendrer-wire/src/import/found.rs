@@ -38,6 +38,8 @@ pub(crate) struct Found {
     pub(crate) branch: Option<Branch>,
     /// Items whose parent is not in the file, and items whose parents make a circle.
     pub(crate) orphans: Arc<[BTreeSet<u64>; 2]>,
+    /// How many branches are not read.
+    pub(crate) branches_left_out: usize,
 }
 
 impl Found {
@@ -48,6 +50,7 @@ impl Found {
         match gathered.branches.take() {
             Some(found) => {
                 self.branch = Some(found.main);
+                self.branches_left_out = found.left_out;
                 self.orphans =
                     Arc::new([found.missing, found.cycles].map(|items| items.into_iter().collect()));
                 Some(found.others)

@@ -47,6 +47,8 @@ pub enum NoteKind {
     ParentMissing,
     /// An item whose parents make a circle: the item before it is taken.
     ParentCycle,
+    /// More branches than are read: the oldest are left out.
+    BranchesLeftOut,
     /// An item whose id and content are on record already.
     Repeated,
     /// Items whose order only their times give.
@@ -95,6 +97,7 @@ impl NoteKind {
             NoteKind::NotRead => "not_read",
             NoteKind::ParentMissing => "parent_missing",
             NoteKind::ParentCycle => "parent_cycle",
+            NoteKind::BranchesLeftOut => "branches_left_out",
             NoteKind::Repeated => "repeated",
             NoteKind::OrderedByTime => "ordered_by_time",
             NoteKind::NoOrder => "no_order",

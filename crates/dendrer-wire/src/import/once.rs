@@ -16,6 +16,9 @@ pub(crate) type Short = [u8; 16];
 /// Names of members that hold the id of an item.
 const IDS: [&str; 4] = ["id", "uuid", "message_id", "messageId"];
 
+/// How many branches next to the main one are read, the newest: each is read from the whole source.
+pub(crate) const BRANCHES_MAX: usize = 100;
+
 /// Names of members that hold the id of the item before.
 pub(crate) const PARENTS: [&str; 10] = [
     "parent",
@@ -122,6 +125,9 @@ fn id_of(message: &Object) -> Option<Short> {
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     names_parents: bool,
+    /// How many items are in front of all others and are on each branch: those that belong to the run, and those that have neither
+    /// an id nor a parent.
+    front: usize,
 }
 
 /// An item of a tree.
@@ -136,6 +142,8 @@ pub(crate) struct Node {
     pub(crate) is_result: bool,
     /// Whether it goes with the newest item of the branch of its parent: an item of another agent than that of the branch.
     pub(crate) is_aside: bool,
+    /// Whether it belongs to the run, if it is in front of all others.
+    pub(crate) is_preamble: bool,
 }
 
 /// A branch of a tree.
@@ -159,6 +167,8 @@ impl Branch {
 pub(crate) struct Branches {
     pub(crate) main: Branch,
     pub(crate) others: Vec<Branch>,
+    /// How many more branches there are than are read.
+    pub(crate) left_out: usize,
     /// Items whose parent is not in the file.
     pub(crate) missing: Vec<u64>,
     /// Items whose parents make a circle.
@@ -167,7 +177,7 @@ pub(crate) struct Branches {
 
 impl Tree {
     /// Takes in a message.
-    pub(crate) fn message(&mut self, message: &Object, number: u64, is_result: bool) {
+    pub(crate) fn message(&mut self, message: &Object, number: u64, is_result: bool, is_preamble: bool) {
         let parent = PARENTS.iter().find_map(|name| message.get(name));
         let parent = parent.and_then(|parent| match parent {
             Value::String(text) if !text.is_empty() => Some(short(text.as_bytes())),
@@ -175,13 +185,26 @@ impl Tree {
             _ => None,
         });
         let id = id_of(message);
-        self.item(Node { number, id, parent, answer: id, is_result, is_aside: false });
+        self.item(Node { number, id, parent, answer: id, is_result, is_aside: false, is_preamble });
     }
 
     /// Takes in an item.
     pub(crate) fn item(&mut self, node: Node) {
         self.names_parents |= node.parent.is_some();
+        let is_front = node.is_preamble || (node.id.is_none() && node.parent.is_none());
+        self.front += usize::from(is_front && self.front == self.nodes.len());
         self.nodes.push(node);
+    }
+
+    /// The item of each id: a parent may be after its child, and the first item of an id is that of the id.
+    fn by_id(&self) -> HashMap<Short, usize> {
+        let mut by_id: HashMap<Short, usize> = HashMap::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(id) = node.id {
+                by_id.entry(id).or_insert(index);
+            }
+        }
+        by_id
     }
 
     /// Returns the branches; `None` if the items are one line in the order of the file. `around` may name the current one.
@@ -189,13 +212,7 @@ impl Tree {
         if !self.names_parents {
             return None;
         }
-        let mut by_id: HashMap<Short, usize> = HashMap::new();
-        // A parent may stand after its child: the first item of an id is that of the id.
-        for (index, node) in self.nodes.iter().enumerate() {
-            if let Some(id) = node.id {
-                by_id.entry(id).or_insert(index);
-            }
-        }
+        let by_id = self.by_id();
         let (mut missing, mut cycles) = (Vec::new(), Vec::new());
         let mut parents: Vec<Option<usize>> = Vec::new();
         // Pieces of an answer and results of its calls make one line: by the first of them, the last one so far.
@@ -203,8 +220,16 @@ impl Tree {
         let mut end_of: HashMap<usize, usize> = HashMap::new();
         let mut answers: HashMap<Short, usize> = HashMap::new();
         let mut tips = Tips::default();
+        let front = self.front.checked_sub(1);
         for (index, node) in self.nodes.iter().enumerate() {
             let before = index.checked_sub(1);
+            if index < self.front {
+                tips.add(index, before);
+                parents.push(before);
+                line_of.push(index);
+                end_of.insert(index, index);
+                continue;
+            }
             let named = node.parent.map(|id| by_id.get(&id).copied().filter(|known| *known != index));
             let of_answer =
                 node.answer.filter(|_| !node.is_result).and_then(|answer| answers.get(&answer).copied());
@@ -228,6 +253,7 @@ impl Tree {
                 (None, None) if node.is_result => before,
                 (None, None) => None,
             };
+            let parent = parent.filter(|parent| *parent >= self.front).or(front);
             let line = line.unwrap_or(index);
             tips.add(index, parent);
             parents.push(parent);
@@ -318,9 +344,7 @@ impl Paths<'_> {
         let goes_on = || self.nodes.iter().rposition(|node| !node.is_aside);
         let current = current.or_else(|| goes_on().filter(|_| self.nodes[newest].is_aside));
         // Below a named item the newest leaf is taken.
-        let main_leaf = current.map_or(newest, |current| {
-            leaves.iter().rev().copied().find(|leaf| self.path(*leaf).contains(&current)).unwrap_or(newest)
-        });
+        let main_leaf = current.and_then(|current| self.newest_below(current, &leaves)).unwrap_or(newest);
         let main: BTreeSet<usize> = self.path(main_leaf).into_iter().collect();
         let is_in_order = self.path(main_leaf).windows(2).all(|pair| pair[0] > pair[1]);
         if leaves.len() == 1 && is_in_order && missing.is_empty() && cycles.is_empty() {
@@ -330,13 +354,30 @@ impl Paths<'_> {
             Arc::new(path.iter().map(|index| self.nodes[*index].number).collect::<BTreeSet<u64>>())
         };
         let mut others = Vec::new();
-        for leaf in leaves.iter().copied().filter(|leaf| *leaf != main_leaf) {
+        let left_out = (leaves.len() - 1).saturating_sub(BRANCHES_MAX);
+        for leaf in leaves.iter().copied().filter(|leaf| *leaf != main_leaf).skip(left_out) {
             let path: BTreeSet<usize> = self.path(leaf).into_iter().collect();
             let shared = path.intersection(&main).copied().collect();
             others.push(Branch { items: numbers(&path), shared: numbers(&shared) });
         }
         let main = Branch { shared: numbers(&main), items: numbers(&main) };
-        Some(Branches { main, others, missing, cycles })
+        Some(Branches { main, others, left_out, missing, cycles })
+    }
+
+    /// The newest leaf that an item leads to.
+    fn newest_below(&self, current: usize, leaves: &[usize]) -> Option<usize> {
+        let mut is_met = vec![false; self.nodes.len()];
+        leaves.iter().rev().copied().find(|leaf| {
+            let mut at = Some(*leaf);
+            while let Some(index) = at.filter(|index| !is_met[*index]) {
+                if index == current {
+                    return true;
+                }
+                is_met[index] = true;
+                at = self.parents[index];
+            }
+            false
+        })
     }
 
     /// The items from a leaf up to its root.
@@ -420,7 +461,7 @@ mod tests {
             parent: Some(short(parent.as_bytes())),
             answer: Some(short(answer.as_bytes())),
             is_result,
-            is_aside: false,
+            ..Node::default()
         };
         let mut tree = Tree::default();
         tree.item(Node { number: 0, id: Some(short(b"u")), ..Node::default() });
@@ -445,7 +486,8 @@ mod tests {
             (5, "last", Some("next"), false),
         ] {
             let parent = parent.and_then(id);
-            tree.item(Node { number, id: id(name), parent, answer: None, is_result: is_aside, is_aside });
+            let is_result = is_aside;
+            tree.item(Node { number, id: id(name), parent, is_result, is_aside, ..Node::default() });
         }
         assert!(tree.branches(None).is_none());
         // An item that begins a branch before the call leaves the other agent where it is.

@@ -4,11 +4,13 @@
 //! A part is known by its `type`, or by the one member that holds it (`functionCall`, `toolUse`). A message without its results is
 //! one item if anything is left of it, each result is one.
 
+use std::sync::LazyLock;
+
 use dendrer::kernel::unknown::{CALLS, FAILURES};
 use dendrer_object::Value;
 use dendrer_object::value::{Array, Object};
 
-use super::account::Of;
+use super::account::{self, Of};
 use super::note::ImportNote;
 
 /// Kind of a part.
@@ -105,6 +107,34 @@ const KEPT_MEMBERS: &[&str] = &[
     "guardContent",
 ];
 
+/// Members of parts that are read, or that hold what is data: words, media, arguments and outputs of tools, settings.
+static MEMBERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let all: &[&[&str]] = &[
+        IDS,
+        NAMES,
+        INPUTS,
+        OUTPUTS,
+        CALL_MEMBERS,
+        RESULT_MEMBERS,
+        KEPT_MEMBERS,
+        &[
+            "type",
+            "toolInvocation",
+            "state",
+            "errorText",
+            "approval",
+            "preliminary",
+            "rawInput",
+            "error_code",
+        ],
+        &["error", "is_error", "isError", "success", "exit_code", "status", "agent", "agent_id"],
+        &["source", "data", "file", "image_url", "input_audio", "video_url", "url", "title", "summary"],
+        &["citations", "annotations", "logprobs", "cache_control", "caller", "signature", "thinking"],
+        &["providerMetadata", "callProviderMetadata", "resultProviderMetadata", "providerOptions"],
+    ];
+    all.concat()
+});
+
 /// The lists of parts that a message may have.
 pub(crate) const LISTS: [&str; 2] = ["content", "parts"];
 
@@ -162,6 +192,45 @@ pub(crate) fn account(message: &Object, at: &dyn std::fmt::Display, notes: &mut 
             let name = part.get("type").and_then(Value::as_str).unwrap_or("none");
             let text = format!("a part of the type {name} is in no table");
             notes.push(ImportNote::not_read(format!("{at}/{list}/{number}"), &[CALLS, FAILURES], text));
+        } else if let Some(part) = part.as_object() {
+            account_part(part, &format!("{at}/{list}/{number}"), notes);
+        }
+    }
+}
+
+/// Notes the members of a part that are in no table and show.
+pub(crate) fn account_part(part: &Object, at: &dyn std::fmt::Display, notes: &mut Vec<ImportNote>) {
+    let kind = kind_of(part);
+    let of = match kind {
+        Part::Result | Part::Both => Of::Result,
+        Part::Call => Of::Model,
+        Part::Text | Part::Kept | Part::Unknown => Of::Outside,
+    };
+    let known = &MEMBERS;
+    account::within(known, of, part, at, notes);
+    let held = match kind {
+        Part::Call => inner(part, CALL_MEMBERS),
+        Part::Result => inner(part, RESULT_MEMBERS),
+        Part::Both => part.get("toolInvocation").and_then(Value::as_object).unwrap_or(part),
+        Part::Text | Part::Kept | Part::Unknown => part,
+    };
+    if !std::ptr::eq(held, part) {
+        account::within(known, of, held, at, notes);
+    }
+}
+
+/// Notes the members of the calls that a message lists which are in no table and show.
+pub(crate) fn account_calls(message: &Object, at: &dyn std::fmt::Display, notes: &mut Vec<ImportNote>) {
+    let listed = message.get("tool_calls").and_then(Value::as_array);
+    let listed = listed.into_iter().flat_map(|calls| calls.iter()).filter_map(Value::as_object);
+    for (call, number) in listed.zip(0..) {
+        let at = format!("{at}/tool_calls/{number}");
+        let known = ["id", "type", "index", "function", "custom", "name", "arguments", "args", "input"];
+        account::within(&known, Of::Model, call, &at, notes);
+        for name in ["function", "custom"] {
+            if let Some(inner) = call.get(name).and_then(Value::as_object) {
+                account::within(&known, Of::Model, inner, &format!("{at}/{name}"), notes);
+            }
         }
     }
 }
@@ -178,14 +247,14 @@ fn parts_of(message: &Object) -> impl Iterator<Item = (&'static str, &Value, u64
     })
 }
 
-/// Takes a message apart; `None` if no part of it is a call or a result.
+/// Takes a message apart; `None` if no part of it is a call or a result and it is one answer.
 pub(crate) fn split(message: &Object, of: Of) -> Option<Vec<Piece>> {
     let is_one = |part: &Value| matches!(kind(part), Part::Call | Part::Result | Part::Both);
-    if !parts_of(message).any(|(_, part, _)| is_one(part)) {
+    let answers = answers(message);
+    if answers.len() < 2 && !parts_of(message).any(|(_, part, _)| is_one(part)) {
         return None;
     }
     let mut pieces: Vec<Piece> = Vec::new();
-    let answers = answers(message);
     let last = answers.len() - 1;
     for (index, answer) in answers.into_iter().enumerate() {
         let from = pieces.len();

@@ -4,6 +4,8 @@
 //! had, because a request to a model repeats the conversation before it. Holds all spans of a file, because any of them may
 //! be the first. Rule: one call of a tool is one request and one result, whether the model's answer, the span or a message states them.
 
+mod python;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::Read;
 use std::sync::Arc;
@@ -435,11 +437,17 @@ impl Story {
         let said: Vec<Short> = inputs.iter().map(identity).collect();
         let is_new = self.heard.hear(&said);
         for (message, _) in inputs.into_iter().zip(is_new).filter(|(_, is_new)| *is_new) {
+            let mut notes = account(&message, number);
             for message in self.calls.given(message) {
                 let message = named(message, agent.as_deref());
                 let size = usize::try_from(message.size()).unwrap_or(usize::MAX);
-                tell(Turn { message, is_counted_elsewhere: true, ..Turn::default() }, number, size)?;
+                let notes = std::mem::take(&mut notes);
+                let turn = Turn { message, notes, is_counted_elsewhere: true, ..Turn::default() };
+                tell(turn, number, size)?;
             }
+        }
+        for message in &outputs {
+            self.spans[at].notes.append(&mut account(message, number));
         }
         let made: Vec<Short> = outputs.iter().map(identity).collect();
         let wrapper = self.answers[at];
@@ -535,7 +543,8 @@ impl Story {
         if let Some(error) = span.error.take() {
             message.set("error", error);
         }
-        Ok(Some(self.main(at, message)))
+        let (turn, number, size) = self.main(at, message);
+        Ok(Some((Turn { is_output: true, ..turn }, number, size)))
     }
 
     /// A span that is neither: an observation.
@@ -659,6 +668,19 @@ fn pieces(message: Object) -> Vec<Object> {
         None => vec![message],
         Some(pieces) => pieces.into_iter().filter_map(|piece| piece.value.as_object().cloned()).collect(),
     }
+}
+
+/// Notes the members of a message of a model that are in no table and show.
+fn account(message: &Object, number: u64) -> Vec<ImportNote> {
+    let mut notes = Vec::new();
+    Account::default().item(
+        &chat::OF_LIBRARIES,
+        chat::kind_of(message),
+        message,
+        &At::item("", number),
+        &mut notes,
+    );
+    notes
 }
 
 fn has_parts(message: &Object) -> bool {
@@ -934,9 +956,12 @@ fn close(all: &mut [Open], queue: Option<&mut VecDeque<usize>>) -> Option<usize>
     None
 }
 
-/// The identity of arguments that are an object.
+/// The identity of arguments that are an object, or that are one as Python shows it.
 fn arguments(params: Option<&Value>) -> Option<Short> {
-    let params = plain(params?);
+    let mut params = plain(params?);
+    if let Some(text) = params.as_str() {
+        params = json::parse_door(python::to_json(text)?.as_bytes()).ok()?;
+    }
     params.as_object().map(|_| short(json::to_string(&params).as_bytes()))
 }
 

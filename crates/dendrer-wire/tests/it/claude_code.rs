@@ -6,7 +6,7 @@ use dendrer_object::Record;
 use dendrer_object::Value;
 use dendrer_object::record::Rel;
 use dendrer_wire::format;
-use dendrer_wire::import::ImportPlan;
+use dendrer_wire::import::{ImportPlan, NoteKind};
 
 use crate::{import, of};
 
@@ -523,4 +523,33 @@ fn hostile_files_are_refused_or_marked() {
     let damaged = format!("{}\n{{\"type\":\"us\n{}", session()[1], session()[2]);
     let (plan, records) = import(damaged.as_bytes(), of("claude-code")).unwrap();
     assert!(shown(&plan, &records).join(" ").contains("!message_unreadable"));
+}
+
+/// A file of very many branches: at one item, and each at the next.
+fn bushes() -> [Vec<String>; 2] {
+    let star = (0..10_000).map(|number| user(&format!("l{number}"), "u", "\"x\"", ""));
+    let star = std::iter::once(user("u", "", "\"Go.\"", "")).chain(star).collect();
+    let comb = (0..5_000).flat_map(|number| {
+        let leaf = user(&format!("l{number}"), &format!("u{number}"), "\"x\"", "");
+        [leaf, user(&format!("u{}", number + 1), &format!("u{number}"), "\"y\"", "")]
+    });
+    let comb = std::iter::once(user("u0", "", "\"Go.\"", "")).chain(comb).collect();
+    [star, comb]
+}
+
+#[test]
+fn very_many_branches_take_bounded_time_and_those_left_out_are_noted() {
+    for (lines, ticks, left_out) in
+        bushes().into_iter().zip([(2, 9_899), (5_001, 4_900)]).map(|(a, (b, c))| (a, b, c))
+    {
+        let start = std::time::Instant::now();
+        let (plan, records) = read(&lines);
+        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+        assert_eq!((plan.tally.ticks, plan.branches()), (ticks, 100));
+        let last = records.last().unwrap().content().to_string();
+        assert!(last.contains("branches_left_out"), "{last}");
+        let note =
+            plan.tally.first_notes.iter().find(|(_, note)| note.kind == NoteKind::BranchesLeftOut).unwrap();
+        assert!(note.1.message.starts_with(&left_out.to_string()), "{}", note.1.message);
+    }
 }

@@ -132,7 +132,8 @@ fn messages_with_parts_of_a_chat_store() {
         r#"action.result assistant look{"q":1} ok=found <-2"#,
         "action.request assistant calls2 'null'",
         "action.result assistant pay{} error=declined <-4",
-        "policy.decision policy deny <-4",
+        // A link to a request of several calls would be a decision about each of them.
+        "policy.decision policy deny",
         "plan.update assistant 'Done.' t10",
     ];
     assert_eq!(lines("ai-sdk", messages), expected);

@@ -16,6 +16,7 @@ mod names;
 mod otlp;
 mod pairing;
 mod pieces;
+mod smallest;
 mod spans;
 mod stopped;
 

@@ -118,7 +118,7 @@ pub(crate) fn damaged(kind: &str, source: &str, step: usize) {
 }
 
 /// The value with the one at a place in depth-first order in its stead; `None` if there are not so many.
-fn changed(value: &Value, at: &mut usize, other: &Value) -> Option<Value> {
+pub(crate) fn changed(value: &Value, at: &mut usize, other: &Value) -> Option<Value> {
     if *at == 0 {
         return Some(other.clone());
     }
