@@ -7,6 +7,7 @@ mod carl;
 mod cfd;
 mod claude_code;
 mod codex;
+mod inspect;
 pub(crate) mod jsonl;
 mod langfuse;
 mod langsmith;
@@ -22,7 +23,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 13] = [
+pub static FORMATS: [&Format; 14] = [
     &claude_code::CLAUDE_CODE,
     &codex::CODEX,
     &openai_chat::OPENAI_CHAT,
@@ -36,6 +37,7 @@ pub static FORMATS: [&Format; 13] = [
     &otlp::OTLP,
     &langsmith::LANGSMITH,
     &langfuse::LANGFUSE,
+    &inspect::INSPECT,
 ];
 
 /// Returns the format with a name.

@@ -9,6 +9,7 @@
 //! transition it concerns, so ticks stay numbers of messages.
 
 pub(crate) mod account;
+pub(crate) mod archive;
 mod beside;
 pub(crate) mod calls;
 pub(crate) mod chat;
@@ -39,7 +40,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dendrer::fork::{self, ForkTerms};
-use dendrer::kernel::pack::digest;
+use dendrer::kernel::pack::{PackEngine, digest};
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, RunState, Seeds, Stage, Start};
 use dendrer::record::redacted;
@@ -356,6 +357,15 @@ impl ImportPlan {
         Ok(ImportPlan { tally, start, changed, redactor: Some(redactor), ..self })
     }
 
+    /// Whether the rules of a pack make the states of the run, and not what its items state.
+    fn is_of_rules(&self) -> bool {
+        self.start.pack.as_ref().is_some_and(|pack| {
+            let reducer = pack.value.get("reducer");
+            let engine = reducer.map(|reducer| reducer.get("engine").unwrap_or(reducer));
+            engine.and_then(Value::as_str) != Some(PackEngine::Delta.as_str())
+        })
+    }
+
     /// How many branches become forks of the run.
     pub fn branches(&self) -> usize {
         self.branches.len()
@@ -454,7 +464,8 @@ pub fn record<R: Read + Seek>(
         Some(there) if tick <= there.last => there.recorded(tick, intent, redactor),
         _ => groups.take(intent, size),
     };
-    let mut walk = Walk::new(&plan.options, &plan.known, &mut judge);
+    let is_of_rules = plan.is_of_rules();
+    let mut walk = Walk { is_of_rules, ..Walk::new(&plan.options, &plan.known, &mut judge) };
     let items = plan.options.format.items;
     let read = items(source, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
     drop(walk);
@@ -502,7 +513,7 @@ fn record_branch<R: Read + Seek>(
     layout.found.branches_left_out = 0;
     let walk = |source: &mut R, known: &Known, judge: Judge<'_>, ticks: &mut u64| {
         rewind(source)?;
-        let mut walk = Walk::new(&plan.options, known, judge);
+        let mut walk = Walk { is_of_rules: plan.is_of_rules(), ..Walk::new(&plan.options, known, judge) };
         let items = plan.options.format.items;
         let around = items(source, &layout, Sizes::default(), &mut |item| {
             let is_shared = item.at.number.is_some_and(|number| branch.is_shared(number));
@@ -570,7 +581,8 @@ pub fn rehearse<R: Read + Seek>(
             notes.add(tick, &record);
         })
     };
-    let mut walk = Walk::new(&plan.options, &plan.known, &mut judge);
+    let is_of_rules = !reducer.takes_delta();
+    let mut walk = Walk { is_of_rules, ..Walk::new(&plan.options, &plan.known, &mut judge) };
     (plan.options.format.items)(source, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
     drop(walk);
     Ok(notes)
@@ -669,6 +681,8 @@ struct Walk<'a> {
     judge: Judge<'a>,
     /// Whether nothing is recorded, so that only what may be refused needs to be judged.
     is_plan: bool,
+    /// Whether the rules of a pack make the states, so that a change that an item states is kept in its words alone.
+    is_of_rules: bool,
     calls: Calls,
     steps: Box<dyn Steps + 'a>,
     tally: ImportTally,
@@ -685,6 +699,7 @@ impl<'a> Walk<'a> {
             known,
             judge,
             is_plan: false,
+            is_of_rules: false,
             calls: Calls::default(),
             steps: (options.format.steps)(options.map.as_ref()),
             tally: ImportTally::default(),
@@ -718,6 +733,7 @@ impl<'a> Walk<'a> {
             return self.keep_preamble(item);
         }
         let (at, size, mut notes) = (item.at, item.size, std::mem::take(&mut item.notes));
+        item.delta = item.delta.filter(|_| !self.is_of_rules);
         let mut step = match item.is_lost {
             true => Step::lost(Value::Null),
             false if matches!(item.again, Again::Repeated(_)) => repeated(&item),

@@ -7,6 +7,7 @@
 pub mod foreign;
 pub mod format;
 pub mod import;
+pub mod inflate;
 pub mod langgraph;
 
 pub use import::ImportError;

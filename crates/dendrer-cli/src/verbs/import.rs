@@ -503,7 +503,7 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         ImportError::SeveralRuns { runs, .. } => runs.iter().take(1).fold(failure, |failure, (index, _)| {
             failure.help(&["dendrer", "import", file, "--index", &index.to_string()])
         }),
-        ImportError::SeveralTraces { .. } => failure.help(&["dendrer", "import", file, "--index", "0"]),
+        ImportError::SeveralTraces { .. } | ImportError::SeveralSamples { .. } => failure.help(&["dendrer", "import", file, "--index", "0"]),
         ImportError::Stopped { .. } if settled > 0 => failure.note(
             "what is on record stays; once the module does less, import it again with --again and another --run",
         ),

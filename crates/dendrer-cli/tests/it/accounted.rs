@@ -333,3 +333,45 @@ fn a_damaged_line_is_a_gap() {
     std::fs::write(place.path().join("t.json"), format!("[{}, \0]", lines[0])).unwrap();
     assert_eq!(place.run(&["import", "t.json", "--run", "t"]).code, 2);
 }
+
+/// Logs of Inspect and protobuf of OTLP are recognised in a directory, and what an event states is in the state of the run.
+#[test]
+fn logs_of_inspect_and_protobuf_are_recognised() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../dendrer-wire/tests/fixtures");
+    let place = Place::with_store();
+    let traces = place.path().join("traces");
+    std::fs::create_dir(&traces).unwrap();
+    for name in ["sums.eval", "spans.pb"] {
+        std::fs::copy(format!("{fixtures}/{name}"), traces.join(name)).unwrap();
+    }
+    std::fs::write(traces.join("other.zip"), b"PK\x03\x04\x00\x00other").unwrap();
+    let ran = place.run(&["import", "traces", "--json"]);
+    let answer = dendrer_object::json::parse_door(ran.stdout.as_bytes()).unwrap();
+    let text = answer.to_string();
+    assert!(text.contains(r#""kind":"otlp""#) && text.contains("2 samples are in it"), "{text}");
+    assert!(text.contains("other.zip"), "{text}");
+    place.ok(&["import", "traces/sums.eval", "--index", "1", "--run", "r"]);
+    assert_eq!(onset(&place, "r", NO_ERROR), (Some(12), 0));
+    assert_eq!(onset(&place, "r", "state.counters.tokens_used < 68"), (Some(15), 0));
+    assert_eq!(onset(&place, "r", "!has(state.store.adds) || state.store.adds < 1"), (Some(9), 0));
+    // Rules of a pack make the states: changes that the log states are kept in its words.
+    let pack = "name: p\nversion: v1\nwords: w\nstate:\n  calls:\n    words: w\n    init: 0\n";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    let ran = place.run(&[
+        "import",
+        "traces/sums.eval",
+        "--index",
+        "0",
+        "--run",
+        "s",
+        "--pack",
+        "p.yaml",
+        "--json",
+    ]);
+    assert!(!ran.stdout.contains("proposed_delta"), "{}{}", ran.stdout, ran.stderr);
+    let cut = std::fs::read(traces.join("sums.eval")).unwrap();
+    std::fs::write(place.path().join("cut.eval"), &cut[..cut.len() - 9]).unwrap();
+    let ran = place.run(&["import", "cut.eval", "--run", "t"]);
+    assert!(ran.stderr.contains("E0201") && ran.code != 0, "{}", ran.stderr);
+    assert!(place.run(&["log", "t"]).code != 0);
+}

@@ -12,6 +12,7 @@ use dendrer_object::{Value, json};
 use super::openai_chat::Messages;
 use crate::foreign::{Format, Head};
 use crate::import::account::{ANY, Account, Of, Row, kept, read};
+use crate::import::error::ImportError;
 use crate::import::moment::moment;
 use crate::import::note::{At, ImportNote};
 use crate::import::once::short;
@@ -166,7 +167,7 @@ impl Native for Langfuse {
         is_one
     }
 
-    fn end(self: Box<Self>, account: &mut Account) -> Traces {
+    fn end(self: Box<Self>, account: &mut Account) -> Result<Traces, ImportError> {
         let Langfuse { observations, mut meta } = *self;
         let read = |(number, object, conversation): (u64, Object, Option<Arc<str>>)| Span {
             conversation,
@@ -181,7 +182,7 @@ impl Native for Langfuse {
                 [(Arc::from("traces"), all)].into_iter().collect()
             }
         };
-        Traces { spans, meta }
+        Ok(Traces { spans, meta, ..Traces::default() })
     }
 }
 

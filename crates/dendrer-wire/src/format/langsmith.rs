@@ -12,6 +12,7 @@ use dendrer_object::{Value, json};
 use super::openai_chat::Messages;
 use crate::foreign::{Format, Head};
 use crate::import::account::{ANY, Account, Of, Row, kept, read};
+use crate::import::error::ImportError;
 use crate::import::moment::moment;
 use crate::import::note::{At, ImportNote};
 use crate::import::once::short;
@@ -118,9 +119,9 @@ impl Native for LangSmith {
         true
     }
 
-    fn end(self: Box<Self>, account: &mut Account) -> Traces {
+    fn end(self: Box<Self>, account: &mut Account) -> Result<Traces, ImportError> {
         let spans = self.runs.into_iter().map(|(number, run)| read_run(number, run, account)).collect();
-        Traces { spans, meta: Object::default() }
+        Ok(Traces { spans, ..Traces::default() })
     }
 }
 

@@ -1,9 +1,11 @@
-//! Traces of OpenTelemetry, as a file exporter or a collector writes them in JSON: `resourceSpans`, one request a line or one in a
-//! file.
+//! Traces of OpenTelemetry, as a file exporter or a collector writes them: `resourceSpans`, one request a line or one in a file, in
+//! JSON or in protobuf.
 //!
 //! [`ATTRIBUTES`] has the name of each attribute that is read or kept, of the conventions of OpenTelemetry for generative AI, of
-//! OpenInference and of OpenLLMetry. Reads no protobuf. Rule: a name is added to the table and never given another meaning, because
+//! OpenInference and of OpenLLMetry. Rule: a name is added to the table and never given another meaning, because
 //! the version of the kind, `otlp/1`, is that of the table.
+
+mod protobuf;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -11,15 +13,17 @@ use std::sync::{Arc, LazyLock};
 
 use dendrer::kernel::unknown::{CALLS, FAILURES, SPEAKERS, USAGE};
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{Code, Value, json, tag};
+use dendrer_object::{Digest, Value, json, tag};
 
 use super::openai_chat::Messages;
-use crate::foreign::{Format, Head, Surveyed};
+use crate::foreign::{Format, Head, Surveyed, Visit};
 use crate::import::account::{self, ANY, Account, Of, Use};
 use crate::import::error::ImportError;
-use crate::import::layout::Choice;
+use crate::import::items::Around;
+use crate::import::layout::{Choice, Layout};
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::once::short;
+use crate::import::scan::{Fingerprint, Sizes};
 use crate::import::spans::{self, Kind, Native, Span, Traces, plain};
 use crate::import::spoken;
 
@@ -28,10 +32,8 @@ pub(super) static OTLP: Format = Format {
     sniff,
     shape: "spans of OpenTelemetry under `resourceSpans`",
     survey,
-    items: |source, layout, hints, visit| {
-        spans::hand_over(source, layout, hints, Box::<Otlp>::default(), visit)
-    },
-    ..Format::new("otlp", "Spans of OpenTelemetry in JSON, with calls of models and tools", |_| {
+    items,
+    ..Format::new("otlp", "Spans of OpenTelemetry, with calls of models and tools", |_| {
         Box::new(Messages::default())
     })
 };
@@ -41,8 +43,7 @@ const TOPS: [&str; 4] = ["resourceSpans", "resource_spans", "resourceLogs", "res
 
 fn sniff(head: &Head<'_>) -> bool {
     if is_binary(head.bytes) {
-        let has = |name: &str| head.bytes.windows(name.len()).any(|window| window == name.as_bytes());
-        return has("telemetry.sdk.") && has("service.name");
+        return protobuf::begins(head.bytes);
     }
     let holds = |object: &Object| {
         TOPS.iter().any(|name| object.get(name).is_some_and(|list| list.as_array().is_some()))
@@ -64,20 +65,43 @@ fn sniff(head: &Head<'_>) -> bool {
 fn is_binary(bytes: &[u8]) -> bool {
     let first = &bytes[..bytes.len().min(256)];
     let is_text = first.iter().all(|byte| *byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r'));
-    !is_text && !first.trim_ascii_start().starts_with(b"{") && !first.trim_ascii_start().starts_with(b"[")
+    // The length of the first message may be the byte of a bracket.
+    let text = first.trim_ascii_start();
+    !is_text && (protobuf::begins(first) || !text.starts_with(b"{") && !text.starts_with(b"["))
+}
+
+/// The beginning of a source, as far as shows whether it is protobuf.
+fn beginning(source: &mut dyn Read) -> Result<Vec<u8>, ImportError> {
+    let mut first = Vec::new();
+    source.take(256).read_to_end(&mut first).map_err(ImportError::Io)?;
+    Ok(first)
 }
 
 fn survey(source: &mut dyn Read, choice: &Choice) -> Result<Surveyed, ImportError> {
-    let mut first = Vec::new();
-    source.take(256).read_to_end(&mut first).map_err(ImportError::Io)?;
-    if is_binary(&first) {
-        return Err(ImportError::Unfit {
-            code: Code::E0203,
-            message: "protobuf of OTLP is not read: this file is no JSON".to_owned(),
-            note: Some("let the exporter or the collector write JSON (`format: json` of the file exporter)"),
-        });
+    let mut bytes = beginning(source)?;
+    if !is_binary(&bytes) {
+        return spans::survey(&mut bytes.chain(source), choice, Box::<Otlp>::default());
     }
-    spans::survey(&mut first.chain(source), choice, Box::<Otlp>::default())
+    source.read_to_end(&mut bytes).map_err(ImportError::Io)?;
+    let text = protobuf::to_json(&bytes)?;
+    let (layout, _, sizes) = spans::survey(&mut text.as_bytes(), choice, Box::<Otlp>::default())?;
+    Ok((layout, Fingerprint::of(&bytes), sizes))
+}
+
+fn items(
+    source: &mut dyn Read,
+    layout: &Layout,
+    hints: Sizes,
+    visit: Visit<'_>,
+) -> Result<Around, ImportError> {
+    let mut bytes = beginning(source)?;
+    if !is_binary(&bytes) {
+        return spans::hand_over(&mut bytes.chain(source), layout, hints, Box::<Otlp>::default(), visit);
+    }
+    source.read_to_end(&mut bytes).map_err(ImportError::Io)?;
+    let text = protobuf::to_json(&bytes)?;
+    let around = spans::hand_over(&mut text.as_bytes(), layout, hints, Box::<Otlp>::default(), visit)?;
+    Ok(Around { fingerprint: Fingerprint::of(&bytes), sha256: Digest::of(&bytes), ..around })
 }
 
 /// The meaning of an attribute.
@@ -319,6 +343,8 @@ struct Otlp {
     logs: Vec<(u64, Object)>,
     resources: Vec<Value>,
     metrics: u64,
+    /// How many fields of protobuf around the spans are in no table.
+    unknown: u64,
 }
 
 /// A span as it was read, or a value in place of one.
@@ -348,11 +374,12 @@ impl Native for Otlp {
             });
         }
         self.metrics += u64::from(metrics.is_some());
+        self.unknown += unknown(value.get(protobuf::UNKNOWN));
         spans.is_some() || logs.is_some() || metrics.is_some()
     }
 
-    fn end(self: Box<Self>, account: &mut Account) -> Traces {
-        let Otlp { raw, logs, resources, metrics } = *self;
+    fn end(self: Box<Self>, account: &mut Account) -> Result<Traces, ImportError> {
+        let Otlp { raw, logs, resources, metrics, unknown } = *self;
         let mut events: HashMap<(String, String), Vec<(String, Object)>> = HashMap::new();
         let ids: std::collections::HashSet<(String, String)> = raw
             .iter()
@@ -384,12 +411,18 @@ impl Native for Otlp {
             });
         }
         spans.sort_by_key(|span| span.number);
-        let counts = [("log_records", beside), ("metrics", metrics)];
+        if let Some(first) = spans.first_mut().filter(|_| unknown > 0) {
+            let may = &[CALLS, USAGE, FAILURES, SPEAKERS];
+            let text = "fields around the spans are in no table";
+            first.notes.push(ImportNote::not_read(format!("/{}", protobuf::UNKNOWN), may, text));
+        }
+        let counts = [("log_records", beside), ("metrics", metrics), ("unknown_fields", unknown)];
         let counts = counts.into_iter().filter(|(_, count)| *count > 0);
         let meta = counts
             .map(|(name, count)| (name, Value::from(count)))
             .chain((!resources.is_empty()).then(|| ("resources", Value::array(resources))));
-        Traces { spans, meta: meta.map(|(name, value)| (Arc::from(name), value)).collect() }
+        let meta = meta.map(|(name, value)| (Arc::from(name), value)).collect();
+        Ok(Traces { spans, meta, ..Traces::default() })
     }
 }
 
@@ -405,6 +438,7 @@ impl Otlp {
             return self.odd(next(numbers), list, "a list of resources");
         };
         for resource in resources.iter() {
+            self.unknown += unknown(resource.get(protobuf::UNKNOWN));
             let about =
                 resource.get("resource").map(plain_attributes).filter(|about| *about != Value::object());
             if let Some(about) =
@@ -423,6 +457,7 @@ impl Otlp {
                 continue;
             };
             for scope in found.iter() {
+                self.unknown += unknown(scope.get(protobuf::UNKNOWN));
                 match records.iter().find_map(|name| scope.get(name)) {
                     Some(Value::Array(list)) => list.iter().for_each(|one| take(self, next(numbers), one)),
                     Some(Value::Null) => {}
@@ -438,6 +473,11 @@ impl Otlp {
         let text = format!("{wanted} is no {}: it is not read", value.type_name());
         self.raw.push(Raw::Odd(number, value.clone(), text));
     }
+}
+
+/// How many fields of a message are in no table.
+fn unknown(count: Option<&Value>) -> u64 {
+    count.and_then(Value::as_u64).unwrap_or(0)
 }
 
 fn next(numbers: &mut u64) -> u64 {
@@ -801,6 +841,11 @@ fn note_losses(
             let text = "attributes or events of this span were dropped before it was written";
             notes.push(ImportNote::not_read(format!("{at}/{one}"), &[CALLS, USAGE, FAILURES], text));
         }
+    }
+    if object.contains_key(protobuf::UNKNOWN) {
+        let may = &[CALLS, USAGE, FAILURES, SPEAKERS];
+        let text = "fields of this span are in no table";
+        notes.push(ImportNote::not_read(format!("{at}/{}", protobuf::UNKNOWN), may, text));
     }
     let unread = stated.all(Meaning::Unread).next().map(|(name, _)| name.to_owned());
     if let Some(name) = unread.filter(|_| kind == Kind::Other) {

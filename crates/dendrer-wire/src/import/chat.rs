@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use dendrer::kernel::unknown::{CALLS, SPEAKERS, USAGE};
 use dendrer_object::value::Object;
-use dendrer_object::{Value, json};
+use dendrer_object::{Delta, Value, json};
 
 use super::account::{self, ANY, Account, Of, Row, kept, read};
 use super::error::ImportError;
@@ -113,6 +113,8 @@ pub(crate) struct Turn {
     pub(crate) is_counted_elsewhere: bool,
     /// Whether its content is the output of a tool: then parts of it are data, and no calls or results.
     pub(crate) is_output: bool,
+    /// The change of state that it states.
+    pub(crate) delta: Option<Delta>,
 }
 
 /// Reads the messages of one list.
@@ -206,7 +208,7 @@ impl<'l> ChatReader<'l> {
         let mut item = Item::new(Value::Object(message.clone()), at, size);
         (item.notes, item.is_of_program, item.decision) = (notes, is_of_program, decision);
         (item.begins, item.begun_by, item.outcome) = (turn.begins, turn.begun_by, turn.outcome);
-        item.is_counted_elsewhere = turn.is_counted_elsewhere;
+        (item.is_counted_elsewhere, item.delta) = (turn.is_counted_elsewhere, turn.delta);
         if is_preamble(&item.value) || item.decision.is_some() {
             item.source = self.source(item.at);
             return visit(item);

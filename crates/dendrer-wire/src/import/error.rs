@@ -71,6 +71,14 @@ pub enum ImportError {
         /// The first ones: index, conversation or trace, and how many spans.
         runs: Vec<(u64, String, u64)>,
     },
+    /// Several samples of an evaluation.
+    #[error("{count} samples are in it")]
+    SeveralSamples {
+        /// How many.
+        count: u64,
+        /// The first ones: index, and id with epoch.
+        samples: Vec<(u64, String)>,
+    },
     /// There is no such run.
     #[error("there is no run {index} in it; it holds {count} items, counted from 0")]
     NoRun {
@@ -198,6 +206,7 @@ impl ImportError {
             | ImportError::NoList(_)
             | ImportError::SeveralRuns { .. }
             | ImportError::SeveralTraces { .. }
+            | ImportError::SeveralSamples { .. }
             | ImportError::NoRun { .. } => Code::E0212,
             ImportError::Gap(note) => note.kind.code(),
             ImportError::Intent { error, .. } => error.code,
@@ -236,6 +245,10 @@ impl ImportError {
                 let line =
                     |(index, name, spans): &(u64, String, u64)| format!("{index}  {name}  {spans} spans");
                 vec![("run", some(runs.iter().map(line), *count))]
+            }
+            ImportError::SeveralSamples { count, samples } => {
+                let line = |(index, name): &(u64, String)| format!("{index}  {name}");
+                vec![("run", some(samples.iter().map(line), *count))]
             }
             ImportError::Gap(note) => vec![("path", note.path.clone())],
             ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use dendrer_chain::ChainRow;
 use dendrer_object::json::{DEPTH_MAX, JsonError, JsonErrorKind, VALUE_SIZE_MAX, parse_door};
-use dendrer_object::{Digest, Value, tag};
+use dendrer_object::{Delta, Digest, Value, tag};
 
 use super::beside::Beside;
 use super::error::ImportError;
@@ -57,6 +57,8 @@ pub(crate) struct Item<'a> {
     pub(crate) outcome: Option<Outcome>,
     /// Whether the usage of its request is stated on another item.
     pub(crate) is_counted_elsewhere: bool,
+    /// The change of state that it states.
+    pub(crate) delta: Option<Delta>,
 }
 
 impl<'a> Item<'a> {
@@ -80,6 +82,7 @@ impl<'a> Item<'a> {
             begun_by: None,
             outcome: None,
             is_counted_elsewhere: false,
+            delta: None,
         }
     }
 

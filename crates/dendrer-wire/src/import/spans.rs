@@ -6,13 +6,13 @@
 
 mod python;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::io::Read;
 use std::sync::Arc;
 
 use dendrer::kernel::unknown::{CALLS, FAILURES, SPEAKERS, USAGE};
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{Value, json};
+use dendrer_object::{Delta, Value, json};
 
 use super::account::{Account, Of};
 use super::chat::{self, ChatReader, Turn, set_calls};
@@ -71,6 +71,8 @@ pub(crate) struct Span {
     /// Messages that a model was given, and those that it made, in the shape of a chat.
     pub(crate) inputs: Vec<Object>,
     pub(crate) outputs: Vec<Object>,
+    /// The identities of `inputs`, if they are known.
+    pub(crate) said: Vec<Short>,
     /// Whether the reason why the model ended is a call.
     pub(crate) says_calls: bool,
     pub(crate) usage: Option<Object>,
@@ -86,6 +88,8 @@ pub(crate) struct Span {
     /// All that is kept of it.
     pub(crate) rest: Object,
     pub(crate) notes: Vec<ImportNote>,
+    /// The change of state that it states.
+    pub(crate) delta: Option<Delta>,
     /// The digest of the record, unchanged.
     pub(crate) content: Short,
 }
@@ -95,7 +99,13 @@ pub(crate) struct Span {
 pub(crate) struct Traces {
     pub(crate) spans: Vec<Span>,
     pub(crate) meta: Object,
+    /// Whether the file has an order of its own, so that no time gives one.
+    pub(crate) is_ordered: bool,
+    pub(crate) tree: Tree,
 }
+
+/// By number the span before each, if spans are a tree: `None` for the first, `Some(None)` if the span before it is not in the file.
+pub(crate) type Tree = BTreeMap<u64, Option<Option<u64>>>;
 
 /// Reads the records of one file.
 pub(crate) trait Native {
@@ -103,7 +113,7 @@ pub(crate) trait Native {
     fn take(&mut self, value: &Object, numbers: &mut u64) -> bool;
 
     /// Returns the spans after the last value.
-    fn end(self: Box<Self>, account: &mut Account) -> Traces;
+    fn end(self: Box<Self>, account: &mut Account) -> Result<Traces, ImportError>;
 }
 
 /// A value at the top that is no record.
@@ -190,7 +200,7 @@ fn gather(
         }
         Ok(())
     })?;
-    Ok((native.end(account), lost, around))
+    Ok((native.end(account)?, lost, around))
 }
 
 /// Hands over the items of the run that was chosen, or of the only one.
@@ -202,7 +212,7 @@ pub(crate) fn hand_over(
     visit: Visit<'_>,
 ) -> Result<Around, ImportError> {
     let mut reader = ChatReader::new(&[], &layout.found);
-    let (Traces { mut spans, meta }, lost, mut around) =
+    let (Traces { mut spans, meta, is_ordered, mut tree }, lost, mut around) =
         gather(source, layout, hints, native, &mut reader.account)?;
     let line = Line::of(&spans);
     note_parents(&mut spans, &line);
@@ -212,8 +222,18 @@ pub(crate) fn hand_over(
         let mut keys = line.keys.iter();
         spans.retain(|_| keys.next() == Some(&run));
     }
-    let mut story = Story::of(spans);
-    story.tell(&mut |turn, number, size| reader.turn(turn, At::item("", number), size, visit))?;
+    if let Some(branch) = &layout.found.branch {
+        spans.retain(|span| branch.items.contains(&span.number));
+    }
+    let mut story = Story { is_noted: is_ordered, ..Story::of(spans) };
+    story.tell(&mut |mut turn, number, size| {
+        if let Some(before) = tree.remove(&number) {
+            let name = |number: u64| format!("span {number}");
+            turn.id = Some(name(number));
+            turn.parent = before.map(|before| before.map_or_else(|| "none".to_owned(), name));
+        }
+        reader.turn(turn, At::item("", number), size, visit)
+    })?;
     for Lost { number, value, notes, is_lost, size } in lost {
         let item = Item { notes, is_lost, ..Item::new(value, At::item("", number), size) };
         reader.take(item, visit)?;
@@ -425,7 +445,8 @@ impl Story {
         }
         message.set("span", Value::Object(std::mem::take(&mut span.rest)));
         let size = usize::try_from(message.size()).unwrap_or(usize::MAX);
-        (Turn { message, notes, ..Turn::default() }, span.number, size)
+        let delta = span.delta.take();
+        (Turn { message, notes, delta, ..Turn::default() }, span.number, size)
     }
 
     /// The new messages of a call of a model, and its answer.
@@ -434,7 +455,10 @@ impl Story {
         let (inputs, outputs) =
             (std::mem::take(&mut self.spans[at].inputs), std::mem::take(&mut self.spans[at].outputs));
         let agent = self.agents[at].clone();
-        let said: Vec<Short> = inputs.iter().map(identity).collect();
+        let said = match std::mem::take(&mut self.spans[at].said) {
+            said if said.len() == inputs.len() => said,
+            _ => inputs.iter().map(identity).collect(),
+        };
         let is_new = self.heard.hear(&said);
         for (message, _) in inputs.into_iter().zip(is_new).filter(|(_, is_new)| *is_new) {
             let mut notes = account(&message, number);
@@ -644,13 +668,18 @@ fn in_order(spans: &mut [Span]) -> Vec<usize> {
 
 /// The words of results among the messages that models were given, of these calls.
 fn results(spans: &[Span], of: &BTreeSet<String>) -> HashMap<String, Value> {
-    let mut found = HashMap::new();
-    for message in spans.iter().filter(|span| span.kind == Kind::Model).flat_map(|span| &span.inputs) {
-        for piece in pieces(message.clone()) {
-            if let Some(id) = answered(&piece).filter(|id| of.contains(*id))
-                && let Some(content) = piece.get("content")
-            {
-                found.entry(id.to_owned()).or_insert_with(|| content.clone());
+    let (mut found, mut seen) = (HashMap::new(), HashSet::new());
+    for span in spans.iter().filter(|span| span.kind == Kind::Model) {
+        for (index, message) in span.inputs.iter().enumerate() {
+            if span.said.get(index).is_some_and(|said| !seen.insert(*said)) {
+                continue;
+            }
+            for piece in pieces(message.clone()) {
+                if let Some(id) = answered(&piece).filter(|id| of.contains(*id))
+                    && let Some(content) = piece.get("content")
+                {
+                    found.entry(id.to_owned()).or_insert_with(|| content.clone());
+                }
             }
         }
     }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Intent, TypeName, Value, tag};
+use dendrer_object::{Delta, Digest, Intent, TypeName, Value, tag};
 
 use super::calls::{Call, Contested};
 use super::note::{At, ImportNote, NoteKind};
@@ -22,6 +22,8 @@ pub(crate) struct Step<'m> {
     pub(crate) contested: Vec<Contested>,
     /// Its metrics, beside those that its intent has.
     pub(crate) metrics: Vec<(&'static str, Value)>,
+    /// The change of state, if its intent has none.
+    pub(crate) delta: Option<Delta>,
     content: Content<'m>,
 }
 
@@ -68,7 +70,7 @@ impl<'m> Step<'m> {
 
     fn of(content: Content<'m>) -> Step<'m> {
         let (notes, calls, contested, metrics) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Step { notes, calls, cause: None, contested, metrics, content }
+        Step { notes, calls, cause: None, contested, metrics, delta: None, content }
     }
 
     /// The type of its transition.
@@ -108,10 +110,11 @@ impl<'m> Step<'m> {
 
     /// Makes its intent.
     pub(crate) fn into_intent(self) -> Intent {
-        let intent = match self.content {
+        let mut intent = match self.content {
             Content::Built(intent) => intent,
             Content::Later { build, .. } => build(),
         };
+        intent.delta = intent.delta.or(self.delta);
         if self.metrics.is_empty() {
             return intent;
         }

@@ -9,6 +9,7 @@ mod conversations;
 mod examples;
 mod faults;
 mod formats;
+mod inspect;
 mod langfuse;
 mod langsmith;
 mod layouts;

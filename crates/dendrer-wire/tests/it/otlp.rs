@@ -2,7 +2,7 @@
 
 use dendrer_object::{Code, Value, json};
 use dendrer_wire::format;
-use dendrer_wire::import::ImportError;
+use dendrer_wire::import::{ImportError, NoteKind};
 
 use crate::spans::{check, damaged, indexed, large, lines, tokens};
 use crate::{import, of};
@@ -146,15 +146,104 @@ fn the_kind_is_seen_and_recorded_with_its_version() {
     assert_eq!(format::of_source(&mut std::io::Cursor::new(chat), false).unwrap().name, "openai-chat");
 }
 
+/// One request of three spans, as the exporters of OpenTelemetry for Python write it, in protobuf and in JSON.
+const PROTOBUF: &[u8] = include_bytes!("../fixtures/spans.pb");
+const JSON: &[u8] = include_bytes!("../fixtures/spans.json");
+
+/// Requests, each after its length.
+fn prefixed(requests: &[&[u8]]) -> Vec<u8> {
+    requests.iter().flat_map(|one| [&(one.len() as u32).to_be_bytes()[..], one].concat()).collect()
+}
+
+/// A field of protobuf that has a length.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut made = vec![(number << 3) | 2];
+    let mut size = bytes.len();
+    while size >= 0x80 {
+        made.push((size & 0x7f) as u8 | 0x80);
+        size >>= 7;
+    }
+    made.push(size as u8);
+    made.extend_from_slice(bytes);
+    made
+}
+
+/// A request with one span of these fields.
+fn request_of(span: &[u8]) -> Vec<u8> {
+    field(1, &field(2, &field(2, span)))
+}
+
 #[test]
-fn protobuf_is_refused_by_its_name() {
-    let bytes = b"\x0a\x9c\x01\x0a\x20\x0a\x1e\x0a\x0cservice.name\x12\x0e\x0a\x0ctelemetry.sdk.";
-    assert_eq!(format::of_source(&mut std::io::Cursor::new(bytes), false).unwrap().name, "otlp");
-    let error = import(bytes, of("otlp")).unwrap_err();
+fn protobuf_and_json_of_the_same_spans_are_the_same_run() {
+    let shown = |source: &[u8]| {
+        assert_eq!(format::of_source(&mut std::io::Cursor::new(source), false).unwrap().name, "otlp");
+        let (plan, records) = import(source, of("otlp")).unwrap();
+        assert_eq!(plan.bytes, source.len() as u64);
+        (1..records.len()).map(|tick| crate::shown(&records, tick).to_string()).collect::<Vec<_>>()
+    };
+    let wanted = shown(JSON);
+    assert_eq!(wanted.len(), 4);
+    assert_eq!(shown(PROTOBUF), wanted);
+    assert_eq!(shown(&prefixed(&[PROTOBUF])), wanted);
+    // A span that stands twice as it is counts once.
+    let (plan, _) = import(&prefixed(&[PROTOBUF, b"", PROTOBUF]), of("otlp")).unwrap();
+    assert_eq!((plan.tally.ticks, plan.tally.notes.get(&NoteKind::Repeated)), (4, Some(&3)));
+}
+
+#[test]
+fn unknown_fields_are_counted_and_named() {
+    let time = [&[(7 << 3) | 1][..], &[1; 8]].concat();
+    let id = [field(1, &[7; 16]), field(2, &[7; 8]), field(5, b"work"), time].concat();
+    let span = [&id[..], &[0xf2, 1, 1, b'x'], &[0xf8, 1, 5], &field(11, &field(9, b"y"))].concat();
+    let (plan, records) = import(&request_of(&span), of("otlp")).unwrap();
+    let line = crate::spans::line(&records, 1);
+    assert_eq!(line, r#"observation.add environment "work" !not_read[calls,usage,failures,speakers]"#);
+    assert_eq!(plan.tally.first_notes.iter().filter(|(_, note)| note.path == "/0/unknownFields").count(), 1);
+    assert!(records[1].content().to_string().contains(r#""unknownFields":3"#), "{}", records[1].content());
+    let around = [field(1, &field(2, &field(2, &id))), field(9, b"z")].concat();
+    let (plan, records) = import(&around, of("otlp")).unwrap();
+    assert_eq!(plan.tally.gaps(), 1);
     assert_eq!(
-        (error.code(), error.to_string().as_str()),
-        (Code::E0203, "protobuf of OTLP is not read: this file is no JSON")
+        records[0].content().get("meta").and_then(|meta| meta.get("unknown_fields")),
+        Some(&Value::from(1u64))
     );
+}
+
+#[test]
+fn protobuf_that_is_not_sound_is_refused() {
+    let code = |source: &[u8]| import(source, of("otlp")).map(|_| ()).map_err(|error| error.code());
+    for end in 1..PROTOBUF.len() {
+        assert!(code(&PROTOBUF[..end]).is_err(), "{end}");
+    }
+    let two = prefixed(&[PROTOBUF, PROTOBUF]);
+    for end in PROTOBUF.len() + 5..two.len() {
+        assert_eq!(code(&two[..end]), Err(Code::E0201), "{end}");
+    }
+    let id = [field(1, &[7; 16]), field(2, &[7; 8])].concat();
+    let span = |more: &[u8]| code(&request_of(&[&id[..], more].concat()));
+    assert_eq!(span(&field(5, b"\xff")), Err(Code::E0206));
+    assert_eq!(span(&[7 << 3, 1]), Err(Code::E0201));
+    assert_eq!(span(&[0xff; 12]), Err(Code::E0201));
+    assert_eq!(
+        span(&[(9 << 3) | 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]),
+        Err(Code::E0201)
+    );
+    // Values in values.
+    let mut value = field(1, b"x");
+    for _ in 0..10_000 {
+        value = field(5, &field(1, &value));
+    }
+    assert_eq!(span(&field(9, &[field(1, b"k"), field(2, &value)].concat())), Err(Code::E0204));
+    // A byte changed anywhere is an error or another run, and never a panic.
+    for place in 0..PROTOBUF.len() {
+        for change in [0x01, 0x41, 0x80, 0xff] {
+            let mut changed = PROTOBUF.to_vec();
+            changed[place] ^= change;
+            if let Err(error) = import(&changed, of("otlp")) {
+                assert!(!matches!(error, ImportError::Repository(_)), "{place}: {error}");
+            }
+        }
+    }
 }
 
 #[test]

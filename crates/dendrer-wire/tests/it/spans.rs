@@ -159,7 +159,7 @@ pub(crate) fn large(kind: &str, source: &str) -> ImportPlan {
 
 #[test]
 fn the_examples_of_traces_hold() {
-    for kind in ["otlp", "langsmith", "langfuse"] {
+    for kind in ["otlp", "langsmith", "langfuse", "inspect"] {
         let blocks = crate::examples::blocks(&format!("import-{kind}"));
         assert_eq!(blocks.len(), 1, "{kind}");
         let (expected, source): (Vec<&str>, Vec<&str>) =

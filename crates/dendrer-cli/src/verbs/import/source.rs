@@ -1,24 +1,20 @@
 //! Sources of an import: a file or a pipe, inflated where it is compressed, kept where it can be read more than once.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dendrer::watch::Watch;
 use dendrer_object::Code;
+use dendrer_wire::inflate::{self, Frames};
 use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::files;
 use crate::progress::Progress;
-
-/// How many bytes a source may always inflate to, and how many times as many as were read beyond that.
-const INFLATED: (u64, u64) = (64 << 20, 200);
 
 /// The source: a file, or bytes of a pipe, kept where they can be read more than once.
 pub(super) struct Source {
@@ -134,8 +130,8 @@ fn inflated<'f>(
         }
         size += count as u64;
         let from = counter.load(std::sync::atomic::Ordering::Relaxed);
-        if size > INFLATED.0 && size > from.saturating_mul(INFLATED.1) {
-            let text = format!("{path} inflates to more than {} times its size", INFLATED.1);
+        if inflate::is_too_large(size, from) {
+            let text = format!("{path} inflates to more than {} times its size", inflate::TIMES);
             return Err(Failure::new(Code::E0205, text).note("nothing was imported"));
         }
         kept.write_all(&buffer[..count]).map_err(cannot_keep)?;
@@ -155,60 +151,5 @@ impl<R: Read> Read for Counted<R> {
         let count = self.read.read(buffer)?;
         self.counter.fetch_add(count as u64, std::sync::atomic::Ordering::Relaxed);
         Ok(count)
-    }
-}
-
-/// The frames of a Zstandard file, one after the other.
-struct Frames<R> {
-    read: R,
-    frame: FrameDecoder,
-    is_in_frame: bool,
-}
-
-impl<R: BufRead> Frames<R> {
-    fn new(read: R) -> Frames<R> {
-        Frames { read, frame: FrameDecoder::new(), is_in_frame: false }
-    }
-
-    /// Begins the next frame; false after the last.
-    fn next(&mut self) -> io::Result<bool> {
-        loop {
-            if self.read.fill_buf()?.is_empty() {
-                return Ok(false);
-            }
-            match self.frame.init(&mut self.read) {
-                Ok(()) => return Ok(true),
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                    length,
-                    ..
-                })) => {
-                    io::copy(&mut self.read.by_ref().take(u64::from(length)), &mut io::sink())?;
-                }
-                Err(error) => return Err(io::Error::other(error.to_string())),
-            }
-        }
-    }
-}
-
-impl<R: BufRead> Read for Frames<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if !self.is_in_frame {
-                self.is_in_frame = self.next()?;
-                if !self.is_in_frame {
-                    return Ok(0);
-                }
-            }
-            if self.frame.can_collect() == 0 && !self.frame.is_finished() {
-                let some = BlockDecodingStrategy::UptoBytes(buffer.len());
-                let decoded = self.frame.decode_blocks(&mut self.read, some);
-                decoded.map_err(|error| io::Error::other(error.to_string()))?;
-            }
-            let count = Read::read(&mut self.frame, buffer)?;
-            if count > 0 {
-                return Ok(count);
-            }
-            self.is_in_frame = !self.frame.is_finished();
-        }
     }
 }
