@@ -192,6 +192,7 @@ impl NativeSaver {
             channels: channels.collect(),
             may_fork,
             claim: shared(claim),
+            noted: Vec::new(),
         };
         self.call(py, |all| all.put(&put))
     }
@@ -224,6 +225,7 @@ impl NativeSaver {
             items: items.collect(),
             replaces,
             claim: shared(claim),
+            noted: Vec::new(),
         };
         self.call(py, |all| all.put_writes(&put))
     }

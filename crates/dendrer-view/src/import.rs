@@ -95,7 +95,7 @@ document! {
         /// Whether nothing was written
         dry_run: bool = answer.dry_run,
         /// The format of the source
-        kind: ["claude-code" | "codex" | "openai-chat" | "anthropic" | "ai-sdk" | "openai-responses" | "jsonl" | "paper" | "cfd" | "carl" | "otlp" | "langsmith" | "langfuse" | "inspect"] = answer.kind,
+        kind: ["claude-code" | "codex" | "openai-chat" | "anthropic" | "ai-sdk" | "openai-responses" | "jsonl" | "paper" | "cfd" | "carl" | "otlp" | "langsmith" | "langfuse" | "inspect" | "langgraph"] = answer.kind,
         /// The reason for that format
         why: &str = &answer.why,
         /// The stage of an imported run

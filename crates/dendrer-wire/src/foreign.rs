@@ -28,6 +28,7 @@ use crate::import::layout::{self, Choice, Layout};
 use crate::import::note::ImportNote;
 use crate::import::scan::{Fingerprint, Sizes};
 use crate::import::transition::Step;
+use crate::langgraph::database::Database;
 
 /// A format of another program.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub struct Format {
     pub find: Option<fn(&str, &Path) -> Result<Vec<PathBuf>, ImportError>>,
     /// The lines of a file with those of the files that belong to it, as one stream; `None` if there are no such files.
     pub gather: Option<fn(&Path) -> Result<Option<GatheredLines>, ImportError>>,
+    /// Opens a database, whose threads are runs, in place; `None` for a file of items.
+    pub database: Option<fn(&Path) -> Result<Database, ImportError>>,
     /// Another format that a file of the program has, given its name.
     pub(crate) inner: fn(Option<&str>, &mut dyn Read) -> Result<Option<Inner>, ImportError>,
     /// Finds the path of the items.
@@ -178,6 +181,7 @@ impl Format {
             shape: "",
             find: None,
             gather: None,
+            database: None,
             inner: |_, _| Ok(None),
             survey: |source, choice| layout::survey(source, choice, true),
             begin: |_, _, _| Ok(None),

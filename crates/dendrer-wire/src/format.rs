@@ -10,6 +10,7 @@ mod codex;
 mod inspect;
 pub(crate) mod jsonl;
 mod langfuse;
+mod langgraph;
 mod langsmith;
 mod openai_chat;
 mod openai_responses;
@@ -23,7 +24,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
-pub static FORMATS: [&Format; 14] = [
+pub static FORMATS: [&Format; 15] = [
     &claude_code::CLAUDE_CODE,
     &codex::CODEX,
     &openai_chat::OPENAI_CHAT,
@@ -38,6 +39,7 @@ pub static FORMATS: [&Format; 14] = [
     &langsmith::LANGSMITH,
     &langfuse::LANGFUSE,
     &inspect::INSPECT,
+    &langgraph::LANGGRAPH,
 ];
 
 /// Returns the format with a name.

@@ -29,6 +29,7 @@ pub(crate) mod scan;
 mod skim;
 pub(crate) mod spans;
 pub(crate) mod spoken;
+pub mod threads;
 pub(crate) mod transition;
 pub(crate) mod usage;
 

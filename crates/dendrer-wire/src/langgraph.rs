@@ -2,7 +2,11 @@
 //!
 //! Bytes that cannot be read, or are encrypted, have no readable form: the record then has the commitment alone.
 
+pub mod database;
 mod messages;
+pub(crate) mod order;
+pub(crate) mod parts;
+pub(crate) mod puts;
 
 use dendrer::checkpoint::{Decode, ReadMessages, TypedBytes};
 use dendrer::object::number::Number;

@@ -18,6 +18,7 @@ mod write;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use dendrer_kernel::step::Start;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value, tag};
 use dendrer_store::prelude::*;
 
@@ -80,6 +81,8 @@ pub struct CheckpointPut {
     pub may_fork: bool,
     /// The claim under which it is put, if the caller made one.
     pub claim: Option<Arc<str>>,
+    /// Notes of the caller, for the `anomalies` of its transition.
+    pub noted: Vec<Value>,
 }
 
 /// Writes of a task that are to be put beside a checkpoint.
@@ -101,6 +104,8 @@ pub struct WritesPut {
     pub replaces: bool,
     /// The claim under which they are put, if the caller made one.
     pub claim: Option<Arc<str>>,
+    /// Notes of the caller, for the `anomalies` of their transition.
+    pub noted: Vec<Value>,
 }
 
 /// A write of a task.
@@ -250,6 +255,8 @@ pub struct Checkpoints {
     threads: BTreeMap<Arc<str>, Thread>,
     /// Threads in the order in which they were used, the oldest first.
     used: Vec<Arc<str>>,
+    /// How a run of a thread begins, but for its name and the thread.
+    start: Start,
 }
 
 impl std::fmt::Debug for Checkpoints {
@@ -263,7 +270,15 @@ impl Checkpoints {
     pub fn open(repo: Repo, decode: Box<dyn Decode + Send>) -> Result<Checkpoints, Error> {
         let (vault, redactor) = (repo.vault()?, repo.redactor(None)?);
         let chance = Mutex::new(repo.environment());
-        Ok(Checkpoints { repo, vault, redactor, chance, decode, threads: BTreeMap::new(), used: Vec::new() })
+        let (threads, used) = (BTreeMap::new(), Vec::new());
+        let start = Start::new("thread".parse().expect("a run id"));
+        Ok(Checkpoints { repo, vault, redactor, chance, decode, threads, used, start })
+    }
+
+    /// Begins runs of threads as `start` does from now on. The name of the run and the thread in `meta` are not taken from it.
+    #[must_use]
+    pub fn starting(self, start: Start) -> Checkpoints {
+        Checkpoints { start, ..self }
     }
 
     /// The store.
@@ -313,7 +328,7 @@ impl Checkpoints {
     }
 
     /// The name of the first run of a thread: its own, if a run can have it and be addressed by it.
-    fn name_of(&self, thread: &str) -> RunName {
+    pub fn name_of(&self, thread: &str) -> RunName {
         let own = thread.parse::<RunName>().ok();
         let own = own.filter(|name| {
             is_reachable(name) && !name.as_str().contains(MADE) && casebook_name::refuse_name(name).is_ok()

@@ -25,7 +25,7 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
-use dendrer_store::{ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
+use dendrer_store::{Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::Address;
@@ -34,7 +34,7 @@ use crate::record::recorder::{Environment, REDACT, Recorder, World, begin_log_wi
 use crate::record::redacted;
 use crate::redact::{RedactionProfile, Redactor};
 use crate::run::trace::{Trace, all_runs};
-use crate::trust::{Trust, make_key};
+use crate::trust::{MemoryTrust, Trust, make_key};
 use crate::vault::Vault;
 use crate::watch::Watch;
 
@@ -159,6 +159,18 @@ impl Repo {
         )?;
         repo.sign()?;
         Ok(repo)
+    }
+
+    /// Makes a store in memory with a key of its own. Both are lost with the handle: for a rehearsal of what is recorded.
+    pub fn in_memory(profile: RedactionProfile) -> Result<Repo, Error> {
+        let id = new_id()?;
+        let key = Arc::new(make_key(&id.origin())?);
+        let trust: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
+        trust.keep_key(id, &key)?;
+        let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+        begin_log_with(&mut store, &mut World::default(), profile)?;
+        let store = store.with_key(Some(key));
+        Repo::of(Shared::new(Box::new(store)), None, trust, Vec::new())
     }
 
     /// Opens the store in a directory.

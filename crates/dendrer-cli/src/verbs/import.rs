@@ -3,6 +3,7 @@
 //! The source is read to plan the run, and again to record it: its faults are reported before anything is written.
 
 mod source;
+mod threads;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use dendrer_view::{count, quote};
 use dendrer_wire::foreign::{CfdTerms, Format};
 use dendrer_wire::format::{self, FORMATS};
 use dendrer_wire::import::{
-    self, Choice, ImportError, ImportOptions, ImportPlan, KeptPlace, Map, OnGap, Top,
+    self, Choice, ImportError, ImportOptions, ImportPlan, ImportTally, KeptPlace, Map, OnGap, Top,
 };
 
 use self::source::Source;
@@ -109,6 +110,9 @@ impl Import {
     }
 }
 
+/// The note on a thread that was imported before it went on.
+const WENT_ON: &str = "nothing was changed; --again imports the thread as it is now, under another name";
+
 /// The kind of a trace whose format is not named.
 const AUTO: &str = "auto";
 
@@ -156,6 +160,9 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     }
     if Path::new(&args.file).is_dir() {
         return import_tree(global, args, named, out);
+    }
+    if let Some(format) = threads::format_of(args, named)? {
+        return threads::run(global, args, format, out);
     }
     let map = args.map.as_deref().map(|path| {
         let map = Map::from_value(&files::json(path)?);
@@ -223,12 +230,23 @@ fn import_tree(global: &Global, args: &Import, named: Option<&'static Format>, o
     let parts: BTreeSet<PathBuf> = paths.iter().filter_map(gather).flat_map(|all| all.files).collect();
     let mut answer = ImportsAnswer { dry_run: args.dry_run, ..ImportsAnswer::default() };
     for path in paths {
-        if parts.contains(&path) {
+        if parts.contains(&path) || threads::is_of_database(&path) {
             continue;
         }
         let shown = path.strip_prefix(top).unwrap_or(&path).display().to_string();
         let mut args = Import { file: path.display().to_string(), ..args.clone() };
-        match import_free(global, &mut args, named, out) {
+        let made = match threads::format_of(&args, named) {
+            Ok(None) => import_free(global, &mut args, named, out),
+            Ok(Some(format)) => match threads::import_threads(global, &args, format, true, out) {
+                Ok(all) => {
+                    all.into_iter().for_each(|one| threads::add(&mut answer, &shown, one));
+                    continue;
+                }
+                Err(failure) => Err(failure),
+            },
+            Err(failure) => Err(failure),
+        };
+        match made {
             Ok(made) => answer.made.push((shown, made)),
             Err(failure) if failure.code == Code::E0214 => answer.there += 1,
             Err(failure) if is_no_trace(failure.code) => {
@@ -472,6 +490,7 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         ImportError::Exists(_) => {
             return plain().note("nothing was changed; --run gives the import another name");
         }
+        ImportError::WentOn { .. } => return plain().note(WENT_ON),
         ImportError::Twin { run, sha256, .. } => {
             return plain()
                 .at("sha256", sha256.to_string())
@@ -503,7 +522,9 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         ImportError::SeveralRuns { runs, .. } => runs.iter().take(1).fold(failure, |failure, (index, _)| {
             failure.help(&["dendrer", "import", file, "--index", &index.to_string()])
         }),
-        ImportError::SeveralTraces { .. } | ImportError::SeveralSamples { .. } => failure.help(&["dendrer", "import", file, "--index", "0"]),
+        ImportError::SeveralTraces { .. } | ImportError::SeveralSamples { .. } | ImportError::SeveralThreads { .. } => {
+            failure.help(&["dendrer", "import", file, "--index", "0"])
+        }
         ImportError::Stopped { .. } if settled > 0 => failure.note(
             "what is on record stays; once the module does less, import it again with --again and another --run",
         ),
@@ -535,17 +556,27 @@ fn why(plan: &ImportPlan, args: &Import) -> String {
     format!("{chosen}{place}{run}")
 }
 
-/// The answer on an import without what the rules of a pack met; `tip` is `None` if nothing was written.
-fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer {
-    let tally = &plan.tally;
-    let note = |(tick, note): &(u64, import::ImportNote)| ImportNoteShown {
+/// A note of an import with its tick.
+fn note_shown((tick, note): &(u64, import::ImportNote)) -> ImportNoteShown {
+    ImportNoteShown {
         tick: *tick,
         kind: note.kind.as_str(),
         is_gap: note.kind.is_gap(),
         may: note.may(),
         message: note.message.clone(),
         path: note.path.clone(),
-    };
+    }
+}
+
+/// The places of a source, with how often each was read, kept and not read.
+fn places_of(tally: &ImportTally) -> Vec<(String, u64, u64, u64, &'static [&'static str])> {
+    let all = tally.places.iter();
+    all.map(|(place, one)| (place.clone(), one.read, one.kept, one.not_read, one.may)).collect()
+}
+
+/// The answer on an import without what the rules of a pack met; `tip` is `None` if nothing was written.
+fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer {
+    let tally = &plan.tally;
     let meta = plan.start.meta.as_ref().and_then(Value::as_object);
     ImportAnswer {
         run: plan.start.run.clone(),
@@ -558,7 +589,7 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer
         types: tally.types.iter().map(|(name, count)| (name.clone(), *count)).collect(),
         agents: tally.agents.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         noted: tally.notes.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
-        notes: tally.first_notes.iter().map(note).collect(),
+        notes: tally.first_notes.iter().map(note_shown).collect(),
         meta: meta.map(|meta| meta.iter().map(|(name, _)| name.to_string()).collect()),
         sha256: plan.sha256,
         bytes: plan.bytes,
@@ -571,10 +602,6 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer
         gathered: Vec::new(),
         branches: plan.branches() as u64,
         forks: Vec::new(),
-        places: tally
-            .places
-            .iter()
-            .map(|(place, one)| (place.clone(), one.read, one.kept, one.not_read, one.may))
-            .collect(),
+        places: places_of(tally),
     }
 }

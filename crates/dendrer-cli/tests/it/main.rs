@@ -16,6 +16,7 @@ mod commitments;
 mod contract;
 mod corpus;
 mod crash;
+mod databases;
 mod delegation;
 mod diff;
 mod door;

@@ -79,6 +79,16 @@ pub enum ImportError {
         /// The first ones: index, and id with epoch.
         samples: Vec<(u64, String)>,
     },
+    /// Threads of a database, of which one is to be named.
+    #[error("{count} threads are in it, and {why}")]
+    SeveralThreads {
+        /// How many.
+        count: u64,
+        /// The first ones: index, thread, and how many checkpoints.
+        runs: Vec<(u64, String, u64)>,
+        /// Why one is to be named.
+        why: &'static str,
+    },
     /// There is no such run.
     #[error("there is no run {index} in it; it holds {count} items, counted from 0")]
     NoRun {
@@ -132,6 +142,14 @@ pub enum ImportError {
         all: u64,
         /// SHA-256 of the source.
         sha256: Digest,
+    },
+    /// The thread was imported before, and has other rows now.
+    #[error("thread {thread} was imported already, as {run}, and has changed since")]
+    WentOn {
+        /// The run.
+        run: RunName,
+        /// The thread.
+        thread: String,
     },
     /// The run exists already.
     #[error("{0} exists already")]
@@ -207,13 +225,14 @@ impl ImportError {
             | ImportError::SeveralRuns { .. }
             | ImportError::SeveralTraces { .. }
             | ImportError::SeveralSamples { .. }
+            | ImportError::SeveralThreads { .. }
             | ImportError::NoRun { .. } => Code::E0212,
             ImportError::Gap(note) => note.kind.code(),
             ImportError::Intent { error, .. } => error.code,
             ImportError::Refused { code, .. } | ImportError::Unfit { code, .. } => *code,
             ImportError::Session(error) => error.code(),
             ImportError::Twin { .. } => Code::E0214,
-            ImportError::Exists(_) => Code::E0111,
+            ImportError::Exists(_) | ImportError::WentOn { .. } => Code::E0111,
             ImportError::Vault(error) => error.code(),
             ImportError::Stopped { .. } => Code::E0521,
             ImportError::Changed => Code::E0216,
@@ -249,6 +268,12 @@ impl ImportError {
             ImportError::SeveralSamples { count, samples } => {
                 let line = |(index, name): &(u64, String)| format!("{index}  {name}");
                 vec![("run", some(samples.iter().map(line), *count))]
+            }
+            ImportError::SeveralThreads { count, runs, .. } => {
+                let line = |(index, thread, checkpoints): &(u64, String, u64)| {
+                    format!("{index}  {thread}  {checkpoints} checkpoints")
+                };
+                vec![("thread", some(runs.iter().map(line), *count))]
             }
             ImportError::Gap(note) => vec![("path", note.path.clone())],
             ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],

@@ -152,6 +152,7 @@ impl Checkpoints {
                 channels: channels.map(of).collect(),
                 may_fork: true,
                 claim: None,
+                noted: Vec::new(),
             };
             copies.push(((stored.run, stored.tick), Copy::Checkpoint(Box::new(put))));
         }
@@ -186,6 +187,7 @@ impl Checkpoints {
             items: vec![WritePut { index: write.index, channel: Arc::clone(&write.channel), value }],
             replaces: false,
             claim: None,
+            noted: Vec::new(),
         })
     }
 

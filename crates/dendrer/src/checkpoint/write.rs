@@ -193,7 +193,8 @@ impl Checkpoints {
         let about = about_checkpoint(put, Value::Object(channels.collect()), &gone, at, exact);
         let delta = (!ops.is_empty()).then_some(Delta(ops));
         let shown = Value::record([("metadata", self.readable(&put.metadata, exact))]);
-        let listed = self.messages_of(thread, target, &put.namespace, &From::Put, &given);
+        let mut listed = self.messages_of(thread, target, &put.namespace, &From::Put, &given);
+        listed.noted.extend(put.noted.iter().cloned());
         let intent = self.intent("memory.write", shown, delta, CHECKPOINT, about, &listed);
         let Some(number) = self.commit(thread, target, begun, &intent)? else { return Ok(false) };
         for (name, _, value) in &changed {
@@ -261,7 +262,8 @@ impl Checkpoints {
             new.map(|(item, value)| Given { channel: Arc::clone(&item.channel), value, is_grown: false });
         let from = From::Task { path: &put.path, checkpoint: &put.id };
         let given: Vec<Given> = given.collect();
-        let listed = self.messages_of(thread, target, &put.namespace, &from, &given);
+        let mut listed = self.messages_of(thread, target, &put.namespace, &from, &given);
+        listed.noted.extend(put.noted.iter().cloned());
         let intent = self.intent("observation.add", shown, None, WRITES, about, &listed);
         let Some(number) = self.commit(thread, target, (recorder, name), &intent)? else { return Ok(false) };
         thread.active = Some(number);
@@ -321,7 +323,7 @@ impl Checkpoints {
             Target::Root => {
                 let name = thread.next_name();
                 let meta = Value::record([(THREAD, Value::from(&*thread.id))]);
-                let start = Start { meta: Some(meta), ..Start::new(name.clone()) };
+                let start = Start { meta: Some(meta), run: name.clone(), ..self.start.clone() };
                 unless_begun(self.repo.begin(&start), &name)
             }
             Target::Fork(number, tick) => {

@@ -1079,14 +1079,17 @@ fn is_on_record(error: &StoreError) -> bool {
 }
 
 /// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not
-/// of a run that was reduced from it.
+/// of a run that was reduced from it. A thread of checkpoints has ticks of the saver that continues it.
 fn is_imported(trace: &Trace) -> bool {
     if trace.name().as_str().contains(OF_STORE) {
         return true;
     }
     let inputs = trace.start().body().value("/inputs");
     let has = |name: &str| inputs.as_ref().is_some_and(|inputs| inputs.get(name).is_some());
-    trace.lineage().len() == 1 && has("source") && !has("reduced_from")
+    let is_thread = || {
+        inputs.as_ref().is_some_and(|inputs| inputs.get("source").and_then(|one| one.get("thread")).is_some())
+    };
+    trace.lineage().len() == 1 && has("source") && !has("reduced_from") && !is_thread()
 }
 
 /// The member of the first record of a log with the profile by which its runs are redacted; none for the default.
