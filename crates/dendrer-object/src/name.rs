@@ -82,8 +82,8 @@ macro_rules! name {
 }
 
 name!(
-    /// The id of a run: letters, digits, `.`, `_`, `-` and `+`, beginning with a letter or a digit. That of a foreign run has the name
-    /// of its store and a `/` in front.
+    /// The id of a run: letters, digits, `.`, `_`, `-` and `+`, beginning with a letter or a digit. A foreign run has the name of its
+    /// store and a `/` in front.
     RunName,
     "run id",
     "letters, digits, `.`, `_`, `-` and `+`, beginning with a letter or a digit, at most 128",

@@ -448,7 +448,7 @@ fn note_line(note: &ImportNoteShown) -> Line {
 /// The imports of a directory.
 #[derive(Debug, Clone, Default)]
 pub struct ImportsAnswer {
-    /// What was imported, or would be.
+    /// The imports that were made, or would be.
     pub made: Vec<(String, ImportAnswer)>,
     /// Files that are no trace that is recognised, each with the reason.
     pub left: Vec<(String, String)>,

@@ -53,7 +53,7 @@ pub(crate) struct Import {
     /// For jsonl: a JSON file that says where in a line each part of an intent stands
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<String>,
-    /// For a bundle: what stands for its store in the names of its runs; the first digits of its id if not given
+    /// For a bundle: the name of its store in the names of its runs; the first digits of its id if not given
     #[arg(long, value_name = "NAME")]
     pub(crate) from: Option<String>,
     /// Where the list of messages stands, as a JSON pointer like /messages
@@ -509,9 +509,19 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         failure = failure.at("cause", inner.to_string());
         source = inner.source();
     }
-    let file = args.file.as_str();
+    let mut failure = way_on(failure, error, args.file.as_str(), settled);
+    failure.changed = settled > 0;
+    let is = if settled == 1 { "is" } else { "are" };
+    match settled {
+        0 => failure.note("nothing was imported"),
+        _ => failure.note(format!("{} of it {is} recorded", count(settled, "transition", "transitions"))),
+    }
+}
+
+/// Adds the next step to the failure of an import.
+fn way_on(failure: Failure, error: &ImportError, file: &str, settled: u64) -> Failure {
     let (alone, mapped) = (format::detected(false), format::detected(true).name);
-    failure = match error {
+    match error {
         ImportError::Unknown(_) => failure
             .note(format!("looked for {}: {}; {mapped} needs a --map", alone.name, alone.shape))
             .help(&["dendrer", "import", file, "--kind", mapped, "--map", "map.json"]),
@@ -522,21 +532,15 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         ImportError::SeveralRuns { runs, .. } => runs.iter().take(1).fold(failure, |failure, (index, _)| {
             failure.help(&["dendrer", "import", file, "--index", &index.to_string()])
         }),
-        ImportError::SeveralTraces { .. } | ImportError::SeveralSamples { .. } | ImportError::SeveralThreads { .. } => {
-            failure.help(&["dendrer", "import", file, "--index", "0"])
-        }
+        ImportError::SeveralTraces { .. }
+        | ImportError::SeveralSamples { .. }
+        | ImportError::SeveralThreads { .. } => failure.help(&["dendrer", "import", file, "--index", "0"]),
         ImportError::Stopped { .. } if settled > 0 => failure.note(
             "what is on record stays; once the module does less, import it again with --again and another --run",
         ),
         ImportError::Stopped { .. } => failure
             .note("make the module do less, or give it less: smaller messages, or a state that grows less"),
         _ => failure,
-    };
-    failure.changed = settled > 0;
-    let is = if settled == 1 { "is" } else { "are" };
-    match settled {
-        0 => failure.note("nothing was imported"),
-        _ => failure.note(format!("{} of it {is} recorded", count(settled, "transition", "transitions"))),
     }
 }
 

@@ -182,24 +182,7 @@ impl Map {
         let Some(object) = plain_object(value) else {
             return fail("", format!("a mapping is an object, not {}", value.described()));
         };
-        let listed = |name: &str| object.get(name).and_then(Value::as_array).cloned();
-        let each = listed("each").unwrap_or_default();
-        let each = each.iter().enumerate().map(|(index, one)| {
-            let inner =
-                one.as_object().is_some_and(|one| one.contains_key("each") || one.contains_key("order"));
-            match Map::from_value(one) {
-                Err(ImportError::Refused { code, message, at }) => {
-                    Err(ImportError::refused(code, message, format!("/each/{index}{at}")))
-                }
-                Err(error) => Err(error),
-                Ok(_) if inner => {
-                    let text = "a mapping of each is one of an intent".to_owned();
-                    Err(ImportError::refused(Code::E0215, text, format!("/each/{index}")))
-                }
-                Ok(map) => Ok(map),
-            }
-        });
-        let each: Vec<Map> = each.collect::<Result<_, _>>()?;
+        let each = each_of(object)?;
         if !object.contains_key("type") && each.is_empty() {
             return fail("/type", "a mapping says where the transition type comes from".to_owned());
         }
@@ -348,6 +331,26 @@ impl Map {
             if is_kept(&notes[index]) { drop(notes.remove(index)) } else { index += 1 }
         }
     }
+}
+
+/// Reads the mappings of which each gives a transition of a line.
+fn each_of(object: &Object) -> Result<Vec<Map>, ImportError> {
+    let each = object.get("each").and_then(Value::as_array).cloned().unwrap_or_default();
+    let read = |(index, one): (usize, &Value)| {
+        let inner = one.as_object().is_some_and(|one| one.contains_key("each") || one.contains_key("order"));
+        match Map::from_value(one) {
+            Err(ImportError::Refused { code, message, at }) => {
+                Err(ImportError::refused(code, message, format!("/each/{index}{at}")))
+            }
+            Err(error) => Err(error),
+            Ok(_) if inner => {
+                let text = "a mapping of each is one of an intent".to_owned();
+                Err(ImportError::refused(Code::E0215, text, format!("/each/{index}")))
+            }
+            Ok(map) => Ok(map),
+        }
+    };
+    each.iter().enumerate().map(read).collect()
 }
 
 impl Field {

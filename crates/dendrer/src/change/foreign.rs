@@ -55,7 +55,7 @@ pub struct ForeignRuns {
     pub store: StoreId,
     /// The runs, in the order of the bundle's log.
     pub runs: Vec<ForeignRun>,
-    /// What the verification of the bundle found.
+    /// The verdict on the bundle.
     pub verified: VerifyVerdict,
     /// The number of links to records that the bundle has not.
     pub links_left_out: u64,
@@ -64,8 +64,8 @@ pub struct ForeignRuns {
 }
 
 impl Repo {
-    /// Verifies a bundle, replays it once, and records its runs as foreign runs. `name` stands for the store in their names; the first
-    /// digits of its id if it is `None`. `sha256` is the digest of the file. With `dry`, nothing is written.
+    /// Verifies a bundle, replays it once, and records its runs as foreign runs. `name` names the store in theirs; without one, the first
+    /// digits of its id do. `sha256` is the digest of the file. With `dry`, nothing is written.
     ///
     /// # Errors
     ///
@@ -317,7 +317,7 @@ impl Taken {
             (Kind::Run, _) => return Ok(there.begins().last().map(Record::id)),
             (Kind::Transition, Some(tick)) if tick <= there.tip() => there.record(tick)?,
             (Kind::Transition, _) => return Ok(None),
-            // What lies beside the chain is known by its content.
+            // A record off the chain is known by its content.
             _ => return self.beside(record),
         };
         if !is_same_content(found.body(), body) {
@@ -327,7 +327,7 @@ impl Taken {
         Ok(Some(found.id()))
     }
 
-    /// Returns the record beside the chain with the same commitments.
+    /// Returns the record off the chain with the same commitments.
     fn beside(&self, record: &Record) -> Result<Option<Digest>, Error> {
         let Some(there) = &self.there else { return Ok(None) };
         let mut from = 0;
@@ -352,7 +352,7 @@ fn is_same_content(one: &Body, other: &Body) -> bool {
     digests(one) == digests(other)
 }
 
-/// A body with one field more, sealed by a salt of its own: the digest of what it says, since it is no secret.
+/// A body with one field more, sealed by a salt of its own: the digest of its value, since that is no secret.
 fn with_field(body: &Body, name: &str, value: &Value) -> Result<Body, Error> {
     let pointer = Pointer::of([name]);
     let mut text = Vec::new();
