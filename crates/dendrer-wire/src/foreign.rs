@@ -19,6 +19,7 @@ use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, RunName, Value};
 
 use crate::format::jsonl::Map;
+use crate::import::account::Row;
 use crate::import::calls::Calls;
 use crate::import::error::ImportError;
 use crate::import::found::Accounted;
@@ -54,6 +55,8 @@ pub struct Format {
     pub database: Option<fn(&Path) -> Result<Database, ImportError>>,
     /// Another format that a file of the program has, given its name.
     pub(crate) inner: fn(Option<&str>, &mut dyn Read) -> Result<Option<Inner>, ImportError>,
+    /// What is read and kept of its items, table by table.
+    pub(crate) tables: fn() -> Vec<(&'static str, Vec<Row>)>,
     /// Finds the path of the items.
     pub(crate) survey: fn(&mut dyn Read, &Choice) -> Result<Surveyed, ImportError>,
     /// Adds to the start of the run what all items together say.
@@ -183,6 +186,7 @@ impl Format {
             gather: None,
             database: None,
             inner: |_, _| Ok(None),
+            tables: Vec::new,
             survey: |source, choice| layout::survey(source, choice, true),
             begin: |_, _, _| Ok(None),
             items: |source, layout, hints, visit| items::read(source, layout, hints, visit),

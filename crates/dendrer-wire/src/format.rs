@@ -22,6 +22,7 @@ mod tests;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::foreign::{Format, Head};
+use crate::import::account::{ANY, CALL_TAGS, RESULT_TAGS, Use};
 
 /// All foreign formats, in the order in which they are listed and looked for.
 pub static FORMATS: [&Format; 15] = [
@@ -71,3 +72,41 @@ pub fn of_source<R: Read + Seek>(source: &mut R, has_map: bool) -> io::Result<&'
     let head = Head::of(&bytes);
     Ok(FORMATS.into_iter().find(|format| (format.sniff)(&head)).unwrap_or_else(|| detected(false)))
 }
+
+/// The tables of all formats as a page: `docs/import-tables.md`.
+pub fn tables_page() -> String {
+    let mut page = String::from(TABLES_HEAD);
+    for format in FORMATS {
+        for (of, rows) in (format.tables)() {
+            page.push_str(&format!(
+                "\n## `{}`: {of}\n\n| member | in | use |\n| --- | --- | --- |\n",
+                format.name
+            ));
+            for row in rows {
+                let places: Vec<&str> = row.of.iter().map(|of| of.words()).collect();
+                let places =
+                    if row.of.len() == ANY.len() { "any item".to_owned() } else { places.join(", ") };
+                let what = match row.what {
+                    Use::Read(what) => format!("read: {what}"),
+                    Use::Kept(why) => format!("kept: {why}"),
+                };
+                page.push_str(&format!("| `{}` | {places} | {what} |\n", row.name));
+            }
+        }
+    }
+    let tags = |tags: &mut dyn Iterator<Item = &str>| {
+        tags.map(|tag| format!("`{tag}`")).collect::<Vec<_>>().join(" ")
+    };
+    let (calls, results) =
+        (tags(&mut CALL_TAGS.iter().map(|(tag, _)| *tag)), tags(&mut RESULT_TAGS.iter().copied()));
+    page.push_str(&format!(
+        "\n## Tags in texts\n\nThat open a call: {calls}\n\nThat bring a result: {results}\n"
+    ));
+    page
+}
+
+/// The beginning of the page with the tables.
+const TABLES_HEAD: &str = "# What is read of each format\n\n\
+    Members that are in a table are read, or kept because they state nothing that is counted. Any other member is kept; \
+    if its name or its value may state calls, usage, failures or who speaks, a note `not_read` names it \
+    ([import.md](import.md#the-account-of-a-source)). This page is made from the tables of the readers.\n";

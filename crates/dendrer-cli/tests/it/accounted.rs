@@ -375,3 +375,103 @@ fn logs_of_inspect_and_protobuf_are_recognised() {
     assert!(ran.stderr.contains("E0201") && ran.code != 0, "{}", ran.stderr);
     assert!(place.run(&["log", "t"]).code != 0);
 }
+
+/// A6: an action has an id and its observation names it as its cause; each is of another mapping.
+#[test]
+fn parts_stand_at_other_places_in_lines_of_another_kind() {
+    let place = Place::with_store();
+    let events = r#"[{"id":0,"source":"user","action":"message","args":{"content":"List."}},
+        {"id":1,"source":"agent","action":"run","args":{"command":"ls seeds"}},
+        {"id":2,"source":"agent","action":"read","args":{"path":"beans.txt"}},
+        {"id":3,"source":"agent","observation":"read","cause":2,"content":"runner beans"},
+        {"id":4,"source":"agent","observation":"run","cause":1,"content":"no folder","extras":{"exit_code":2}}]"#;
+    let map = r#"{"each":[{"type":{"from":"/action","words":{"message":"observation.add","*":"action.request"}},"agent":"/source","action":{"tool":"/action","params":"/args","call_id":"/id"}},
+        {"type":{"from":"/observation","words":{"*":"action.result"}},"agent":"/source","action":{"call_id":"/cause"},"result":{"output":"/content","status":{"from":"/extras/exit_code","words":{"0":"ok","null":"ok","*":"error"}}}}]}"#;
+    std::fs::write(place.path().join("events.json"), events).unwrap();
+    std::fs::write(place.path().join("map.json"), map).unwrap();
+    let answer = place.json(&["import", "events.json", "--map", "map.json", "--run", "r"]).1;
+    assert_eq!(answer.get("gaps"), Some(&Value::from(0u64)), "{answer}");
+    let tool = |tick: &str| {
+        let shown = place.json(&["show", tick]).1;
+        let content = shown.get("content").unwrap().clone();
+        content.get("action").and_then(|action| action.get("tool")?.as_str().map(str::to_owned))
+    };
+    assert_eq!((tool("r@4").as_deref(), tool("r@5").as_deref()), (Some("read"), Some("run")));
+    assert_eq!(onset(&place, "r", NO_ERROR), (Some(5), 0));
+}
+
+/// A9: the time of the source is shown, exported and read by rules; a mapping names its place.
+#[test]
+fn the_time_of_the_source_is_the_time_of_the_step() {
+    let chat = r#"[{"role":"user","content":"Next ferry?","timestamp":"2026-02-03T09:00:00Z"},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"f1","function":{"name":"ferries","arguments":"{}"}}],"timestamp":"2026-02-03T10:00:02+01:00"},
+        {"role":"tool","tool_call_id":"f1","content":"11:30","timestamp":1770109247},
+        {"role":"assistant","content":"At half past.","created_at":"2026-02-03 09:00:48"}]"#;
+    let (place, _) = imported(chat, &[]);
+    let observed = |run: &str| -> Vec<String> {
+        let log = place.json(&["log", run]).1;
+        let items = log.get("items").and_then(Value::as_array).unwrap();
+        items.iter().filter_map(|item| Some(item.get("observed_at")?.as_str()?.to_owned())).collect()
+    };
+    let expected = [
+        "2026-02-03T09:00:00.000Z",
+        "2026-02-03T09:00:02.000Z",
+        "2026-02-03T09:00:47.000Z",
+        "2026-02-03T09:00:48.000",
+    ];
+    assert_eq!(observed("r"), expected);
+    assert!(place.ok(&["show", "r@3"]).contains("2026-02-03T09:00:47.000Z"));
+    assert!(
+        place
+            .ok(&["export", "r", "--format", "jsonl"])
+            .contains(r#""observed_at":"2026-02-03T09:00:47.000Z""#)
+    );
+    place.ok(&["verify", "--all", "--replay"]);
+    let lines = r#"{"kind":"call","who":"desk","tool":"ferries","id":"f1","at":"2026-02-03T09:00:02Z"}
+        {"kind":"return","who":"desk","id":"f1","out":"11:30","at":"2026-02-03T09:00:47Z"}"#;
+    let map = r#"{"type":{"from":"/kind","words":{"call":"action.request","return":"action.result"}},"agent":"/who","ts":"/at","action":{"tool":"/tool","call_id":"/id"},"result":{"output":"/out","status":{"from":"/kind","words":{"return":"ok","call":"ok"}}}}"#;
+    std::fs::write(place.path().join("t.jsonl"), lines).unwrap();
+    std::fs::write(place.path().join("map.json"), map).unwrap();
+    place.ok(&["import", "t.jsonl", "--map", "map.json", "--run", "s"]);
+    assert_eq!(observed("s"), &expected[1..3]);
+    // A failure is no part of a request, and is not passed over.
+    std::fs::write(place.path().join("map.json"), map.replace(r#""call":"ok""#, r#""call":"error""#))
+        .unwrap();
+    let refused = place.run(&["import", "t.jsonl", "--map", "map.json", "--run", "t", "--again"]);
+    assert!(refused.stderr.contains("E0427"), "{}", refused.stderr);
+}
+
+/// A10: one line is a call and its result.
+#[test]
+fn a_line_may_be_a_call_and_its_result() {
+    let place = Place::with_store();
+    let lines = r#"{"step":1,"thought":"look","action":"ls","observation":"a.txt","exit":0}
+        {"step":2,"thought":"read","action":"cat b.txt","observation":"not there","exit":1}
+        {"step":3,"thought":"then","action":"cat a.txt","observation":"hello","exit":0}"#;
+    let map = r#"{"each":[{"type":{"const":"action.request"},"agent":{"const":"coder"},"intent":{"content":"/thought"},"action":{"tool":{"const":"shell"},"params":"/action","call_id":"/step"}},
+        {"type":{"const":"action.result"},"agent":{"const":"coder"},"action":{"call_id":"/step"},"result":{"output":"/observation","status":{"from":"/exit","words":{"0":"ok","*":"error"}}}}]}"#;
+    std::fs::write(place.path().join("steps.jsonl"), lines).unwrap();
+    std::fs::write(place.path().join("map.json"), map).unwrap();
+    let answer = place.json(&["import", "steps.jsonl", "--map", "map.json", "--run", "r"]).1;
+    assert_eq!(
+        (answer.get("ticks"), answer.get("gaps")),
+        (Some(&Value::from(6u64)), Some(&Value::from(0u64)))
+    );
+    assert_eq!(onset(&place, "r", NO_ERROR), (Some(4), 0));
+    assert_eq!(onset(&place, "r", "state.counters.tool_calls < 3"), (Some(5), 0));
+}
+
+/// E23: a row of a chain that was altered is never counted as sound.
+#[test]
+fn an_altered_row_decides_nothing() {
+    let place = Place::with_store();
+    let case = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/cases/E23/altered.jsonl");
+    let Ok(rows) = std::fs::read(case) else {
+        return eprintln!("SKIPPED an_altered_row_decides_nothing: {case} is not there");
+    };
+    std::fs::write(place.path().join("altered.jsonl"), rows).unwrap();
+    assert_eq!(place.run(&["verify", "altered.jsonl", "--profile", "carl"]).code, 4);
+    place.ok(&["import", "--kind", "carl", "altered.jsonl", "--run", "r"]);
+    assert_eq!(place.run(&["assert", "r", "--holds", r#"by_action("tool_call").all(s, s.success)"#]).code, 6);
+    assert_eq!(onset(&place, "r", NO_ERROR).1, 6);
+}

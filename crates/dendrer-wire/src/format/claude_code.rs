@@ -29,6 +29,7 @@ use crate::import::scan::Sizes;
 
 /// The format.
 pub(super) static CLAUDE_CODE: Format = Format {
+    tables: || vec![("a line", LINE.to_vec()), ("its message", INNER.to_vec())],
     sniff,
     shape: "lines with `type`, `uuid`, `parentUuid` and `sessionId`",
     survey: lines_alone,

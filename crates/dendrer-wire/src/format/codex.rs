@@ -30,6 +30,7 @@ use crate::import::transition::free_name;
 
 /// The format.
 pub(super) static CODEX: Format = Format {
+    tables: || vec![("a line", LINE.to_vec()), ("an item", ITEM.to_vec())],
     sniff,
     shape: "lines with `timestamp`, `type` and `payload`",
     survey: lines_alone,

@@ -35,6 +35,7 @@ use crate::import::transition::{Step, free_name};
 
 /// The format.
 pub(super) static INSPECT: Format = Format {
+    tables: tables::all,
     sniff,
     shape: "a log of Inspect with `eval` and `samples`",
     survey,

@@ -19,7 +19,7 @@ use dendrer_object::{Code, Delta, Intent, OBSERVED_AT, Pointer, Value, json};
 
 use super::paper;
 use crate::foreign::{Format, Steps, Visit};
-use crate::import::account::{Account, KeptPlace, Of};
+use crate::import::account::{Account, KeptPlace, Of, Use};
 use crate::import::calls::{Answers, Call, Calls, Paired};
 use crate::import::error::ImportError;
 use crate::import::found::Accounted;
@@ -258,7 +258,7 @@ impl Map {
         // A null for a member of the intent itself leaves it out.
         let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(item)?));
         let members = self.fields.iter().filter_map(member).filter(|(_, value)| *value != Value::Null);
-        let mapped = Value::record(members.collect::<Vec<_>>());
+        let mapped = without_idle_result(members.collect::<Vec<_>>());
         let fail = |error| ImportError::Intent { error, at: at.to_string() };
         let mut intent = Intent::from_value(&mapped, None).map_err(fail)?;
         intent.delta = intent.delta.map(Delta::through_the_door);
@@ -270,7 +270,10 @@ impl Map {
         let mut taken = BTreeSet::new();
         self.fields.iter().for_each(|(_, field)| field.names(item, &mut taken));
         self.observed.iter().for_each(|field| field.names(item, &mut taken));
-        let rest = line.iter().filter(|(name, _)| !taken.contains(&***name));
+        let is_taken = |name: &Arc<str>| taken.contains(&**name);
+        let read = line.iter().filter(|(name, _)| is_taken(name));
+        read.for_each(|(name, _)| account.member(name, Use::Read("by the mapping")));
+        let rest = line.iter().filter(|(name, _)| !is_taken(name));
         let rest: Object = rest.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
         let mut unread = Vec::new();
         self.account(&intent, &rest, at, (kept, account), &mut unread);
@@ -331,6 +334,23 @@ impl Map {
             if is_kept(&notes[index]) { drop(notes.remove(index)) } else { index += 1 }
         }
     }
+}
+
+/// The intent of a line. A mapping for calls and results may give every line a status: one without an output, on a line that is
+/// no result, is left out.
+fn without_idle_result(mut members: Vec<(Arc<str>, Value)>) -> Value {
+    let is_result =
+        members.iter().any(|(name, value)| &**name == "type" && value.as_str() == Some(ontology::RESULT));
+    let is_idle = |(name, value): &(Arc<str>, Value)| {
+        let output = value.get("output").filter(|output| **output != Value::Null);
+        // A failure is never left out.
+        let is_ok = value.get("status").is_none_or(|status| matches!(status.as_str(), None | Some("ok")));
+        &**name == "result" && output.is_none() && is_ok
+    };
+    if !is_result {
+        members.retain(|member| !is_idle(member));
+    }
+    Value::record(members)
 }
 
 /// Reads the mappings of which each gives a transition of a line.

@@ -21,6 +21,7 @@ use crate::import::spoken;
 
 /// The format.
 pub(super) static LANGFUSE: Format = Format {
+    tables: || vec![("an observation", MEMBERS.to_vec())],
     sniff,
     shape: "observations of Langfuse with `type` and `traceId`",
     survey: |source, choice| spans::survey(source, choice, Box::<Langfuse>::default()),

@@ -21,6 +21,7 @@ use crate::import::spoken;
 
 /// The format.
 pub(super) static LANGSMITH: Format = Format {
+    tables: || vec![("a run", MEMBERS.to_vec())],
     sniff,
     shape: "runs of LangSmith with `run_type` and `inputs`",
     survey: |source, choice| spans::survey(source, choice, Box::<LangSmith>::default()),

@@ -36,6 +36,7 @@ const OPENAI_CHAT_MESSAGES: Format = Format {
     detect: |has_map| !has_map,
     shape: "a list of messages with `role` and `content`",
     survey: |source, choice| layout::survey(source, choice, false),
+    tables: || vec![("a message", chat::OF_LIBRARIES.clone())],
     items,
     ..Format::new("openai-chat", "Messages with roles and tool calls", |_| Box::new(Messages::default()))
 };

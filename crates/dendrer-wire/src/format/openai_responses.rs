@@ -18,6 +18,7 @@ use crate::import::note::{At, ImportNote};
 
 /// The format.
 pub(super) static OPENAI_RESPONSES: Format = Format {
+    tables: || vec![("an item", ITEM.to_vec()), ("a response", RESPONSE.to_vec())],
     sniff,
     shape: "items with a `type` of the Responses API, or responses with `output`",
     survey: |source, _| layout::survey_top(source),

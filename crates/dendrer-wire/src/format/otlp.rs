@@ -17,7 +17,7 @@ use dendrer_object::{Digest, Value, json, tag};
 
 use super::openai_chat::Messages;
 use crate::foreign::{Format, Head, Surveyed, Visit};
-use crate::import::account::{self, ANY, Account, Of, Use};
+use crate::import::account::{self, ANY, Account, Of, Row, Use};
 use crate::import::error::ImportError;
 use crate::import::items::Around;
 use crate::import::layout::{Choice, Layout};
@@ -29,6 +29,7 @@ use crate::import::spoken;
 
 /// The format.
 pub(super) static OTLP: Format = Format {
+    tables: || vec![("an attribute", ATTRIBUTES.iter().map(Attribute::row).collect())],
     sniff,
     shape: "spans of OpenTelemetry under `resourceSpans`",
     survey,
@@ -138,6 +139,31 @@ struct Attribute {
     name: &'static str,
     of: &'static [Of],
     what: Meaning,
+}
+
+impl Attribute {
+    /// The row as the tables of other formats have it.
+    fn row(&self) -> Row {
+        let what = match self.what {
+            Meaning::Kind => Use::Read("the kind of the span"),
+            Meaning::Conversation => Use::Read("the conversation"),
+            Meaning::Agent => Use::Read("who speaks"),
+            Meaning::Tool => Use::Read("the tool"),
+            Meaning::CallId => Use::Read("the call"),
+            Meaning::Params => Use::Read("the arguments of the call"),
+            Meaning::Output => Use::Read("the output of the tool"),
+            Meaning::System => Use::Read("instructions"),
+            Meaning::Inputs => Use::Read("messages that a model was given"),
+            Meaning::Outputs | Meaning::Answer => Use::Read("messages that a model made"),
+            Meaning::Finish => Use::Read("how an answer ended"),
+            Meaning::TokensIn | Meaning::TokensOut | Meaning::Tokens => Use::Read("tokens"),
+            Meaning::Cost => Use::Read("cost"),
+            Meaning::Failure => Use::Read("whether the call failed"),
+            Meaning::Kept(why) => Use::Kept(why),
+            Meaning::Unread => Use::Kept("noted as not read: its program is in no table"),
+        };
+        Row { name: self.name, of: self.of, what }
+    }
 }
 
 const fn row(name: &'static str, of: &'static [Of], what: Meaning) -> Attribute {

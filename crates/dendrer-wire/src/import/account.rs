@@ -28,6 +28,17 @@ pub(crate) enum Of {
     Result,
 }
 
+impl Of {
+    /// The kind of item in words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Of::Outside => "words to an agent",
+            Of::Model => "words of a model",
+            Of::Result => "results",
+        }
+    }
+}
+
 /// Use of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {

@@ -116,3 +116,17 @@ fn the_page_lists_the_formats() {
     let kinds = format!("`--kind auto\\|{}`", names.join("\\|"));
     assert!(page().contains(&kinds), "{kinds}");
 }
+
+/// The page with the tables is the tables. `DENDRER_WRITE_PAGES=1` writes it.
+#[test]
+fn the_page_of_tables_is_made_of_them() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/import-tables.md");
+    let made = dendrer_wire::format::tables_page();
+    if std::env::var_os("DENDRER_WRITE_PAGES").is_some() {
+        std::fs::write(path, &made).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(path).unwrap() == made,
+        "DENDRER_WRITE_PAGES=1 writes docs/import-tables.md"
+    );
+}

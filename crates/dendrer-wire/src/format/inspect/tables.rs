@@ -89,3 +89,8 @@ pub(super) static CHOICE: &[Row] = &[
     kept("logprobs", MODEL, "numbers"),
     kept("prompt_logprobs", MODEL, "numbers"),
 ];
+
+/// All tables, each with what it is of.
+pub(super) fn all() -> Vec<(&'static str, Vec<Row>)> {
+    vec![("an event", EVENT.to_vec()), ("an output", OUTPUT.to_vec()), ("a choice", CHOICE.to_vec())]
+}
