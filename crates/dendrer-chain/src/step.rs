@@ -48,7 +48,21 @@ impl StartedAt {
             }
             _ => false,
         };
-        (is_date && mark(10, b"T ") && is_time && is_zone).then(|| StartedAt(text.into()))
+        let read = |from: usize| text.get(from..from + 2)?.parse::<u64>().ok();
+        let date = || Some((text.get(..4)?.parse::<u64>().ok()?, read(5)?, read(8)?));
+        // As `datetime.fromisoformat` of Python 3.11 takes them.
+        let is_day = date().is_some_and(|(year, month, day)| {
+            let is_in_range = year > 0 && (1..=12).contains(&month) && day > 0;
+            is_in_range && civil_of_days(days_of_civil(year, month, day)) == (year, month, day)
+        });
+        let is_clock = read(11).is_some_and(|hour| hour < 24)
+            && [14, 17].iter().all(|at| read(*at).is_some_and(|n| n < 60));
+        let is_offset = zone.len() < 6 || {
+            let part = |at: usize| rest.get(at..at + 2).and_then(|part| part.parse::<u64>().ok());
+            part(1).is_some_and(|hour| hour < 24) && part(4).is_some_and(|minute| minute < 60)
+        };
+        let is_moment = is_day && is_clock && is_offset;
+        (is_date && mark(10, b"T ") && is_time && is_zone && is_moment).then(|| StartedAt(text.into()))
     }
 
     /// The same moment as Python prints it in UTC, with microseconds if there are any. A time without a zone is taken for UTC;
@@ -73,6 +87,9 @@ impl StartedAt {
         let offset = if rest.len() == 6 { sign * (zone(1)? * 60 + zone(4)?) } else { 0 };
         let minutes = days_of_civil(year, month, day) * 1440 + (hour * 60 + minute) as i64 - offset;
         let (year, month, day) = civil_of_days(minutes.div_euclid(1440));
+        if !(1..=9999).contains(&year) {
+            return None;
+        }
         let (hour, minute) = (minutes.rem_euclid(1440) / 60, minutes.rem_euclid(60));
         let fraction = if micros == 0 { String::new() } else { format!(".{micros:06}") };
         Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}+00:00"))

@@ -462,6 +462,11 @@ impl Out {
         self.head.asks(trace);
     }
 
+    /// Remembers a run that is read: an answer about a part of its source names that.
+    pub(crate) fn reads_run(&mut self, trace: &Trace) {
+        self.head.reads_run(trace);
+    }
+
     /// Leaves the caveat of stage 0 out: the answer is a block of another specification.
     pub(crate) fn asks_nothing(&mut self) {
         self.head.at_stage_0 = false;

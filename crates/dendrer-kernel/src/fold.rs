@@ -13,7 +13,7 @@ use std::sync::Arc;
 use dendrer_object::intent::line;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::Rel;
-use dendrer_object::{Delta, Intent, MESSAGES, Pointer, TypeName, Value};
+use dendrer_object::{Delta, Intent, MESSAGES, OBSERVED_AT, Pointer, TypeName, Value};
 
 use crate::asked::{self, AskedOf};
 use crate::calls;
@@ -290,7 +290,7 @@ impl Reducer for FoldReducer {
 
 /// Returns the names of the members that `t` can have, in order.
 pub fn transition_members() -> Vec<&'static str> {
-    let made = ["agent", "author", "calls", "goal", "links", MESSAGES, "type"];
+    let made = ["agent", "author", "calls", "goal", "links", MESSAGES, OBSERVED_AT, "type"];
     let mut names: Vec<&str> = line::kept_without_metrics().chain(made).collect();
     names.sort_unstable();
     names

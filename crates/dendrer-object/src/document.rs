@@ -108,6 +108,7 @@ pub fn document_schema(name: &str, members: &[DocumentMember]) -> Value {
     let mut members = members.to_vec();
     if members.iter().all(|member| member.name != "tampered") {
         members.push(tampered_member());
+        members.push(unfinished_member());
     }
     let mut schema = object_schema(&members).as_object().cloned().unwrap_or_default();
     let mut properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -760,14 +761,23 @@ pub fn read_members() -> Vec<DocumentMember> {
     vec![
         head_member("read_from", "The store and the bundles that were read, as paths", <[String]>::schema()),
         head_member("caveat", "For a run of stage 0: what the answer does not claim", str::schema()),
-        head_member("unfinished", "Set if an import of a run was stopped before its end", bool::schema()),
         tampered_member(),
+        unfinished_member(),
     ]
 }
 
 /// The member that any document may have, if a record was read that is not what was signed.
 fn tampered_member() -> DocumentMember {
     head_member("tampered", "The fault of a record that is not what was signed", Tampered::schema())
+}
+
+/// The member that any document may have, if it is about a part of a source.
+fn unfinished_member() -> DocumentMember {
+    head_member(
+        "unfinished",
+        "Whether an import of a run that was read was stopped before its end",
+        bool::schema(),
+    )
 }
 
 fn head_member(name: &'static str, sentence: &str, schema: Value) -> DocumentMember {

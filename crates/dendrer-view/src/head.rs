@@ -47,7 +47,7 @@ pub fn complete(mut document: Object, is_read: bool, head: &SourceHead) -> Objec
         let caveat = stage_0(&document, head);
         document.set("caveat", Value::from(caveat));
     }
-    if is_read && !head.unfinished.is_empty() {
+    if !head.unfinished.is_empty() {
         document.set("unfinished", Value::from(true));
     }
     if let Some((code, message)) = &head.tampered {

@@ -268,7 +268,7 @@ fn plan_of<R: Read + Seek>(
     tally.first = first;
     let (bytes, sha256) = (fingerprint.size, damage.sha256.unwrap_or(around.sha256));
     start.meta = meta(around.meta, preamble);
-    let about = inputs_of(&options, &layout, (sha256, bytes), tally.ticks);
+    let about = inputs_of(&options, &layout, (sha256, bytes), (tally.ticks, branches.len() as u64));
     start.inputs = Some(Value::record([("source", about)]));
     // The metadata must fit a record, too.
     step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;
@@ -618,10 +618,16 @@ fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
     source.seek(SeekFrom::Start(0)).map(|_| ()).map_err(ImportError::Io)
 }
 
-fn inputs_of(options: &ImportOptions, layout: &Layout, (sha256, bytes): (Digest, u64), ticks: u64) -> Value {
+fn inputs_of(
+    options: &ImportOptions,
+    layout: &Layout,
+    (sha256, bytes): (Digest, u64),
+    (ticks, branches): (u64, u64),
+) -> Value {
     let map = options.map.as_ref().map(|map| map.to_value().clone());
     let list = (!layout.path.is_empty()).then(|| Value::from(layout::pointer(&layout.path)));
     let members = [
+        (unfinished::BRANCHES, (branches > 0).then(|| Value::from(branches))),
         ("bytes", Some(Value::from(bytes))),
         ("cut", layout.is_cut.then(|| Value::from(true))),
         ("index", layout.index.map(Value::from)),

@@ -218,6 +218,11 @@ impl SourceHead {
     /// A run is asked about.
     pub fn asks(&mut self, trace: &Trace) {
         self.at_stage_0 |= trace.start().body().value("/stage") == Some(Value::from(0_u64));
+        self.reads_run(trace);
+    }
+
+    /// A run is read: an answer about it is one about a part of its source, if an import of it was stopped before its end.
+    pub fn reads_run(&mut self, trace: &Trace) {
         // A record that cannot be read is an error of the question itself.
         if let Ok(Some(found)) = trace.unfinished()
             && self.unfinished.iter().all(|(run, _)| run != trace.name())
@@ -361,6 +366,9 @@ pub trait Desk {
     /// A run is asked about.
     fn asks(&mut self, _trace: &Trace) {}
 
+    /// A run is read ([`SourceHead::reads_run`]).
+    fn reads_run(&mut self, _trace: &Trace) {}
+
     /// A note on the answer.
     fn note(&mut self, _note: String) {}
 
@@ -425,6 +433,7 @@ impl dyn Desk + '_ {
         let address = address.clone().resolve(&source.store)?;
         let watch = self.watch(what);
         let trace = source.trace_through(&watch.over(&source.store), &address)?;
+        self.reads_run(&trace);
         Ok(QuestionRun { source, address, trace, watch })
     }
 
@@ -439,6 +448,7 @@ impl dyn Desk + '_ {
         let source = self.open(&address)?;
         let address = address.resolve(&source.store)?;
         let trace = source.trace(&address)?;
+        self.reads_run(&trace);
         let upto = address.pos.as_ref().map_or(Ok(trace.tip()), |position| position.tick(&trace))?;
         let Some(at) = at else { return Ok((trace, upto)) };
         if is_moment {
@@ -638,6 +648,10 @@ impl Desk for StoreDesk<'_> {
 
     fn asks(&mut self, trace: &Trace) {
         self.head.asks(trace);
+    }
+
+    fn reads_run(&mut self, trace: &Trace) {
+        self.head.reads_run(trace);
     }
 
     fn head(&self) -> SourceHead {

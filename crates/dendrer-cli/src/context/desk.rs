@@ -141,6 +141,10 @@ impl Desk for CommandDesk<'_> {
         self.out.asks(trace);
     }
 
+    fn reads_run(&mut self, trace: &Trace) {
+        self.out.reads_run(trace);
+    }
+
     fn note(&mut self, note: String) {
         self.out.say(note);
     }

@@ -259,9 +259,16 @@ fn start(name: &RunName, args: &Commit) -> Result<Start> {
 }
 
 /// Reads the context of a chain.
+/// The member of the context of a chain in which an export has the beginning of the run, and which an import believes.
+const OF_EXPORT: &str = "dendrer";
+
 fn context_of(file: &str) -> Result<Value> {
     let context = files::json(file)?;
     match context {
+        Value::Object(members) if members.contains_key(OF_EXPORT) => {
+            let message = format!("the member {OF_EXPORT} of a context is for what an export adds to it");
+            Err(Failure::new(Code::E0209, message).at("file", file))
+        }
         Value::Object(_) => Ok(context),
         other => {
             let message = format!("the context of a chain is an object, not {}", other.described());

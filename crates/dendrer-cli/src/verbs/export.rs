@@ -184,6 +184,9 @@ fn foreign(
     for rev in revs {
         let source = context::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
+        if let Some(found) = trace.unfinished()? {
+            out.say(format!("WARN {}: {}; the file has no mark of it", trace.name(), found.words()));
+        }
         let fail = |error: WriteError| match error {
             WriteError::Run(error) => error.into(),
             WriteError::Extension { .. } => Failure::new(error.code(), error.to_string()).help(&[

@@ -292,8 +292,16 @@ fn an_import_that_was_killed_goes_on() {
     child.wait().unwrap();
     let (Some(killed_at), unfinished) = ticks().unwrap() else { panic!("a run has ticks") };
     assert!(killed_at > 0 && killed_at < 80_000 && unfinished == Some(Value::from(true)), "{killed_at}");
-    let log = place.json(&["log", "r", "-n", "1"]).1;
-    assert_eq!(log.get("unfinished"), Some(&Value::from(true)));
+    for verb in [
+        &["log", "r", "-n", "1"][..],
+        &["show", "r@1"],
+        &["state", "r"],
+        &["steps", "r"],
+        &["coherence", "r"],
+    ] {
+        assert_eq!(place.json(verb).1.get("unfinished"), Some(&Value::from(true)), "{verb:?}");
+        assert!(place.ok(verb).contains("UNFINISHED r: "), "{verb:?}");
+    }
     let verified = place.json(&["verify", "r"]).1;
     let run = verified.get("items").and_then(|items| items.as_array()?.get(0).cloned()).unwrap();
     let part = Value::record([("items", Value::from(killed_at)), ("of", Value::from(80_000u64))]);

@@ -96,7 +96,10 @@ fn a_later_bundle_adds_what_is_new() {
     assert_eq!(added("x.dnd"), [0, 0]);
     assert_eq!(here.ok(&["state", "ann/q", "--path", "n"]).trim(), "8");
     sound(&here);
-    // A name is of one store.
+    // A store has one name, and a name is of one store.
+    let second = receive(&here, &there, "x.dnd", &["--from", "bob"]);
+    assert!(second.code == 2 && second.stderr.contains("E0214"), "{}", second.stderr);
+    assert!(receive(&here, &there, "x.dnd", &[]).stdout.contains("ann/q"));
     let other = sender();
     let refused = receive(&here, &other, "x.dnd", &["--from", "ann"]);
     assert!(refused.code == 2 && refused.stderr.contains("E0111"), "{}", refused.stderr);

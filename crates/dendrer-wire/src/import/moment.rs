@@ -1,5 +1,6 @@
 //! Times of a source: as numbers, to order items by them, and as the time at which an item happened.
 
+use dendrer_object::time::civil_of_days;
 use dendrer_object::{Object, Timestamp, Value};
 
 /// Names of a member with the time of an item, in the order in which they are looked for.
@@ -105,6 +106,11 @@ pub(crate) fn moment(text: &str) -> Option<i128> {
     let day_of_year = (153 * of_year + 2) / 5 + day - 1;
     let days =
         era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468;
+    if civil_of_days(days)
+        != (u64::try_from(year).ok()?, u64::try_from(month).ok()?, u64::try_from(day).ok()?)
+    {
+        return None;
+    }
     let seconds = i128::from(days * 86_400 + hour * 3600 + minute * 60 + second - offset);
     Some(seconds * 1_000_000_000 + i128::from(nanos))
 }

@@ -99,7 +99,7 @@ pub(super) fn of_run(
         return Err(ImportError::Exists(plan.start.run.clone()));
     }
     let trace = Trace::open(store, &plan.start.run)?;
-    if trace.unfinished()?.is_none() {
+    if trace.unfinished()?.is_none_or(|found| !found.is_cut()) {
         return Ok(Resumed::Ended(trace.summary().head.id));
     }
     let recorder = Recorder::resume_import(store, &plan.start.run, surroundings)?;

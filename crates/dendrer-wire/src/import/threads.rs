@@ -12,7 +12,9 @@ use dendrer::checkpoint::{CheckpointError, Checkpoints, Decode as _};
 use dendrer::kernel::step::{Stage, Start};
 use dendrer::redact::RedactionProfile;
 use dendrer::run::trace::all_runs;
-use dendrer::store::Store;
+use dendrer::run::unfinished;
+use dendrer::store::prelude::*;
+use dendrer::store::{RunSummary, Store};
 use dendrer::{Repo, Trace};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, MESSAGES, RunName, Value};
@@ -81,6 +83,18 @@ pub struct RecordedThread {
     pub others: Vec<RunName>,
 }
 
+/// The number of calls of a saver that are on record in the runs of a thread. The marker of a fork is none.
+fn own_ticks(repo: &Repo, run: &RunName, others: &[RunName]) -> Result<u64, ImportError> {
+    let store = repo.writer()?;
+    let mut ticks = 0;
+    for name in std::iter::once(run).chain(others) {
+        let summary = store.run(name).map_err(dendrer::Error::from)?;
+        let marker = |found: &RunSummary| u64::from(found.parent.is_some());
+        ticks += summary.map_or(0, |found| found.transitions.saturating_sub(marker(&found)));
+    }
+    Ok(ticks)
+}
+
 /// Reads a thread and returns the run that would be recorded.
 pub fn plan_thread(
     database: &Database,
@@ -131,6 +145,14 @@ pub fn plan_thread(
     {
         return Err(ImportError::Gap(note.clone()));
     }
+    // Known after the thread was given to a saver once.
+    let (mut start, ticks) = (start, own_ticks(&repo, &run, &others)?);
+    if let Some(Value::Object(inputs)) = &mut start.inputs
+        && let Some(Value::Object(mut source)) = inputs.get("source").cloned()
+    {
+        source.set(unfinished::TICKS, Value::from(ticks));
+        inputs.set("source", Value::Object(source));
+    }
     Ok(ThreadPlan { run, tally, sha256, bytes, others, thread: name, start })
 }
 
@@ -143,11 +165,20 @@ pub fn record_thread(
     settled: &mut dyn FnMut(u64),
 ) -> Result<RecordedThread, ImportError> {
     let mut saver = Checkpoints::open(repo.clone(), Box::new(LangGraph))?.starting(plan.start.clone());
-    // Another process may have begun the thread since the plan was checked.
-    if let Some(run) = saver.runs_of(&plan.thread).map_err(failed)?.into_iter().next() {
-        return Err(ImportError::Exists(run));
-    }
+    // Calls of an import of the same rows that was stopped are on record; any other run of the thread is another one.
+    let mut known = saver.runs_of(&plan.thread).map_err(failed)?.into_iter();
+    let mut there = match known.next() {
+        None => 0,
+        Some(run) if plan.is_stopped(&*repo.reader()?, &run)? => {
+            own_ticks(repo, &run, &known.collect::<Vec<_>>())?
+        }
+        Some(run) => return Err(ImportError::Exists(run)),
+    };
     puts::each(database, thread, &plan.thread, &mut |put| {
+        if there > 0 {
+            there -= 1;
+            return Ok(());
+        }
         give(&mut saver, &put).map_err(|error| of_saver(error, &put))?;
         settled(1);
         Ok(())
@@ -159,6 +190,14 @@ pub fn record_thread(
 }
 
 impl ThreadPlan {
+    /// Whether a run is that of an import of the same rows which was stopped.
+    fn is_stopped(&self, store: &dyn Store, run: &RunName) -> Result<bool, ImportError> {
+        let Some(summary) = store.run(run).map_err(dendrer::Error::from)? else { return Ok(false) };
+        let begin = store.get(summary.begin).map_err(dendrer::Error::from)?;
+        let is_same = begin.is_some_and(|begin| begin.body().value("/inputs") == self.start.inputs);
+        Ok(is_same && unfinished::of_run(store, &summary)?.is_some())
+    }
+
     /// Refuses a thread that is in the store already, unless it is imported `again`: with the same rows, or as it was before it
     /// went on. A run that has its name is never written to.
     pub fn check_new(&self, store: &dyn Store, again: bool) -> Result<(), ImportError> {
@@ -174,6 +213,9 @@ impl ThreadPlan {
                 continue;
             }
             if source[1] == own[1] {
+                if run.name == self.run && self.is_stopped(store, &run.name)? {
+                    return Ok(());
+                }
                 let there = run.transitions;
                 return Err(ImportError::Twin {
                     run: run.name,

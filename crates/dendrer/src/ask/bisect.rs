@@ -327,7 +327,7 @@ pub fn bisect_each(
     };
     let mut scans = scans.into_iter().zip(&begins).map(whole);
     let mut reports = Vec::with_capacity(questions.len());
-    let unfinished = trace.unfinished()?.filter(|_| range.to == trace.tip());
+    let unfinished = trace.unfinished()?.filter(|found| found.is_cut() && range.to == trace.tip());
     for question in questions {
         let report = match question {
             BisectSubject::Predicate(_) => {

@@ -19,7 +19,7 @@ use crate::evidence::bundle::Opened;
 use crate::evidence::verify::{self, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::repo::Repo;
 use crate::run::casebook_name;
-use crate::run::trace::Trace;
+use crate::run::trace::{Trace, all_runs};
 use crate::run::unfinished::{self, FOREIGN, INPUTS, TICKS};
 
 /// How many records are appended together.
@@ -83,7 +83,14 @@ impl Repo {
         if opened.bundle.store == store.info().id {
             return Err(ForeignError::Own(opened.bundle.store).into());
         }
-        let name = name.map_or_else(|| opened.bundle.store.to_string()[..DIGITS].to_owned(), str::to_owned);
+        let name = match (name, name_of(&store, opened.bundle.store)?) {
+            (Some(name), Some(known)) if *name != known => {
+                return Err(ForeignError::Known { store: opened.bundle.store, name: known }.into());
+            }
+            (_, Some(known)) => known,
+            (Some(name), None) => name.to_owned(),
+            (None, None) => opened.bundle.store.to_string()[..DIGITS].to_owned(),
+        };
         let mut taking = Taking {
             here: store.info().id,
             opened,
@@ -115,6 +122,19 @@ impl Repo {
         runs.sort_by(|a, b| a.run.cmp(&b.run));
         Ok(ForeignRuns { store: opened.bundle.store, runs, verified: report.verdict, links_left_out, left })
     }
+}
+
+/// The name under which runs of a store are here already. A store has one, so that an erasure of a value has one place.
+fn name_of(here: &(impl Store + Clone + 'static), store: StoreId) -> Result<Option<String>, Error> {
+    for run in all_runs(here)? {
+        let Some((name, _)) = run.name.as_str().split_once(OF_STORE) else { continue };
+        let Some(begin) = here.get(run.begin)? else { continue };
+        let of = unfinished::foreign(&begin).and_then(|of| of.get("store")?.as_str().map(str::to_owned));
+        if of == Some(store.to_string()) {
+            return Ok(Some(name.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// Verifies and replays a bundle. A value that is withheld is no fault of it.

@@ -10,7 +10,7 @@ use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::step::{DENIED, Extension, RaisedDoor, Stage, Start, VIOLATION, given_state};
 use dendrer_kernel::unknown::{self, Since, UnknownPlaces};
 use dendrer_object::record::{Author, Link, Record};
-use dendrer_object::{Code, Digest, Pointer, REDACTION, RunName, TypeName, Value};
+use dendrer_object::{Code, Digest, Object, Pointer, REDACTION, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
@@ -22,6 +22,7 @@ use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack::rule_errors;
 use crate::run::trace::Trace;
+use crate::run::unfinished::UNFINISHED;
 
 pub mod question;
 mod retold;
@@ -225,12 +226,14 @@ fn begin_again(
     let content = source.start().content();
     let stage = trace_stage(source).and_then(Stage::from_number);
     let wanted = wanted.or(stage);
-    let from = Value::record([
-        ("run", Value::from(source.name().as_str())),
-        ("store", Value::from(source.start().header().store.to_string())),
-        ("ticks", Value::from(source.tip())),
-        ("tip", Value::from(source.record(source.tip())?.id())),
-    ]);
+    let mut from = Object::default();
+    from.set("run", Value::from(source.name().as_str()));
+    from.set("store", Value::from(source.start().header().store.to_string()));
+    from.set("ticks", Value::from(source.tip()));
+    from.set("tip", Value::from(source.record(source.tip())?.id()));
+    if let Some(found) = source.unfinished()? {
+        from.set(UNFINISHED, Value::Object(found.to_object()));
+    }
     let mut enforced_from = 0;
     if wanted.is_some_and(|stage| stage >= Stage::Contracts) {
         // The violations that the kernel named are not told again.
@@ -258,7 +261,7 @@ fn begin_again(
         commitments: content.get(INITIAL).and_then(commitment::without_pack),
         contract: content.get(CONTRACT).cloned(),
         denied: content.get(DENIED).cloned(),
-        inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),
+        inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", Value::Object(from))),
         ..Start::new(name)
     })
 }

@@ -30,6 +30,14 @@ pub enum ForeignError {
     /// A run of the name is of another store, or of this one.
     #[error("{0} exists already, and is no run of the store that the bundle is of")]
     Exists(RunName),
+    /// Runs of the store are here under another name.
+    #[error("runs of store {store} are here under the name {name}")]
+    Known {
+        /// The store.
+        store: StoreId,
+        /// The name.
+        name: String,
+    },
     /// A record that was taken in before is another one in the bundle.
     #[error("{run}@{tick} is another record in this bundle than in the one before: there are two histories")]
     Differs {
@@ -53,7 +61,7 @@ impl ForeignError {
     pub fn code(&self) -> Code {
         match self {
             ForeignError::Unsound { code, .. } => *code,
-            ForeignError::Own(_) => Code::E0214,
+            ForeignError::Own(_) | ForeignError::Known { .. } => Code::E0214,
             ForeignError::Name(_) | ForeignError::Marked(_) => Code::E0210,
             ForeignError::Exists(_) => Code::E0111,
             ForeignError::Differs { .. } => Code::E0304,

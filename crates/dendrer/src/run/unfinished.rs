@@ -2,21 +2,28 @@
 //! source makes, so a run with fewer is known by itself (design, section 14.3).
 
 use dendrer_object::record::{Kind, Record};
-use dendrer_object::{Object, Value};
+use dendrer_object::{Object, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::address::OF_STORE;
 use crate::error::Error;
+use crate::repo::new_run::made_name;
 use crate::run::trace::{Trace, read};
 
 /// The member of `inputs.source` of a run, and of the `branch` of a fork, with the number of transitions that its source makes.
 pub const TICKS: &str = "ticks";
+
+/// The member of `inputs.source` of a run with the number of branches that become forks of it.
+pub const BRANCHES: &str = "branches";
 
 /// The member of the record with which a run begins that has its source.
 pub(crate) const INPUTS: &str = "inputs";
 
 /// The member of `inputs` of a foreign run: the place that it is from, with the last tick of each run there.
 pub const FOREIGN: &str = "foreign";
+
+/// The member of `inputs.reduced_from` of a run that was reduced from an unfinished one.
+pub(crate) const UNFINISHED: &str = "unfinished";
 
 /// The member of a fork's marker for the branch of a source that the fork is.
 pub const BRANCH: &str = "branch";
@@ -28,12 +35,34 @@ pub struct Unfinished {
     pub ticks: u64,
     /// The number of transitions that the source makes.
     pub of: u64,
+    /// The number of branches of the source that are no forks yet.
+    pub branches_missing: u64,
 }
 
 impl Unfinished {
     /// The reason why an answer does not hold for all of the source.
     pub fn words(&self) -> String {
-        format!("the import is unfinished: {} of {} ticks are on record", self.ticks, self.of)
+        match self.ticks < self.of {
+            true => format!("the import is unfinished: {} of {} ticks are on record", self.ticks, self.of),
+            false => {
+                let missing = self.branches_missing;
+                format!("the import is unfinished: {missing} of its branches are not on record")
+            }
+        }
+    }
+
+    /// Whether transitions of the run itself are missing, so that no answer about its end is exact.
+    pub fn is_cut(&self) -> bool {
+        self.ticks < self.of
+    }
+
+    fn of_ticks(ticks: u64, of: u64) -> Option<Unfinished> {
+        (ticks < of).then_some(Unfinished { ticks, of, branches_missing: 0 })
+    }
+
+    fn read(value: &Value) -> Option<Unfinished> {
+        let count = |name: &str| value.get(name).and_then(Value::as_u64);
+        Some(Unfinished { ticks: count("items")?, of: count("of")?, branches_missing: 0 })
     }
 
     /// Returns it as an object.
@@ -73,13 +102,13 @@ fn first_begin(store: &dyn Store, run: &RunSummary) -> Result<Record, Error> {
 }
 
 /// As [`Trace::unfinished`], for a run that is not opened.
-pub(crate) fn of_run(store: &dyn Store, run: &RunSummary) -> Result<Option<Unfinished>, Error> {
+pub fn of_run(store: &dyn Store, run: &RunSummary) -> Result<Option<Unfinished>, Error> {
     let begin = read(store, run.begin)?;
     let last = run.head.tick.unwrap_or(0);
     if let Some((_, own)) = run.name.as_str().split_once(OF_STORE) {
         let of = foreign(&first_begin(store, run)?).and_then(|about| about.get(TICKS)?.get(own)?.as_u64());
-        if let Some(of) = of.filter(|of| last < *of) {
-            return Ok(Some(Unfinished { ticks: last, of }));
+        if let Some(found) = of.and_then(|of| Unfinished::of_ticks(last, of)) {
+            return Ok(Some(found));
         }
     }
     let (marker, before) = match (begin.header().prev, run.first_own_tick) {
@@ -90,8 +119,13 @@ pub(crate) fn of_run(store: &dyn Store, run: &RunSummary) -> Result<Option<Unfin
     let about = match (begin.header().prev, marker) {
         (None, _) => {
             let inputs = begin.body().value("/inputs");
-            let is_reduced = inputs.as_ref().is_some_and(|inputs| inputs.get("reduced_from").is_some());
-            inputs.filter(|_| !is_reduced).and_then(|inputs| inputs.get("source").cloned())
+            if let Some(reduced) = inputs.as_ref().and_then(|inputs| inputs.get("reduced_from")) {
+                return Ok(reduced.get(UNFINISHED).and_then(Unfinished::read));
+            }
+            return match inputs.as_ref().and_then(|inputs| inputs.get("source")) {
+                Some(source) => of_source(store, run, source),
+                None => Ok(None),
+            };
         }
         (Some(_), None) => None,
         (Some(_), Some(position)) => {
@@ -102,5 +136,27 @@ pub(crate) fn of_run(store: &dyn Store, run: &RunSummary) -> Result<Option<Unfin
     let of = about.and_then(|about| about.get(TICKS)?.as_u64());
     // The marker of a fork is no item of the source.
     let ticks = if before > 0 { last.saturating_sub(1) } else { last };
-    Ok(of.filter(|of| ticks < *of).map(|of| Unfinished { ticks, of }))
+    Ok(of.and_then(|of| Unfinished::of_ticks(ticks, of)))
+}
+
+/// As [`of_run`], for the first run of a source. Its branches are forks with the next names; the transitions of a thread are those
+/// of all its runs.
+fn of_source(store: &dyn Store, run: &RunSummary, source: &Value) -> Result<Option<Unfinished>, Error> {
+    let Some(of) = source.get(TICKS).and_then(Value::as_u64) else { return Ok(None) };
+    let branches = source.get(BRANCHES).and_then(Value::as_u64).unwrap_or(0);
+    let is_thread = source.get("thread").is_some();
+    let last = run.head.tick.unwrap_or(0);
+    if branches == 0 && !is_thread {
+        return Ok(Unfinished::of_ticks(last, of));
+    }
+    let (mut forks, mut own) = (0, 0);
+    for number in 2.. {
+        let Ok(name) = made_name(run.name.as_str(), number).parse::<RunName>() else { break };
+        let Some(fork) = store.run(&name)? else { break };
+        // The marker of a fork is no item of the source.
+        (forks, own) = (forks + 1, own + fork.transitions.saturating_sub(1));
+    }
+    let ticks = if is_thread { last + own } else { last };
+    let branches_missing = branches.saturating_sub(forks);
+    Ok((ticks < of || branches_missing > 0).then_some(Unfinished { ticks, of, branches_missing }))
 }

@@ -235,6 +235,13 @@ impl<'b> Reader<'b> {
             };
             unknown += self.field(&message.fields[index], tag & 7, &mut members[index], depth)?;
         }
+        // Logs and metrics have the same shape around other messages.
+        let is_span = std::ptr::eq(message, &raw const SPAN);
+        if is_span && members.iter().take(2).any(String::is_empty) {
+            return Err(
+                self.fail("a span has no id of its trace or none of its own: this is no request of traces")
+            );
+        }
         let mut named: Vec<String> = Vec::new();
         for ((_, name, kind), value) in
             message.fields.iter().zip(members).filter(|(_, value)| !value.is_empty())

@@ -223,6 +223,7 @@ impl Asked for ContractSuggestQuestion {
             if traces.iter().any(|known| known.name() == trace.name() && address.bundle.is_none()) {
                 return Err(Problem::new(Code::E0106, format!("{} is named twice", trace.name())));
             }
+            desk.reads_run(&trace);
             traces.push(trace);
         }
         if let (Some(only), Some(first)) = (&only, traces.first())

@@ -15,7 +15,7 @@ use dendrer_object::number::round_half_even;
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::{Author, Field, Record};
 use dendrer_object::value::{Difference, Object, differences};
-use dendrer_object::{Digest, KEY, Number, ORIGIN, Pointer, REDACTION, Value, json};
+use dendrer_object::{Digest, KEY, Number, OBSERVED_AT, ORIGIN, Pointer, REDACTION, Value, json};
 
 use dendrer_kernel::commitment::SPENT;
 use dendrer_kernel::step::{ROUNDED, WOULD_REFUSE};
@@ -27,12 +27,13 @@ use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
 
 /// Members of the content that say where, when and how expensively something was done, or under which id: never what. The
 /// commitments in `context`, which an import is checked against, are salted, and two of one value are not equal.
-const NOT_COMPARED: [&str; 14] = [
+const NOT_COMPARED: [&str; 15] = [
     "context",
     "goal_id",
     "inputs",
     KEY,
     "metrics",
+    OBSERVED_AT,
     ORIGIN,
     "pack_text",
     "proposed",

@@ -109,6 +109,7 @@ impl LogQuestion {
         let source = desk.look(&address)?;
         let address = address.resolve(&source.store)?;
         let trace = source.trace(&address)?;
+        desk.reads_run(&trace);
         let first = from.as_ref().map_or(Ok(1), |position| position.tick(&trace))?;
         let last = to.as_ref().or(address.pos.as_ref());
         let last = last.map_or(Ok(trace.tip()), |position| position.tick(&trace))?;

@@ -58,6 +58,7 @@ impl Asked for ShowQuestion {
         }
         let address = address.resolve(&source.store)?;
         let trace = source.trace(&address)?;
+        desk.reads_run(&trace);
         let tick = address.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
         if self.raw_json {
             return Ok(ShowReply::Raw(trace.record(tick)?));
