@@ -216,6 +216,7 @@ synthetic
 thread
 ticks
 tip
+unfinished
 unknown
 updated
 verified_here
@@ -224,6 +225,7 @@ matching
 tampered
 total
 unclear
+unfinished
 ",
     );
     let slip = demo().run(&["runs", "--fields", "nam"]);

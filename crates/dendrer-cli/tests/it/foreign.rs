@@ -60,7 +60,7 @@ fn runs_of_a_bundle_are_foreign_runs() {
     let refused = here.run_with(&["commit", "--run", "ann/r"], b"{\"type\":\"plan.update\"}");
     assert!(refused.code != 0 && refused.stderr.contains("E0409"), "{}", refused.stderr);
     here.ok(&["fork", "ann/r@2", "--as", "mine"]);
-    here.ok(&["fork", "ann/q"]);
+    here.ok(&["fork", "ann/q@tip"]);
     let line = br#"{"type":"plan.update","agent":"desk","delta":[{"set":"/n","value":9}]}"#;
     assert_eq!(here.run_with(&["commit", "--run", "mine"], line).code, 0);
     assert_eq!(here.run_with(&["commit", "--run", "q+2"], line).code, 0);
@@ -148,7 +148,7 @@ fn a_name_with_a_mark_is_of_another_store() {
         let ran = receive(&here, &there, "x.dnd", &[flag, value]);
         assert!(ran.code == 2 && ran.stderr.contains("E0106"), "{flag} {}", ran.stderr);
     }
-    assert!(receive(&here, &there, "x.dnd", &["--from", "a/b"]).stderr.contains("E0210"));
+    assert!(receive(&Place::with_store(), &there, "x.dnd", &["--from", "a/b"]).stderr.contains("E0210"));
     assert!(here.run(&["import", "t.json", "--from", "ann"]).stderr.contains("E0106"));
 }
 

@@ -79,6 +79,8 @@ document! {
         key?: As<str> = own("key").map(As::new),
         /// The id of the first record of a transition that was proposed again
         origin?: As<Digest> = own("origin").map(As::new),
+        /// The time that the source of an imported transition states; absent if it states none
+        observed_at?: As<String> = own("observed_at").map(As::new),
         /// Path, index and asked of the request and the result of an edge of a graph
         edge?: As<Object> = own("edge").map(As::new),
         /// The type of a step of a witness chain
