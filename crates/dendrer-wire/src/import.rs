@@ -30,6 +30,7 @@ mod skim;
 pub(crate) mod spans;
 pub(crate) mod spoken;
 pub mod threads;
+pub(crate) mod tokens;
 pub(crate) mod transition;
 pub(crate) mod usage;
 

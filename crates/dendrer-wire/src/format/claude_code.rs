@@ -11,6 +11,7 @@ mod subagents;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
+use dendrer::kernel::unknown::{CALLS, FAILURES, USAGE};
 use dendrer_object::Value;
 use dendrer_object::value::Object;
 
@@ -308,6 +309,7 @@ impl Session {
             notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
         }
         account_results(&parts, &format!("{at}/{inner_at}content"), &mut notes);
+        notes.extend(self.note_agent(line, &parts, &format!("{at}/{line_at}toolUseResult")));
         let speaker = self.speaker(line, from, kind, content);
         let begins = self.tasks_of(&parts, &uuid, &speaker.name);
         self.remember(uuid.as_deref(), &speaker);
@@ -337,6 +339,30 @@ impl Session {
             first.notes = notes;
         }
         turns
+    }
+
+    /// Notes what the result of a call states of a sub-agent of which no item is there.
+    fn note_agent(&self, line: &Object, parts: &[&Value], at: &str) -> Option<ImportNote> {
+        let result = line.get("toolUseResult")?;
+        let counts = |name: &str| result.get(name).and_then(Value::as_f64).is_some_and(|count| count > 0.0);
+        let may: &'static [&'static str] = match (counts("totalTokens"), counts("totalToolUseCount")) {
+            (true, true) => &[USAGE, CALLS, FAILURES],
+            (true, false) => &[USAGE],
+            (false, true) => &[CALLS, FAILURES],
+            (false, false) => return None,
+        };
+        let id = result.get("agentId").and_then(Value::as_str).filter(|id| !id.is_empty());
+        let is_there = id.is_some_and(|id| {
+            let file = format!("agent-{id}.jsonl");
+            self.by_key.keys().any(|key| key.strip_prefix("id ") == Some(id) || key.ends_with(&file))
+        });
+        let calls: Vec<&str> = parts.iter().filter_map(|part| part.get("tool_use_id")?.as_str()).collect();
+        let is_taken = |task: &Task| task.is_taken && calls.contains(&&*task.call);
+        if is_there || self.tasks.iter().any(is_taken) {
+            return None;
+        }
+        let text = "no item of the sub-agent is there whose tokens and calls are stated here";
+        Some(ImportNote::not_read(at, may, text))
     }
 
     /// Finds out who speaks, and which item is before.

@@ -10,6 +10,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io::Read;
 
+use dendrer::kernel::unknown::USAGE;
 use dendrer_object::value::Object;
 use dendrer_object::{Value, json};
 
@@ -26,6 +27,7 @@ use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::once::{Short, short};
 use crate::import::outcome::Outcome;
 use crate::import::scan::Sizes;
+use crate::import::tokens;
 use crate::import::transition::free_name;
 
 /// The format.
@@ -147,15 +149,57 @@ struct Rollout {
     /// Whether usage is stated by records, so that other statements repeat it.
     has_records: bool,
     responses: BTreeSet<Short>,
-    /// The newest statement of another kind.
-    counted: Option<Value>,
+    /// Statements of another kind that were met, the newest total, and the tokens of the thread at the last that was counted.
+    met: BTreeSet<Short>,
+    counted: Option<Short>,
+    thread: Thread,
     /// A usage without an item.
-    usage: Option<Value>,
+    usage: Option<Stated>,
     /// How calls ended whose outputs did not come yet, oldest first, and that of the newest line.
     outcomes: VecDeque<(String, bool)>,
     ended: Option<(String, bool)>,
     /// The line at which waiting items are complete.
     closed: Option<Closed>,
+}
+
+/// A usage, and why it may not be all.
+#[derive(Debug)]
+struct Stated {
+    usage: Value,
+    note: Option<ImportNote>,
+}
+
+/// The tokens of a thread as far as they are stated: `None` is a statement without a number.
+#[derive(Debug)]
+struct Thread(Option<u64>);
+
+impl Default for Thread {
+    fn default() -> Thread {
+        Thread(Some(0))
+    }
+}
+
+impl Stated {
+    /// Moves it to a message.
+    fn give(self, turn: &mut Turn) {
+        turn.message.set("usage", self.usage);
+        turn.notes.extend(self.note);
+    }
+}
+
+impl Thread {
+    /// Takes in a total and the usage that it grew by. Returns whether it grew by something else; a total that is the usage begins
+    /// anew.
+    fn grows_by_other(&mut self, total: Option<&Value>, usage: &Value) -> bool {
+        let number = |usage: &Value| tokens::of(usage.as_object()?, false).ok()??.as_u64();
+        let Some(total) = total.map(number) else { return false };
+        let before = std::mem::replace(&mut self.0, total);
+        match (before, total, number(usage)) {
+            (_, Some(total), Some(usage)) if total == usage => false,
+            (Some(before), Some(total), Some(usage)) => before.checked_add(usage) != Some(total),
+            _ => false,
+        }
+    }
 }
 
 /// Items that no later line completes.
@@ -193,7 +237,7 @@ impl Native for Rollout {
                 vec![other(line)]
             }
             (kind, _) if KEPT_TYPES.contains(&kind) => {
-                return Ok(self.heard(kind, payload.unwrap_or(&empty)).into_iter().collect());
+                return Ok(self.heard(kind, payload.unwrap_or(&empty), at).into_iter().collect());
             }
             // An older file has items without lines around them.
             (kind, None) if is_item(kind) => self.turns(kind, line, &empty, at, account, &mut notes),
@@ -211,7 +255,7 @@ impl Native for Rollout {
         let is_of_model = turns.iter().any(is_of_model);
         if let Some(usage) = self.usage.take() {
             match turns.iter_mut().find(|turn| is_of_model_without_usage(turn)) {
-                Some(turn) => turn.message.set("usage", usage),
+                Some(turn) => usage.give(turn),
                 None => turns.insert(0, self.without_item(usage)),
             }
         }
@@ -232,7 +276,7 @@ impl Native for Rollout {
             let mut waiting = made.iter_mut().rev().filter(|made| is_of_model_without_usage(&made.turn));
             match waiting.next() {
                 Some(last) => {
-                    last.turn.message.set("usage", usage);
+                    usage.give(&mut last.turn);
                     waiting.for_each(|made| made.turn.is_counted_elsewhere = true);
                 }
                 None => self.usage = Some(usage),
@@ -278,16 +322,17 @@ impl Rollout {
     }
 
     /// A usage of which no item is there.
-    fn without_item(&self, usage: Value) -> Turn {
+    fn without_item(&self, usage: Stated) -> Turn {
         let mut message = Object::default();
         message.set("role", Value::from("assistant"));
         message.set("name", Value::from(self.agent()));
-        message.set("usage", usage);
-        Turn { message, ..Turn::default() }
+        let mut turn = Turn { message, ..Turn::default() };
+        usage.give(&mut turn);
+        turn
     }
 
     /// Takes in a line that is no item. Returns an item for a usage that no item came for.
-    fn heard(&mut self, kind: &str, payload: &Object) -> Option<Turn> {
+    fn heard(&mut self, kind: &str, payload: &Object, at: At<'_>) -> Option<Turn> {
         let event = text(payload, "type").unwrap_or_default();
         match (kind, event) {
             ("session_meta", _) => {
@@ -307,18 +352,25 @@ impl Rollout {
                 let usage = payload.get("usage").filter(|usage| usage.as_object().is_some())?;
                 let response = text(payload, "response_id").map(|id| short(id.as_bytes()));
                 match response.is_none_or(|response| self.responses.insert(response)) {
-                    true => self.stated(usage.clone()),
+                    true => {
+                        let total = payload.get("thread_token_usage");
+                        let place = format!("{at}/payload/thread_token_usage");
+                        let note = self.thread.grows_by_other(total, usage).then(|| grown(place));
+                        self.stated(usage.clone(), note)
+                    }
                     false => None,
                 }
             }
             ("event_msg", "token_count") if !self.has_records => {
                 let info = payload.get("info").and_then(Value::as_object)?;
                 let usage = info.get("last_token_usage").filter(|usage| usage.as_object().is_some())?;
-                let total = info.get("total_token_usage").unwrap_or(usage).clone();
-                match self.counted.replace(total.clone()) == Some(total) {
-                    true => None,
-                    false => self.stated(usage.clone()),
+                let total = info.get("total_token_usage");
+                if !self.is_new(total.unwrap_or(usage), usage) {
+                    return None;
                 }
+                let place = format!("{at}/payload/info/total_token_usage");
+                let note = self.thread.grows_by_other(total, usage).then(|| grown(place));
+                self.stated(usage.clone(), note)
             }
             ("event_msg", _) => {
                 self.ended = ended(payload);
@@ -328,8 +380,16 @@ impl Rollout {
         }
     }
 
-    fn stated(&mut self, usage: Value) -> Option<Turn> {
-        let before = self.usage.replace(usage)?;
+    /// Takes in a total with the usage of the newest request; false if it was there already, or if the total is the one before.
+    fn is_new(&mut self, total: &Value, usage: &Value) -> bool {
+        let identity = |value: &Value| short(json::to_string(value).as_bytes());
+        let is_same = self.counted.replace(identity(total)) == Some(identity(total));
+        let pair = Value::array([total.clone(), usage.clone()]);
+        self.met.insert(identity(&pair)) && !is_same
+    }
+
+    fn stated(&mut self, usage: Value, note: Option<ImportNote>) -> Option<Turn> {
+        let before = self.usage.replace(Stated { usage, note })?;
         Some(self.without_item(before))
     }
 
@@ -404,6 +464,12 @@ impl Rollout {
         };
         turn
     }
+}
+
+/// The note of a total that did not grow by the usage of the newest request.
+fn grown(place: String) -> ImportNote {
+    let text = "the total of the thread did not grow by the usage that is stated with it";
+    ImportNote::not_read(place, &[USAGE], text)
 }
 
 /// Accounts for the members of an item, and returns the path to it in its line.

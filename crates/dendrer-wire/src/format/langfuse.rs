@@ -364,6 +364,16 @@ fn usage(own: &Object) -> Option<Object> {
     let cost = number(cost.as_ref().and_then(|cost| cost.get("total")));
     let cost =
         cost.or_else(|| ["calculatedTotalCost", "totalCost"].iter().find_map(|name| number(own.get(name))));
+    // The numbers of `usageDetails` are apart from each other: without a total, it is the sum of all.
+    if !found.contains_key("total_tokens")
+        && let Some(details) =
+            own.get("usageDetails").map(plain).and_then(|details| details.as_object().cloned())
+        && !details.is_empty()
+    {
+        let mut numbers = details.iter().filter_map(|(_, value)| number(Some(value)));
+        let sum = numbers.try_fold(0u64, |sum, value| sum.checked_add(value.as_u64()?));
+        sum.into_iter().for_each(|sum| found.set("total_tokens", Value::from(sum)));
+    }
     let has_tokens = found.iter().any(|(_, value)| value.as_f64() != Some(0.0));
     if !has_tokens {
         found = Object::default();

@@ -189,7 +189,7 @@ fn read_run(number: u64, run: Object, account: &mut Account) -> Span {
     match kind {
         Kind::Model => model(&mut span, &run, &inputs, &outputs, &mut notes),
         Kind::Tool => tool(&mut span, &inputs, &outputs),
-        Kind::Agent | Kind::Other => {}
+        Kind::Agent | Kind::Other => span.usage = Some(tokens_of(&run)).filter(|usage| !usage.is_empty()),
     }
     span.notes = notes;
     span.rest = run;
@@ -202,6 +202,14 @@ fn read_run(number: u64, run: Object, account: &mut Account) -> Span {
 /// Inputs or outputs; an export may have them as text.
 fn part(run: &Object, name: &str) -> Value {
     run.get(name).map_or(Value::Null, plain)
+}
+
+/// The tokens that a run states itself.
+fn tokens_of(run: &Object) -> Object {
+    let names = ["prompt_tokens", "completion_tokens", "total_tokens"];
+    let stated =
+        |name: &str| run.get(name).filter(|value| value.as_f64().is_some_and(|number| number > 0.0)).cloned();
+    names.into_iter().filter_map(|name| Some((Arc::from(name), stated(name)?))).collect()
 }
 
 /// A call of a model.
@@ -226,13 +234,7 @@ fn model(span: &mut Span, run: &Object, inputs: &Value, outputs: &Value, notes: 
         stated(&message, &["usage_metadata"])
             .or_else(|| stated(&message, &["response_metadata", "token_usage"]))
     });
-    let beside = ["prompt_tokens", "completion_tokens", "total_tokens"].into_iter().filter_map(|name| {
-        Some((
-            Arc::from(name),
-            run.get(name).filter(|value| value.as_f64().is_some_and(|number| number > 0.0))?.clone(),
-        ))
-    });
-    let beside: Object = beside.collect();
+    let beside = tokens_of(run);
     let places: [&[&str]; 4] =
         [&["usage_metadata"], &["llm_output", "token_usage"], &["usage"], &["llm_output", "usage"]];
     let found = places.iter().find_map(|path| stated(outputs, path)).or(of_message);

@@ -26,6 +26,7 @@ use crate::import::once::short;
 use crate::import::scan::{Fingerprint, Sizes};
 use crate::import::spans::{self, Kind, Native, Span, Traces, plain};
 use crate::import::spoken;
+use crate::import::tokens;
 
 /// The format.
 pub(super) static OTLP: Format = Format {
@@ -935,6 +936,7 @@ fn fill(
     let states_usage = usage.iter().any(|(_, value)| value.as_f64() != Some(0.0));
     match span.kind {
         Kind::Model => {
+            note_parts(stated, &usage, at, notes);
             span.usage = (!usage.is_empty()).then_some(usage);
             span.answer = stated.text(Meaning::Answer).map(str::to_owned);
             let first = |what, role: &str| {
@@ -993,6 +995,23 @@ fn usage_of(stated: &Stated, at: At<'_>, notes: &mut Vec<ImportNote>) -> Object 
         }
     }
     usage
+}
+
+/// Notes a part of the tokens that is larger than the whole that it is of.
+fn note_parts(stated: &Stated, usage: &Object, at: At<'_>, notes: &mut Vec<ImportNote>) {
+    let mut whole = usage.clone();
+    for (name, value) in stated.all(PART) {
+        let is_of_output = ["output", "completion", "reasoning", "thought", "candidates"]
+            .iter()
+            .any(|word| name.contains(word));
+        whole.set(if is_of_output { "output_token_details" } else { "input_token_details" }, plain(value));
+        if let Err(doubt) = tokens::of(&whole, false)
+            && !doubt.is_contradiction
+        {
+            notes.push(ImportNote::not_read(format!("{at}/attributes/{name}"), &[USAGE], doubt.text));
+            return;
+        }
+    }
 }
 
 /// The messages that events have: those that a model was given, and those that it made.

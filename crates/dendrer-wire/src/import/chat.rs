@@ -17,6 +17,7 @@ use super::note::{At, ImportNote, NoteKind};
 use super::once::{Again, Node, Once, Short, Tree, short};
 use super::outcome::Outcome;
 use super::parts::{self, Piece};
+use super::tokens::Doubt;
 use crate::foreign::Visit;
 
 const MODEL: &[Of] = &[Of::Model];
@@ -430,12 +431,11 @@ fn note_tags(message: &Object, at: &At<'_>, notes: &mut Vec<ImportNote>) {
     }
 }
 
-/// Notes a total that is less than its parts.
+/// Notes tokens that are not counted.
 fn note_totals(message: &Object, of: Of, at: At<'_>, notes: &mut Vec<ImportNote>) {
     if of == Of::Model
-        && let Some(place) = super::usage::contradiction(message)
+        && let Some(Doubt { name, text, .. }) = super::usage::doubt_of(message)
     {
-        let text = "the total is less than its parts";
-        notes.push(ImportNote::not_read(format!("{at}/{place}"), &[USAGE], text));
+        notes.push(ImportNote::not_read(format!("{at}/{name}"), &[USAGE], text));
     }
 }

@@ -23,6 +23,7 @@ use super::note::{At, ImportNote, NoteKind};
 use super::once::{Short, short};
 use super::parts;
 use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
+use super::tokens;
 use crate::foreign::{Surveyed, Visit};
 
 /// The kind of a span.
@@ -353,6 +354,9 @@ struct Story {
     answers: Vec<Option<usize>>,
     around: Vec<Option<usize>>,
     has_model: Vec<bool>,
+    /// By span: the tokens of the calls of models at and below it, of one within another the larger number; `None` if one states
+    /// none, because what it states itself is unknown already.
+    tokens: Vec<Option<u64>>,
     last: Vec<usize>,
     heard: Heard,
     calls: Asked,
@@ -384,10 +388,16 @@ impl Story {
                 Kind::Other => (answers[above], around[above]),
             };
         }
+        let mut tokens = vec![Some(0u64); count];
         for at in line.downwards.iter().copied().rev() {
-            has_model[at] |= spans[at].kind == Kind::Model;
+            if spans[at].kind == Kind::Model {
+                has_model[at] = true;
+                let own = tokens_of(&spans[at]);
+                tokens[at] = own.map(|own| own.max(tokens[at].unwrap_or_default()));
+            }
             if let Some(above) = line.above[at] {
                 has_model[above] |= has_model[at];
+                tokens[above] = tokens[above].zip(tokens[at]).map(|(one, more)| one.saturating_add(more));
                 last[above] = last[above].max(last[at]);
             }
         }
@@ -403,6 +413,7 @@ impl Story {
             answers,
             around,
             has_model,
+            tokens,
             last,
             heard: Heard::default(),
             calls,
@@ -588,11 +599,22 @@ impl Story {
             let text =
                 "this span is no call of a model, and none is below it: what it states of one is not read";
             span.notes.push(ImportNote::not_read(At::item("", span.number), may, text));
+        } else if let (Some(sum), Some(below)) = (tokens_of(span), self.tokens[at])
+            && sum > below
+        {
+            let text = "the tokens of this span are more than those of the calls of models below it";
+            span.notes.push(ImportNote::not_read(At::item("", span.number), &[USAGE], text));
         }
         let message = of_role("environment", Some(Value::from(&*span.name)));
         let (turn, number, size) = self.main(at, named(message, agent.as_deref()));
         tell(turn, number, size)
     }
+}
+
+/// The tokens that a span states.
+pub(crate) fn tokens_of(span: &Span) -> Option<u64> {
+    let tokens = tokens::of(span.usage.as_ref()?, false).ok()??;
+    tokens.as_u64()
 }
 
 /// Notes spans whose parent is missing, or whose parents make a circle.

@@ -8,6 +8,7 @@ use dendrer_object::value::Object;
 use super::items::Item;
 use super::note::ImportNote;
 use super::once::{Again, Stated};
+use super::tokens::{self, Doubt, number};
 use super::transition::Step;
 
 /// Places in which a message states its usage; the first counts.
@@ -18,21 +19,10 @@ const PLACES: [&[&str]; 9] = [
     &["response_metadata", "token_usage"],
     &["response_metadata", "usage"],
     &["metrics"],
-    &["metadata", "usage"],
+    // The usage of all steps, and that of the last one.
     &["metadata", "totalUsage"],
+    &["metadata", "usage"],
     &["usageMetadata"],
-];
-
-/// Tokens in all, under each name.
-const TOKENS: [&str; 5] = ["total_tokens", "totalTokens", "totalTokenCount", "tokens_used", "tokens"];
-
-/// Tokens in parts: those of the same line belong together.
-const PARTS: [&[&str]; 5] = [
-    &["prompt_tokens", "completion_tokens"],
-    &["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
-    &["promptTokenCount", "candidatesTokenCount"],
-    &["inputTokens", "outputTokens"],
-    &["promptTokens", "completionTokens"],
 ];
 
 /// Cost in US dollars, under each name.
@@ -59,6 +49,12 @@ impl Usage {
             return;
         }
         let mut stated = of_message(message, item.usage.as_ref());
+        if stated[0].is_none()
+            && let Some(Err(doubt)) =
+                item.usage.as_ref().and_then(Value::as_object).map(|usage| tokens::of(usage, false))
+        {
+            step.notes.push(ImportNote::not_read(item.at, &[USAGE], doubt.text));
+        }
         if let Some(id) = item.id.filter(|_| stated.iter().any(Option::is_some)) {
             let changed = input_of(message).is_some_and(|input| self.stated.changes_input(id, input));
             match self.stated.add(id, &stated).filter(|_| !changed) {
@@ -127,27 +123,42 @@ fn usages(message: &Object) -> impl Iterator<Item = (String, &Object)> {
     within.chain([(String::new(), message)])
 }
 
-/// Returns the place of a total in a message that is less than its parts.
-pub(crate) fn contradiction(message: &Object) -> Option<String> {
+/// Returns why the tokens of a message are not counted, with the place in it.
+pub(crate) fn doubt_of(message: &Object) -> Option<Doubt> {
     if !message
         .iter()
         .any(|(name, _)| PLACES.iter().any(|place| place[0] == &**name) || name.contains("oken"))
     {
         return None;
     }
-    usages(message).find_map(|(place, usage)| {
-        let (name, total) = TOKENS.iter().find_map(|name| Some((name, usage.get(name)?.as_u64()?)))?;
-        let parts = PARTS.iter().filter_map(|names| {
-            Some(usage.get(names[0])?.as_u64()?.saturating_add(usage.get(names[1])?.as_u64()?))
-        });
-        let is_less = parts.max().is_some_and(|parts| total < parts);
-        is_less.then(|| if place.is_empty() { (*name).to_owned() } else { format!("{place}/{name}") })
-    })
+    let mut counted: Option<(String, Option<f64>)> = None;
+    for (place, usage) in usages(message) {
+        let found = tokens::of(usage, place.is_empty());
+        match found {
+            Err(doubt) if counted.is_none() || doubt.is_contradiction => {
+                let name = if place.is_empty() { doubt.name } else { format!("{place}/{}", doubt.name) };
+                return Some(Doubt { name, ..doubt });
+            }
+            Ok(Some(tokens)) => {
+                let tokens = tokens.as_f64();
+                // The last step has no more than all steps.
+                if place == "metadata/usage"
+                    && counted.as_ref().is_some_and(|(of, all)| of == "metadata/totalUsage" && *all < tokens)
+                {
+                    let text = "the usage of the last step is more than that of all steps";
+                    return Some(Doubt { name: place, text, is_contradiction: true });
+                }
+                counted.get_or_insert((place, tokens));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The tokens that a model was given.
 fn input_of(message: &Object) -> Option<u64> {
-    usages(message).find_map(|(_, usage)| PARTS.iter().find_map(|names| usage.get(names[0])?.as_u64()))
+    usages(message).find_map(|(_, usage)| tokens::input(usage))
 }
 
 /// Reads the metrics of a message, in the order of [`METRICS`]. `beside` is a usage that is stated around the message.
@@ -159,8 +170,8 @@ pub(crate) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Va
     if beside.is_none() && !has_place && !may_state(message) {
         return found;
     }
-    // Two statements that contradict each other are both left out; a note has the place.
-    if contradiction(message).is_some() {
+    // A sum in doubt is left out; a note has the place.
+    if doubt_of(message).is_some() {
         return found;
     }
     let within = PLACES.iter().filter(|_| has_place).filter_map(|place| {
@@ -172,7 +183,8 @@ pub(crate) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Va
     });
     for usage in within.chain(beside.and_then(Value::as_object)).chain([message]) {
         let [tokens, cost] = &mut found;
-        *tokens = tokens.take().or_else(|| tokens_of(usage));
+        let is_message = std::ptr::eq(usage, message);
+        *tokens = tokens.take().or_else(|| tokens::of(usage, is_message).ok().flatten());
         *cost = cost.take().or_else(|| COST.iter().find_map(|name| number(usage.get(name)?)));
     }
     found
@@ -181,25 +193,6 @@ pub(crate) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Va
 /// Whether an object may have one of the members.
 fn may_state(usage: &Object) -> bool {
     usage.iter().any(|(name, _)| name.contains("oken") || name.contains("cost"))
-}
-
-fn tokens_of(usage: &Object) -> Option<Value> {
-    if let Some(total) = TOKENS.iter().find_map(|name| number(usage.get(name)?)) {
-        return Some(total);
-    }
-    PARTS.iter().find_map(|names| {
-        // The first two are what a model is given and what it makes; the rest may be missing.
-        let parts: Vec<Option<u64>> = names.iter().map(|name| usage.get(name)?.as_u64()).collect();
-        let stated = parts[0].is_some() && parts[1].is_some();
-        let sum = parts.into_iter().flatten().try_fold(0u64, u64::checked_add)?;
-        stated.then(|| Value::from(sum))
-    })
-}
-
-/// A number of 0 or more.
-fn number(value: &Value) -> Option<Value> {
-    let number: &Number = value.as_number()?;
-    number.as_f64().is_some_and(|number| number >= 0.0).then(|| value.clone())
 }
 
 #[cfg(test)]

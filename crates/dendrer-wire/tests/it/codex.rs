@@ -178,12 +178,12 @@ fn older_rollouts_have_items_without_lines_around_them() {
 
 #[test]
 fn the_usage_of_a_request_counts_once() {
-    let record = |id: &str, tokens: u32| {
+    let record = |id: &str, tokens: u32, thread: u32| {
         line(
             3,
             "token_usage_record",
             &format!(
-                r#"{{"thread_id":"t","response_id":"{id}","usage":{{"input_tokens":{tokens},"output_tokens":0,"total_tokens":{tokens}}},"thread_token_usage":{{"total_tokens":900}}}}"#
+                r#"{{"thread_id":"t","response_id":"{id}","usage":{{"input_tokens":{tokens},"output_tokens":0,"total_tokens":{tokens}}},"thread_token_usage":{{"total_tokens":{thread}}}}}"#
             ),
         )
     };
@@ -192,11 +192,11 @@ fn the_usage_of_a_request_counts_once() {
         &[
             user("Go."),
             said("A"),
-            record("r1", 5),
+            record("r1", 5, 5),
             tokens(5, 5),
             said("B"),
-            record("r2", 6),
-            record("r2", 6),
+            record("r2", 6, 11),
+            record("r2", 6, 11),
             tokens(6, 11),
         ],
         &["observation.add user user", "plan.update agent main tokens 5", "plan.update agent main tokens 6"],

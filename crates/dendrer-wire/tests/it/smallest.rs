@@ -1,7 +1,7 @@
 //! The smallest case of each disagreement that conversations by chance have shown.
 
 use crate::spans::check;
-use crate::{import, of};
+use crate::{import, of, shown};
 
 #[test]
 fn system_messages_in_front_of_a_tree_are_no_branch() {
@@ -166,5 +166,134 @@ fn members_of_parts_calls_and_spans_that_show_are_noted() {
         let (plan, _) = import(text.as_bytes(), of(kind)).unwrap();
         let paths: Vec<&str> = plan.tally.first_notes.iter().map(|(_, note)| note.path.as_str()).collect();
         assert!(paths.contains(&path), "{path}: {paths:?}");
+    }
+}
+
+/// Tokens of a source in all, with `?` if a note has that there may be more.
+fn counted(kind: &str, text: &str) -> String {
+    let (plan, records) = import(text.as_bytes(), of(kind)).unwrap();
+    let mut sum = 0;
+    for tick in 1..records.len() {
+        let value = shown(&records, tick);
+        let tokens = value.get("metrics").and_then(|metrics| metrics.get("tokens_used"));
+        sum += tokens.and_then(|tokens| tokens.as_u64()).unwrap_or_default();
+    }
+    let is_open = plan.tally.first_notes.iter().any(|(_, note)| note.may().contains(&"usage"));
+    format!("{sum}{}", if is_open { "?" } else { "" })
+}
+
+#[test]
+fn parts_of_a_usage_are_added_or_noted() {
+    for (usage, expected) in [
+        (
+            r#"{"inputTokens":10,"outputTokens":5,"cacheReadInputTokens":100,"cacheWriteInputTokens":7}"#,
+            "122",
+        ),
+        (r#"{"promptTokenCount":10,"candidatesTokenCount":5,"thoughtsTokenCount":20}"#, "35"),
+        (r#"{"input_tokens":10,"output_tokens":5,"new_tokens":7}"#, "0?"),
+        (r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":100}}"#, "0?"),
+        (r#"{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":8}}"#, "15"),
+    ] {
+        let text = format!(
+            r#"[{{"role":"user","content":"q"}},{{"role":"assistant","content":"a","usage":{usage}}}]"#
+        );
+        assert_eq!(counted("openai-chat", &text), expected, "{usage}");
+    }
+    let steps = r#"[{"id":"a","role":"assistant","parts":[{"type":"text","text":"a"}],"metadata":{"usage":{"totalTokens":15},"totalUsage":{"totalTokens":40}}}]"#;
+    assert_eq!(counted("ai-sdk", steps), "40");
+    assert_eq!(counted("ai-sdk", &steps.replace("15", "50")), "0?");
+}
+
+/// A trace of OTLP: an agent with 33 tokens, and a call of a model below it.
+fn agent_over(attributes: &str) -> String {
+    let number = |name: &str, number: u64| format!(r#"{{"key":"{name}","value":{{"intValue":"{number}"}}}}"#);
+    let span = |id: u64, parent: &str, operation: &str, rest: &str| {
+        format!(
+            r#"{{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"{id:016}","parentSpanId":"{parent}","name":"x","startTimeUnixNano":"{id}","attributes":[{{"key":"gen_ai.operation.name","value":{{"stringValue":"{operation}"}}}},{rest}]}}"#
+        )
+    };
+    let agent = span(
+        1,
+        "",
+        "invoke_agent",
+        &[number("gen_ai.usage.input_tokens", 30), number("gen_ai.usage.output_tokens", 3)].join(","),
+    );
+    let model = span(2, "0000000000000001", "chat", attributes);
+    format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{agent},{model}]}}]}}]}}"#)
+}
+
+#[test]
+fn sums_of_spans_and_parts_of_their_tokens_are_held_against_what_is_counted() {
+    let of_model = |input: u64, cached: u64| {
+        let numbers = [("input_tokens", input), ("output_tokens", 3), ("cache_read_input_tokens", cached)];
+        let numbers = numbers.map(|(name, number)| {
+            format!(r#"{{"key":"gen_ai.usage.{name}","value":{{"intValue":"{number}"}}}}"#)
+        });
+        agent_over(&numbers.join(","))
+    };
+    assert_eq!(counted("otlp", &of_model(30, 8)), "33");
+    assert_eq!(counted("otlp", &of_model(10, 8)), "13?");
+    assert_eq!(counted("otlp", &of_model(30, 100)), "33?");
+    let below = run(2, "llm", "m", r#""parent_run_id":"r1","inputs":{},"outputs":{},"total_tokens":24"#);
+    for (sum, expected) in [(24, "24"), (54, "24?")] {
+        let chain = run(1, "chain", "c", &format!(r#""inputs":{{}},"outputs":{{}},"total_tokens":{sum}"#));
+        assert_eq!(counted("langsmith", &format!("{chain}\n{below}")), expected);
+    }
+}
+
+#[test]
+fn usage_details_without_a_total_are_added() {
+    for (details, expected) in [
+        (r#"{"input":86,"input_cached_tokens":17817,"output":100}"#, "18003"),
+        (r#"{"input":10,"output":20,"output_reasoning_tokens":80}"#, "110"),
+        (r#"{"input":17903,"input_cached_tokens":17817,"output":100,"total":18003}"#, "18003"),
+    ] {
+        let text = format!(
+            r#"[{{"id":"o","traceId":"t","type":"GENERATION","name":"m","startTime":"2025-03-01T10:00:01Z","input":"q","output":"a","usageDetails":{details}}}]"#
+        );
+        assert_eq!(counted("langfuse", &text), expected, "{details}");
+    }
+}
+
+#[test]
+fn a_usage_of_a_thread_that_is_there_again_counts_once_and_a_gap_is_noted() {
+    let said = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[]}}"#;
+    let count = |(total, last): (u64, u64)| {
+        format!(
+            r#"{{"type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{{"total_tokens":{total}}},"last_token_usage":{{"total_tokens":{last}}}}}}}}}"#
+        )
+    };
+    for (counts, expected) in [
+        (&[(100, 100), (220, 120), (100, 100), (220, 120)][..], "220"),
+        (&[(100, 100), (220, 120), (100, 100), (220, 120), (300, 80)], "300"),
+        (&[(100, 100), (100, 40), (60, 60)], "160"),
+        (&[(100, 100), (300, 80)], "180?"),
+    ] {
+        let lines: Vec<String> = counts.iter().flat_map(|one| [said.to_owned(), count(*one)]).collect();
+        assert_eq!(counted("codex", &lines.join("\n")), expected, "{counts:?}");
+    }
+    let record = |id: u64, usage: u64, thread: u64| {
+        format!(
+            r#"{{"type":"token_usage_record","payload":{{"response_id":"r{id}","usage":{{"total_tokens":{usage}}},"thread_token_usage":{{"total_tokens":{thread}}}}}}}"#
+        )
+    };
+    for (thread, expected) in [(180, "180"), (300, "180?")] {
+        let lines = [said, &record(1, 100, 100), said, &record(2, 80, thread)].join("\n");
+        assert_eq!(counted("codex", &lines), expected);
+    }
+}
+
+#[test]
+fn sums_of_what_is_not_in_the_source_are_noted() {
+    let ask = r#"{"type":"assistant","uuid":"k","parentUuid":null,"sessionId":"s","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Task","input":{"prompt":"Look.","subagent_type":"x"}}],"usage":{"input_tokens":1,"output_tokens":2}}}"#;
+    let first = r#"{"type":"user","uuid":"s1","parentUuid":null,"sessionId":"s","isSidechain":true,"agentId":"a","message":{"role":"user","content":"Look."}}"#;
+    let result = r#"{"type":"user","uuid":"r","parentUuid":"k","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"done"}]},"toolUseResult":{"agentId":"a","totalTokens":5000,"totalToolUseCount":7}}"#;
+    assert_eq!(counted("claude-code", &[ask, result].join("\n")), "3?");
+    assert_eq!(counted("claude-code", &[ask, first, result].join("\n")), "3");
+    for (sum, expected) in [(15, "15"), (150, "15?")] {
+        let log = format!(
+            r#"{{"version":2,"status":"success","eval":{{"task":"w","created":"2026-01-02T03:04:05Z","model":"m"}},"samples":[{{"id":1,"epoch":1,"input":"q","target":"n","events":[{{"event":"model","model":"m","input":[],"output":{{"choices":[{{"message":{{"role":"assistant","content":"a"}},"stop_reason":"stop"}}],"usage":{{"input_tokens":10,"output_tokens":5,"total_tokens":15}}}}}}],"model_usage":{{"m":{{"total_tokens":{sum}}}}}}}]}}"#
+        );
+        assert_eq!(counted("inspect", &log), expected);
     }
 }

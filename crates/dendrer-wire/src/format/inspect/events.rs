@@ -18,7 +18,8 @@ use crate::import::account::{Account, Of, Row};
 use crate::import::error::ImportError;
 use crate::import::note::{At, ImportNote};
 use crate::import::once::short;
-use crate::import::spans::{Kind, Native, Span, Traces, Tree};
+use crate::import::spans::{self, Kind, Native, Span, Traces, Tree};
+use crate::import::tokens;
 use crate::import::transition::free_name;
 
 /// Types of spans.
@@ -72,8 +73,11 @@ impl Native for Events {
             shared.check()?;
             states.check(size)?;
         }
+        let of_model = spans.iter().filter(|span: &&Span| span.kind == Kind::Model);
+        let counted = of_model.filter_map(spans::tokens_of).fold(0, u64::saturating_add);
         if let Some(first) = spans.first_mut() {
             note_retries(&frame, &mut first.notes);
+            first.notes.extend(note_sum(&frame, counted));
         }
         let meta = meta(&frame, &shared, &pool, &events);
         shared.check()?;
@@ -92,6 +96,15 @@ fn note_retries(frame: &Object, notes: &mut Vec<ImportNote>) {
             notes.push(ImportNote::not_read(at, &[CALLS, FAILURES, USAGE], text));
         }
     }
+}
+
+/// Notes that the sample states more tokens than its events.
+fn note_sum(frame: &Object, counted: u64) -> Option<ImportNote> {
+    let of_models = frame.get("model_usage")?.as_object()?;
+    let tokens = |usage: &Value| tokens::of(usage.as_object()?, false).ok()??.as_u64();
+    let sum = of_models.iter().filter_map(|(_, usage)| tokens(usage)).fold(0, u64::saturating_add);
+    let text = "the sample has more tokens than the calls of models among its events";
+    (sum > counted).then(|| ImportNote::not_read("/model_usage", &[USAGE], text))
 }
 
 /// The members around the events, with the shared parts that no event has taken in.
