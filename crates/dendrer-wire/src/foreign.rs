@@ -55,7 +55,7 @@ pub struct Format {
     pub database: Option<fn(&Path) -> Result<Database, ImportError>>,
     /// Another format that a file of the program has, given its name.
     pub(crate) inner: fn(Option<&str>, &mut dyn Read) -> Result<Option<Inner>, ImportError>,
-    /// What is read and kept of its items, table by table.
+    /// The tables of members that are read or kept, each with the kind of item that it is of.
     pub(crate) tables: fn() -> Vec<(&'static str, Vec<Row>)>,
     /// Finds the path of the items.
     pub(crate) survey: fn(&mut dyn Read, &Choice) -> Result<Surveyed, ImportError>,

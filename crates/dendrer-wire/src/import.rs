@@ -824,14 +824,16 @@ impl<'a> Walk<'a> {
             let text = format!("{count} branches are left out, the oldest of the file");
             ImportNote::new(NoteKind::BranchesLeftOut, layout::pointer(&layout.path), text)
         });
-        let left_out: Vec<ImportNote> = left_out.chain(branches).collect();
+        // A source that ends between two items, or outside the list, may have had more after the last one.
+        let is_cut = layout.is_cut && !self.is_cut_marked;
+        let cut = is_cut.then(|| {
+            let at = layout::pointer(&layout.path);
+            ImportNote::new(NoteKind::SourceCut, at, "the source ends inside a value")
+        });
+        let left_out: Vec<ImportNote> = left_out.chain(branches).chain(cut).collect();
         let last = self.tally.ticks;
         for note in &left_out {
             self.note(last, note)?;
-        }
-        if layout.is_cut && !self.is_cut_marked {
-            let at = layout::pointer(&layout.path);
-            self.note(0, &ImportNote::new(NoteKind::SourceCut, at, "the source ends inside a value"))?;
         }
         let calls = std::mem::take(&mut self.calls);
         let contested = std::mem::take(&mut self.contested);

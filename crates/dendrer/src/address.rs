@@ -6,6 +6,7 @@
 use std::fmt;
 
 use dendrer_object::document::{Shape, any_of};
+use dendrer_object::name::NAME_SIZE_MAX;
 use dendrer_object::question::QuestionMember;
 use dendrer_object::{Pointer, RunName, Value};
 
@@ -194,6 +195,17 @@ pub fn state_path(text: &str) -> Result<Pointer, AddressError> {
         Some(read) => Ok(read?),
         None => Err(AddressError::NotAPath(text.to_owned())),
     }
+}
+
+/// Returns the name of the run with a number that is made of another: `RUN+2`. A run that has such a name is not made longer.
+pub fn made_name(of: &str, number: u64) -> String {
+    // What is made of a foreign run is a run of this store.
+    let of = of.rsplit_once(OF_STORE).map_or(of, |(_, own)| own);
+    let stem = of.split_once(MADE).map_or(of, |(stem, _)| stem);
+    let number = format!("{MADE}{number}");
+    // A name is ASCII.
+    let stem = &stem[..stem.len().min(NAME_SIZE_MAX - number.len())];
+    format!("{stem}{number}")
 }
 
 /// Whether an address reaches a run of this name. Others read as a file, or as the beginning of a hash.

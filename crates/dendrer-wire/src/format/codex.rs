@@ -7,7 +7,8 @@
 //! Rule: a usage counts once. Items of the model wait for the usage of their request, which the last of them gets; a usage without
 //! an item is an item.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::Read;
 
 use dendrer::kernel::unknown::USAGE;
@@ -158,6 +159,8 @@ struct Rollout {
     /// How calls ended whose outputs did not come yet, oldest first, and that of the newest line.
     outcomes: VecDeque<(String, bool)>,
     ended: Option<(String, bool)>,
+    /// By the id of a call: the line of its item, what it asks for, and whether it is answered.
+    called: HashMap<Short, (u64, Short, bool)>,
     /// The line at which waiting items are complete.
     closed: Option<Closed>,
 }
@@ -436,13 +439,28 @@ impl Rollout {
             kind if kind.ends_with("_output") => return vec![self.output(payload, turn)],
             kind if kind.ends_with("_call") && is_item(kind) => {
                 message.set("content", Value::Null);
-                message.set("tool_calls", Value::array([call(kind, payload)]));
+                let asked = call(kind, payload);
+                turn.repeats = self.called_again(&asked, payload, at.number.unwrap_or_default());
+                message.set("tool_calls", Value::array([asked]));
                 let result = answered(kind, payload).map(|result| Turn { within: turn.within, ..result });
                 return [Some(turn), result].into_iter().flatten().collect();
             }
             _ => set(message, "content", payload.get("content")),
         }
         vec![turn]
+    }
+
+    /// Takes in a call, and returns the line of the item that it repeats: one of the same id and content that is answered.
+    fn called_again(&mut self, asked: &Value, payload: &Object, number: u64) -> Option<u64> {
+        let id = short(text(payload, "call_id")?.as_bytes());
+        let content = short(json::to_string(asked).as_bytes());
+        match self.called.get(&id) {
+            Some((first, known, true)) if *known == content => Some(*first),
+            _ => {
+                self.called.insert(id, (number, content, false));
+                None
+            }
+        }
     }
 
     /// The output of a call.
@@ -456,11 +474,14 @@ impl Rollout {
             }
         }
         let known = call.and_then(Value::as_str);
+        if let Some(called) = known.and_then(|id| self.called.get_mut(&short(id.as_bytes()))) {
+            called.2 = true;
+        }
         let known = self.outcomes.iter().position(|(call, _)| Some(call.as_str()) == known);
         let known = known.and_then(|known| self.outcomes.remove(known));
         turn.outcome = match known {
             Some((_, failed)) => Some(Outcome::Flag(failed)),
-            None => output.and_then(Value::as_str).and_then(stated_in),
+            None => output.and_then(text_of).and_then(|text| stated_in(&text)),
         };
         turn
     }
@@ -562,7 +583,10 @@ fn is_of_model(turn: &Turn) -> bool {
 }
 
 fn is_of_model_without_usage(turn: &Turn) -> bool {
-    is_of_model(turn) && !turn.is_counted_elsewhere && !turn.message.contains_key("usage")
+    is_of_model(turn)
+        && turn.repeats.is_none()
+        && !turn.is_counted_elsewhere
+        && !turn.message.contains_key("usage")
 }
 
 /// A line that is no item, as an observation.
@@ -691,6 +715,15 @@ fn ended(event: &Object) -> Option<(String, bool)> {
     let stated = [code, success, result, word];
     let failed = stated.iter().flatten().any(|failed| *failed);
     stated.iter().any(Option::is_some).then(|| (id.to_owned(), failed))
+}
+
+/// The text of an output, which may be in parts.
+fn text_of(output: &Value) -> Option<Cow<'_, str>> {
+    match output {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Array(parts) => parts.iter().map(|part| part.get("text")?.as_str()).collect(),
+        _ => None,
+    }
 }
 
 /// Whether the text of an output states how its command ended.

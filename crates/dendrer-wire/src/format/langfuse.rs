@@ -284,6 +284,7 @@ fn read_observation(number: u64, object: &Object, account: &mut Account) -> Span
         span.failed = Some(true);
         span.error = text(&own, "statusMessage").map(Value::from);
     }
+    span.is_unfinished = own.get("endTime") == Some(&Value::Null);
     let part = |name: &str| own.get(name).map_or(Value::Null, plain);
     let usage = usage(&own);
     match kind {

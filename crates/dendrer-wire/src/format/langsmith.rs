@@ -186,6 +186,8 @@ fn read_run(number: u64, run: Object, account: &mut Account) -> Span {
     span.error =
         failure.map(|error| Value::from(error.as_str().map_or_else(|| error.to_string(), str::to_owned)));
     let (inputs, outputs) = (part(&run, "inputs"), part(&run, "outputs"));
+    let is_waiting = matches!(text(&run, "status"), Some("pending" | "interrupted"));
+    span.is_unfinished = is_waiting || run.get("end_time") == Some(&Value::Null);
     match kind {
         Kind::Model => model(&mut span, &run, &inputs, &outputs, &mut notes),
         Kind::Tool => tool(&mut span, &inputs, &outputs),
@@ -287,7 +289,8 @@ fn tool(span: &mut Span, inputs: &Value, outputs: &Value) {
         }
         None => {
             span.call_id = own;
-            span.output = Some(output).filter(|output| *output != Value::Null);
+            let is_empty = span.is_unfinished && output.as_object().is_some_and(|output| output.is_empty());
+            span.output = Some(output).filter(|output| *output != Value::Null && !is_empty);
         }
     }
 }

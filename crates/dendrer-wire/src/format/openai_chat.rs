@@ -13,17 +13,19 @@ use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
+use dendrer::kernel::unknown::FAILURES;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Digest, Intent, Value, json, tag};
 
 use self::outside::Answer;
 use crate::foreign::{Format, Head, Steps, Visit};
-use crate::import::calls::{Answers, Call, Calls, Paired};
+use crate::import::calls::{Answer as Given, Answers, Call, Calls, Paired};
 use crate::import::chat::{self, ChatReader, OUTSIDE, RESULTS, is_one_of, is_preamble};
 use crate::import::error::ImportError;
 use crate::import::items::{self, Around, Item};
 use crate::import::layout::{self, Layout};
 use crate::import::note::{At, ImportNote, NoteKind};
+use crate::import::once::{Short, short};
 use crate::import::outcome::{self, Outcome};
 use crate::import::scan::Sizes;
 use crate::import::transition::{Step, name_of, plain_object};
@@ -585,6 +587,22 @@ fn read_result<'m>(message: Message<'m>, item: &Item<'_>, open: &mut Calls) -> S
     }
     let tool = message.name().or(repeated.as_ref().and_then(Asked::tool));
     let agent = ["agent", "agent_id"].iter().find_map(|name| message.object.get(name)?.as_str());
+    let before = notes.len();
+    let outcome = match item.outcome {
+        Some(Outcome::Flag(failed)) => outcome::beside_content(failed, message.content, at, &mut notes),
+        Some(outcome) => outcome,
+        None => outcome::of_message(message.object, message.content, at, &mut notes),
+    };
+    let answer = Given { number: at.number, content: identity(message, outcome) };
+    match id.word().and_then(|word| open.answer(word)) {
+        Some(known) if known.content == answer.content => return answered_again(message, known.number, item),
+        Some(_) => {
+            let text = "its call is answered already, with another result";
+            notes.push(ImportNote::not_read(at, &[FAILURES], text));
+        }
+        None => {}
+    }
+    let mut of_outcome = notes.split_off(before);
     let Paired { call, cause, contested, .. } = match id {
         // By name and order it might answer another call than the one that it names.
         Id::Unreadable => {
@@ -594,14 +612,30 @@ fn read_result<'m>(message: Message<'m>, item: &Item<'_>, open: &mut Calls) -> S
         }
         _ => open.pair(Answers { id: id.word(), tool, agent }, at, &mut notes),
     };
-    let outcome = match item.outcome {
-        Some(outcome) => outcome,
-        None => outcome::of_message(message.object, message.content, at, &mut notes),
-    };
+    notes.append(&mut of_outcome);
+    if let Some(word) = id.word().filter(|_| cause.is_some()) {
+        open.keep_answer(word, answer);
+    }
     let answered = Answered { message, id, own_id, call, repeated, outcome };
     let agent = answered.agent().to_owned().into();
     let mut step = Step::later("action.result", agent, outcome.is_failure(), move || answered.intent());
     (step.notes, step.cause, step.contested) = (notes, cause, contested);
+    step
+}
+
+/// The identity of a result: its output, its error and its status.
+fn identity(message: Message<'_>, outcome: Outcome) -> Short {
+    short(json::to_string(&result_of(message, outcome)).as_bytes())
+}
+
+/// The step of a result whose call the same result has answered: it is kept, and states nothing.
+fn answered_again<'m>(message: Message<'m>, first: Option<u64>, item: &Item<'_>) -> Step<'m> {
+    let words = Value::record([("repeated", item.value.clone())]);
+    let mut step = Step::new(Intent::new(name_of("observation.add"), message.role()).with("intent", words));
+    let first = At { number: first, part: None, ..item.at };
+    let text = format!("{first} has this result of this call");
+    let note = ImportNote::new(NoteKind::Repeated, item.at, text);
+    step.notes = vec![note.with("first", Value::from(first.to_string()))];
     step
 }
 

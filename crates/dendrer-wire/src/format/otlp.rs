@@ -842,6 +842,7 @@ fn read(
     }
     let taken = fill(&mut span, &stated, &told, &mut notes);
     status(&mut span, object, &stated, &told, &mut notes);
+    span.is_unfinished = time(object, "endTimeUnixNano", "end_time_unix_nano").is_none();
     span.notes = notes;
     span.rest = rest(object, stated, unknown.kept, odd, told, &taken);
     span

@@ -3,12 +3,13 @@
 //! Holds the calls that are open and nothing else, so memory does not grow with a conversation that answers what
 //! it asks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use dendrer_object::{Digest, Value};
 
 use super::note::{At, ImportNote, NoteKind};
+use super::once::{Short, short};
 
 /// A call that was asked for.
 #[derive(Debug, Clone)]
@@ -23,7 +24,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Says which call it is, for a note.
+    /// The name of the call, for a note.
     pub(crate) fn name(&self) -> String {
         match (&self.id, &self.tool) {
             (Some(id), Some(tool)) => format!("{id:?} to {tool:?}"),
@@ -87,9 +88,28 @@ pub(crate) struct Calls {
     requests: BTreeMap<u64, Request>,
     /// The open calls that a result without id and tool may have answered.
     contested: BTreeSet<u64>,
+    /// By the id of a call: the newest result that answered it.
+    answered: HashMap<Short, Answer>,
+}
+
+/// A result as far as it is remembered: its number in the source, and its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) number: Option<u64>,
+    pub(crate) content: Short,
 }
 
 impl Calls {
+    /// Returns the result that answered the calls of an id, if none of them is open.
+    pub(crate) fn answer(&self, id: &str) -> Option<Answer> {
+        self.answered.get(&short(id.as_bytes())).copied().filter(|_| !self.by_id.contains_key(id))
+    }
+
+    /// Remembers the result of a call.
+    pub(crate) fn keep_answer(&mut self, id: &str, answer: Answer) {
+        self.answered.insert(short(id.as_bytes()), answer);
+    }
+
     /// Takes in the calls of a request that is on record.
     pub(crate) fn ask(&mut self, tick: u64, record: Digest, at: At<'_>, calls: Vec<Call>) {
         if calls.is_empty() {

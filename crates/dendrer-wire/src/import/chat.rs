@@ -28,6 +28,7 @@ pub(crate) static MESSAGE: &[Row] = &[
     read("role", ANY, "who speaks"),
     read("content", ANY, "the words, the parts, or the output of a tool"),
     read("parts", ANY, "the parts"),
+    read("toolInvocations", ANY, "calls with their results"),
     read("name", ANY, "who speaks, or the tool"),
     read("tool_calls", ANY, "calls"),
     read("function_call", ANY, "a call"),
@@ -112,6 +113,8 @@ pub(crate) struct Turn {
     pub(crate) outcome: Option<Outcome>,
     /// Whether the usage of its request is stated on another item.
     pub(crate) is_counted_elsewhere: bool,
+    /// The number of an item before that it repeats, as far as its format finds that without an id.
+    pub(crate) repeats: Option<u64>,
     /// Whether its content is the output of a tool: then parts of it are data, and no calls or results.
     pub(crate) is_output: bool,
     /// The change of state that it states.
@@ -175,7 +178,8 @@ impl<'l> ChatReader<'l> {
         let mut notes = Vec::new();
         self.account.item(self.table, of, &message, &item.at, &mut notes);
         item.notes.append(&mut notes);
-        self.message(message, item, None, false, visit)
+        let again = self.once.message(&message, None, number);
+        self.message(message, item, again, false, visit)
     }
 
     /// Whether the item of a number is on another branch than the one that is read.
@@ -197,37 +201,44 @@ impl<'l> ChatReader<'l> {
         }
         self.is_shifted = true;
         let Turn { message, id, parent, answer, part, notes, is_of_program, decision, is_aside, .. } = turn;
-        let is_output = turn.is_output;
+        let (is_output, repeats) = (turn.is_output, turn.repeats);
         let key = |text: Option<String>| text.map(|text| short(text.as_bytes()));
         let (id, parent, answer) = (key(id), key(parent), key(answer));
         let is_result = kind_of(&message) == Of::Result || decision.is_some() || is_aside;
-        if part.is_none_or(|(_, number)| number == 0) {
-            let is_preamble = is_preamble_message(&message);
-            self.tree.item(Node { number, id, parent, answer, is_result, is_aside, is_preamble });
-        }
+        let is_preamble = is_preamble_message(&message);
+        let node = Node { number, id, parent, answer, is_result, is_aside, is_preamble };
+        let node = Some(node).filter(|_| part.is_none_or(|(_, number)| number == 0));
         let at = At { within: turn.within, part, ..at };
         let mut item = Item::new(Value::Object(message.clone()), at, size);
         (item.notes, item.is_of_program, item.decision) = (notes, is_of_program, decision);
         (item.begins, item.begun_by, item.outcome) = (turn.begins, turn.begun_by, turn.outcome);
         (item.is_counted_elsewhere, item.delta) = (turn.is_counted_elsewhere, turn.delta);
-        if is_preamble(&item.value) || item.decision.is_some() {
+        if is_preamble || item.decision.is_some() {
+            node.into_iter().for_each(|node| self.tree.item(node));
             item.source = self.source(item.at);
             return visit(item);
         }
-        self.message(message, item, answer, is_output, visit)
+        let again = match repeats {
+            Some(first) => (None, Again::Repeated(first)),
+            None => self.once.message(&message, answer, number),
+        };
+        // An item that is there again goes with the one before it, and makes no branch.
+        let is_again = matches!(again.1, Again::Repeated(_));
+        let alone = |node: Node| if is_again { Node { number, ..Node::default() } } else { node };
+        node.into_iter().for_each(|node| self.tree.item(alone(node)));
+        self.message(message, item, again, is_output, visit)
     }
 
     fn message(
         &mut self,
         message: Object,
         mut item: Item<'_>,
-        known: Option<Short>,
+        (id, again): (Option<Short>, Again),
         is_output: bool,
         visit: Visit<'_>,
     ) -> Result<(), ImportError> {
         let number = item.at.number.unwrap_or(u64::MAX);
         let of = kind_of(&message);
-        let (id, again) = self.once.message(&message, known, number);
         (item.id, item.again) = (id, again);
         if let Again::Repeated(first) = again {
             let at = At { number: Some(first), part: None, ..item.at };

@@ -115,7 +115,7 @@ pub(crate) fn of_message(
             notes.push(ImportNote::new(NoteKind::StatusUnknown, format!("{at}/{name}"), text));
             Outcome::Unknown
         }
-        (Some(false), None) => Outcome::Flag(false),
+        (Some(false), None) => beside_content(false, content, at, notes),
         (None, None) => {
             let found = content.map_or(Outcome::Text(false), of_content);
             if found == Outcome::Unknown {
@@ -126,9 +126,25 @@ pub(crate) fn of_message(
     }
 }
 
+/// Reads a status that is stated next to a content: a content that is JSON and states a failure is not overruled by it.
+/// Prose states nothing next to a flag.
+pub(crate) fn beside_content(
+    failed: bool,
+    content: Option<&Value>,
+    at: At<'_>,
+    notes: &mut Vec<ImportNote>,
+) -> Outcome {
+    if failed || content.map(of_content) != Some(Outcome::Json(true)) {
+        return Outcome::Flag(failed);
+    }
+    let text = "the content states that the call failed, and the status next to it that it did not";
+    notes.push(ImportNote::new(NoteKind::StatusUnknown, format!("{at}/content"), text));
+    Outcome::Unknown
+}
+
 /// Notes a content that is JSON and states in no known way whether the call failed.
 fn unknown_content(path: String) -> ImportNote {
-    let text = "the content is JSON with a name that stands twice, or a number beyond all doubles, so that what it states is not read";
+    let text = "the content is JSON with a name that is there twice, a number beyond all doubles, or a status as text, so that what it states is not read";
     ImportNote::new(NoteKind::StatusUnknown, path, text)
 }
 
@@ -181,11 +197,24 @@ fn of_text(text: &str) -> Outcome {
     }
 }
 
-/// Reads the members of a content by which it states a failure. A member of another type is data of the tool.
+/// Reads the members of a content by which it states a failure. A member of another type is data of the tool, but for a truth value or a number
+/// as text, of which nothing is known.
 fn of_members(object: &Object) -> Outcome {
     let stated = object.iter().filter(|(name, _)| WITHIN.contains(&&***name));
-    let mut stated = stated.map(|(name, value)| beside(name, value));
-    Outcome::Json(stated.any(|stated| matches!(stated, Stated::Failure(true))))
+    let mut is_text = false;
+    for (name, value) in stated {
+        if matches!(beside(name, value), Stated::Failure(true)) {
+            return Outcome::Json(true);
+        }
+        is_text |= &**name != "error" && value.as_str().is_some_and(is_status_as_text);
+    }
+    if is_text { Outcome::Unknown } else { Outcome::Json(false) }
+}
+
+/// Whether a text is a truth value or a number.
+fn is_status_as_text(text: &str) -> bool {
+    let text = text.trim_ascii();
+    ["true", "false"].iter().any(|word| word.eq_ignore_ascii_case(text)) || text.parse::<f64>().is_ok()
 }
 
 /// The one rule for prose: the text begins with `Traceback (most recent call last)`, or with a name that ends in `Error:` or
@@ -252,7 +281,9 @@ mod tests {
             (r#"{"error":0.25}"#, Outcome::Json(false)),
             (r#"{"isError":true,"content":[]}"#, Outcome::Json(true)),
             (r#"{"is_error":true}"#, Outcome::Json(true)),
-            (r#"{"is_error":"true"}"#, Outcome::Json(false)),
+            (r#"{"is_error":"true"}"#, Outcome::Unknown),
+            (r#"{"exit_code":"1"}"#, Outcome::Unknown),
+            (r#"{"success":"order 7 is sent"}"#, Outcome::Json(false)),
             (r#"{"success":false}"#, Outcome::Json(true)),
             (r#"{"success":0}"#, Outcome::Json(false)),
             (r#"{"exit_code":137}"#, Outcome::Json(true)),

@@ -136,7 +136,10 @@ static MEMBERS: LazyLock<Vec<&str>> = LazyLock::new(|| {
 });
 
 /// The lists of parts that a message may have.
-pub(crate) const LISTS: [&str; 2] = ["content", "parts"];
+pub(crate) const LISTS: [&str; 3] = ["content", "parts", INVOCATIONS];
+
+/// The list of calls with their results that a message may have next to its content; `parts` may have them as well.
+const INVOCATIONS: &str = "toolInvocations";
 
 fn kind(part: &Value) -> Part {
     part.as_object().map_or(Part::Kept, kind_of)
@@ -151,6 +154,7 @@ fn kind_of(object: &Object) -> Part {
         return match () {
             () if holds(CALL_MEMBERS) => Part::Call,
             () if holds(RESULT_MEMBERS) => Part::Result,
+            () if has(&["toolCallId"]) && has(&["state"]) => Part::Both,
             () if has(KEPT_MEMBERS) => Part::Kept,
             () => Part::Unknown,
         };
@@ -237,14 +241,21 @@ pub(crate) fn account_calls(message: &Object, at: &dyn std::fmt::Display, notes:
 
 /// The parts of the lists that a message has.
 fn parts_of(message: &Object) -> impl Iterator<Item = (&'static str, &Value, u64)> {
-    LISTS.into_iter().flat_map(|list| {
+    LISTS.into_iter().flat_map(move |list| {
         let parts = message.get(list).and_then(Value::as_array);
         parts
             .into_iter()
             .flat_map(|parts| parts.iter())
             .zip(0..)
+            .filter(move |(part, _)| list != INVOCATIONS || !is_among_parts(message, part))
             .map(move |(part, number)| (list, part, number))
     })
+}
+
+/// Whether the parts of a message have a call with its result as well.
+fn is_among_parts(message: &Object, invocation: &Value) -> bool {
+    let parts = message.get("parts").and_then(Value::as_array);
+    parts.is_some_and(|parts| parts.iter().any(|part| part.get("toolInvocation") == Some(invocation)))
 }
 
 /// Takes a message apart; `None` if no part of it is a call or a result and it is one answer.
@@ -463,7 +474,8 @@ fn tagged_output(output: &Object) -> Option<(Option<Value>, Option<bool>)> {
     let name = output.get("type")?.as_str()?;
     let value = output.get("value").cloned();
     match name {
-        "text" | "json" | "content" if value.is_some() => Some((value, Some(false))),
+        // A result came: whether the tool failed is in its content.
+        "text" | "json" | "content" if value.is_some() => Some((value, None)),
         "error-text" | "error-json" => Some((value, Some(true))),
         "execution-denied" => Some((Some(Value::Object(output.clone())), Some(true))),
         _ => None,
@@ -491,7 +503,10 @@ fn both(part: &Object) -> (Value, Option<Value>, Option<Value>) {
     ];
     let of_result = ["output", "result", "errorText", "state", "preliminary", "approval", "type"];
     let ids = ["toolCallId", "tool_call_id", "toolName", "input", "args", "rawInput"];
-    let call = with_rest(said.to_vec(), held, &[&of_result[..], &ids[..]].concat());
+    // An output that a later one replaces is kept with the call.
+    let is_preliminary = held.get("preliminary").and_then(Value::as_bool) == Some(true);
+    let of_result = if is_preliminary { &of_result[6..] } else { &of_result[..] };
+    let call = with_rest(said.to_vec(), held, &[of_result, &ids[..]].concat());
     let is_denied = state == "output-denied";
     if is_denied {
         let reason = held.get("approval").and_then(|approval| approval.get("reason")).cloned();
@@ -506,13 +521,14 @@ fn both(part: &Object) -> (Value, Option<Value>, Option<Value>) {
     }
     let is_error = state == "output-error" || held.contains_key("errorText");
     let output = first(held, &["output", "result"]);
-    if output.is_none() && !is_error {
+    if !is_error && (output.is_none() || is_preliminary) {
         return (call, None, None);
     }
     let said = [
         ("role", Some(Value::from("tool"))),
         ("content", held.get("errorText").or(output).cloned()),
-        ("is_error", Some(Value::from(is_error))),
+        // Another state says that a result came, and its content whether the tool failed.
+        ("is_error", is_error.then(|| Value::from(true))),
         ("name", tool),
         ("tool_call_id", id),
     ];

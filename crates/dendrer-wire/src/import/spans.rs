@@ -24,6 +24,7 @@ use super::once::{Short, short};
 use super::parts;
 use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
 use super::tokens;
+use super::usage;
 use crate::foreign::{Surveyed, Visit};
 
 /// The kind of a span.
@@ -86,6 +87,8 @@ pub(crate) struct Span {
     /// Whether the call failed, as far as that is stated, and with which words.
     pub(crate) failed: Option<bool>,
     pub(crate) error: Option<Value>,
+    /// Whether it states that it has not ended: without an output or a failure its call has no result.
+    pub(crate) is_unfinished: bool,
     /// All that is kept of it.
     pub(crate) rest: Object,
     pub(crate) notes: Vec<ImportNote>,
@@ -351,6 +354,7 @@ struct Story {
     /// By span: the agent, the answer of a model that it is a part of, the call of a tool that it is a part of, whether a model is
     /// below it, and the last place in the order of a span below it.
     agents: Vec<Option<Arc<str>>>,
+    sums: Sums,
     answers: Vec<Option<usize>>,
     around: Vec<Option<usize>>,
     has_model: Vec<bool>,
@@ -374,6 +378,7 @@ impl Story {
         let mut place = vec![0; spans.len()];
         order.iter().enumerate().for_each(|(index, at)| place[*at] = index);
         let count = spans.len();
+        let sums = Sums::of(&mut spans, &line);
         let (mut agents, mut answers, mut around) = (vec![None; count], vec![None; count], vec![None; count]);
         let (mut has_model, mut last) = (vec![false; count], place);
         for at in line.downwards.iter().copied() {
@@ -382,6 +387,7 @@ impl Story {
             agents[at] = span.agent.clone().or_else(|| above.and_then(|above| agents[above].clone()));
             let Some(above) = above else { continue };
             (answers[at], around[at]) = match spans[above].kind {
+                Kind::Model if sums.is_sum[above] => (None, around[above]),
                 Kind::Model => (answers[above].or(Some(above)), around[above]),
                 Kind::Tool => (None, Some(above)),
                 Kind::Agent => (None, None),
@@ -410,6 +416,7 @@ impl Story {
             spans,
             order,
             agents,
+            sums,
             answers,
             around,
             has_model,
@@ -486,15 +493,12 @@ impl Story {
         }
         let made: Vec<Short> = outputs.iter().map(identity).collect();
         let wrapper = self.answers[at];
-        let is_repeated = wrapper.is_some_and(|wrapper| self.heard.has_made(wrapper, &made));
+        let above = std::iter::successors(self.sums.above[at], |above| self.sums.above[*above]);
+        let is_repeated = above.into_iter().any(|above| self.heard.has_made(above, &made));
         self.heard.keep(at, &said, &made);
         let answer = self.answer_of(wrapper.unwrap_or(at));
         let asks = outputs.iter().any(|message| message.contains_key("tool_calls") || has_parts(message));
-        if self.spans[at].says_calls && !asks && !self.has_tools {
-            let text = "the model asked for a call, and neither its answer nor a span has it";
-            let note = ImportNote::not_read(At::item("", number), &[CALLS, FAILURES], text);
-            self.spans[at].notes.push(note);
-        }
+        self.note_calls(at, asks);
         let mut messages: Vec<Object> =
             outputs.into_iter().flat_map(|message| self.calls.made(message, is_repeated)).collect();
         if messages.is_empty() {
@@ -516,9 +520,20 @@ impl Story {
                 message.set("usage", usage);
             }
             let (turn, number, size) = self.main(at, message);
-            tell(Turn { answer: Some(answer.clone()), ..turn }, number, size)?;
+            let is_counted_elsewhere = self.sums.is_elsewhere[at];
+            tell(Turn { answer: Some(answer.clone()), is_counted_elsewhere, ..turn }, number, size)?;
         }
         Ok(())
+    }
+
+    /// Notes a call of a model that nothing has.
+    fn note_calls(&mut self, at: usize, asks: bool) {
+        if self.spans[at].says_calls && !asks && !self.has_tools {
+            let text = "the model asked for a call, and neither its answer nor a span has it";
+            let place = At::item("", self.spans[at].number);
+            let note = ImportNote::not_read(place, &[CALLS, FAILURES], text);
+            self.spans[at].notes.push(note);
+        }
     }
 
     /// The id of the answer of a span: the one that it states, else its own.
@@ -566,7 +581,16 @@ impl Story {
             tell(Turn { message, is_counted_elsewhere: true, ..Turn::default() }, number, size)?;
         }
         let said = || id.as_ref().and_then(|id| self.results.get(id).cloned());
-        let mut message = of_role("tool", output.or_else(said));
+        let output = output.or_else(said);
+        let span = &self.spans[at];
+        if span.is_unfinished && output.is_none() && span.failed.is_none() && span.error.is_none() {
+            if let Some(id) = &id {
+                self.calls.answered.remove(id);
+            }
+            self.other(at, tell)?;
+            return Ok(None);
+        }
+        let mut message = of_role("tool", output);
         message.set("name", Value::from(name));
         if let Some(id) = id {
             message.set("tool_call_id", Value::from(id));
@@ -615,6 +639,75 @@ impl Story {
 pub(crate) fn tokens_of(span: &Span) -> Option<u64> {
     let tokens = tokens::of(span.usage.as_ref()?, false).ok()??;
     tokens.as_u64()
+}
+
+/// Spans of models with several below them, which sum them: each of these counts, and the one above does not. A single one below
+/// measures the same answer.
+struct Sums {
+    /// The nearest model above a span, unless a tool or an agent is between them.
+    above: Vec<Option<usize>>,
+    is_sum: Vec<bool>,
+    /// Whether the usage of a span is stated on others.
+    is_elsewhere: Vec<bool>,
+}
+
+impl Sums {
+    /// Finds the sums, and takes their usage away.
+    fn of(spans: &mut [Span], line: &Line) -> Sums {
+        let mut above: Vec<Option<usize>> = vec![None; spans.len()];
+        let mut below: Vec<Vec<usize>> = vec![Vec::new(); spans.len()];
+        for at in line.downwards.iter().copied() {
+            above[at] = line.above[at].and_then(|outer| match spans[outer].kind {
+                Kind::Model => Some(outer),
+                Kind::Other => above[outer],
+                Kind::Tool | Kind::Agent => None,
+            });
+            if let Some(outer) = above[at].filter(|_| spans[at].kind == Kind::Model) {
+                below[outer].push(at);
+            }
+        }
+        let stated: Vec<[Option<f64>; 2]> =
+            spans.iter().map(|span| span.usage.as_ref().map(usage::numbers).unwrap_or_default()).collect();
+        let mut is_sum = vec![false; spans.len()];
+        let mut is_elsewhere = vec![false; spans.len()];
+        for at in line.downwards.iter().copied().rev() {
+            let inner: Vec<[Option<f64>; 2]> = below[at].iter().map(|inner| stated[*inner]).collect();
+            let has_usage = inner.iter().any(|one| *one != [None, None]);
+            is_sum[at] = (inner.len() > 1 && has_usage) || below[at].iter().any(|inner| is_sum[*inner]);
+            if !is_sum[at] {
+                continue;
+            }
+            is_elsewhere[at] = true;
+            if !(0..2).all(|metric| is_of_those_below(stated[at], &inner, metric)) {
+                let text =
+                    "the usage of this span is neither the sum of those below it nor that of one of them";
+                let note = ImportNote::not_read(At::item("", spans[at].number), &[USAGE], text);
+                spans[at].notes.push(note);
+            }
+            if stated[at][0].is_some_and(|own| is_sum_of(own, &inner, 0)) {
+                below[at].iter().for_each(|inner| is_elsewhere[*inner] |= stated[*inner] == [None, None]);
+            }
+            spans[at].usage = None;
+        }
+        Sums { above, is_sum, is_elsewhere }
+    }
+}
+
+/// Whether a metric of a span is the sum of the spans below it.
+fn is_sum_of(own: f64, inner: &[[Option<f64>; 2]], metric: usize) -> bool {
+    let stated: Vec<f64> = inner.iter().filter_map(|one| one[metric]).collect();
+    !stated.is_empty() && is_same_number(own, stated.iter().sum())
+}
+
+/// Whether a metric of a span is the sum of the spans below it, or that of one of them, or not stated.
+fn is_of_those_below(own: [Option<f64>; 2], inner: &[[Option<f64>; 2]], metric: usize) -> bool {
+    let is_one = |own: f64| inner.iter().filter_map(|one| one[metric]).any(|one| is_same_number(one, own));
+    own[metric].is_none_or(|own| is_sum_of(own, inner, metric) || is_one(own))
+}
+
+/// Costs are sums of fractions.
+fn is_same_number(one: f64, other: f64) -> bool {
+    (one - other).abs() < 1e-9
 }
 
 /// Notes spans whose parent is missing, or whose parents make a circle.

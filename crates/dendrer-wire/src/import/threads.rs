@@ -83,7 +83,7 @@ pub struct RecordedThread {
     pub others: Vec<RunName>,
 }
 
-/// The number of calls of a saver that are on record in the runs of a thread. The marker of a fork is none.
+/// The number of calls of a saver that are on record in the runs of a thread. The marker of a fork is not counted.
 fn own_ticks(repo: &Repo, run: &RunName, others: &[RunName]) -> Result<u64, ImportError> {
     let store = repo.writer()?;
     let mut ticks = 0;

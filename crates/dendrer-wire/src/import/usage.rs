@@ -93,6 +93,13 @@ impl Usage {
     }
 }
 
+/// The numbers of a usage: tokens, and cost.
+pub(crate) fn numbers(usage: &Object) -> [Option<f64>; 2] {
+    let mut message = Object::default();
+    message.set("usage", Value::Object(usage.clone()));
+    of_message(&message, None).map(|value| value?.as_f64())
+}
+
 fn is_of_model(step: &Step<'_>) -> bool {
     matches!(step.type_name(), "plan.update" | "action.request")
 }

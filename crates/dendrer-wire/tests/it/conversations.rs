@@ -145,7 +145,6 @@ fn chats_agree_with_their_model() {
         "not_read",
         "repeated",
         "result_ambiguous",
-        "result_without_call",
         "status_unknown",
     ];
     assert_eq!(met.iter().map(String::as_str).collect::<Vec<_>>(), all);

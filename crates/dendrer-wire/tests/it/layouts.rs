@@ -133,8 +133,8 @@ fn what_is_cut_is_marked_where_it_ends() {
             format!(r#"{{"m":1,"l":[{U},{{"role":"us"#),
             r#"2 list "/l" cut true meta {"m":1} source_cut@2 /l/1"#,
         ),
-        (format!(r#"{{"m":1,"l":[{U},"#), r#"1 list "/l" cut true meta {"m":1} source_cut@0 /l"#),
-        (format!(r#"{{"l":[{U}],"z":1,"y":"a"#), r#"1 list "/l" cut true meta {"z":1} source_cut@0 /l"#),
+        (format!(r#"{{"m":1,"l":[{U},"#), r#"1 list "/l" cut true meta {"m":1} source_cut@1 /l"#),
+        (format!(r#"{{"l":[{U}],"z":1,"y":"a"#), r#"1 list "/l" cut true meta {"z":1} source_cut@1 /l"#),
         (format!("{U}\n{A}\n{{\"role\""), "3 cut true source_cut@3 /2"),
         (format!("[{U},{A},tr"), "3 cut true source_cut@3 /2"),
         // Cut and written on: the line is damaged.

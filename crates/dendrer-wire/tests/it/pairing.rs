@@ -53,7 +53,7 @@ fn results_find_their_calls_in_any_order() {
 fn what_does_not_fit_is_marked() {
     check(&[result("a", ""), call(&[("a", "t")])], &["result_without_call", "call_without_result"]);
     check(&[call(&[("a", "t")]), result("b", "t")], &["call_without_result", "result_without_call"]);
-    check(&[call(&[("a", "t")]), result("a", "t"), result("a", "t")], &["", "<-1", "result_without_call"]);
+    check(&[call(&[("a", "t")]), result("a", "t"), result("a", "t")], &["", "<-1", "repeated"]);
     check(
         &[call(&[("a", "t"), ("b", "t"), ("c", "t")]), result("b", "")],
         &["call_without_result,call_without_result", "<-1"],

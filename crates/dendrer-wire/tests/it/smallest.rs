@@ -297,3 +297,189 @@ fn sums_of_what_is_not_in_the_source_are_noted() {
         assert_eq!(counted("inspect", &log), expected);
     }
 }
+
+/// Shows each tick of a source.
+fn each_shown(kind: &str, text: &str) -> Vec<String> {
+    crate::spans::lines(&import(text.as_bytes(), of(kind)).unwrap().1)
+}
+
+/// A call of `f` with the id `c` and messages after it, as a chat.
+fn after_call(more: &str) -> String {
+    format!(
+        r#"[{{"role":"assistant","content":null,"tool_calls":[{{"id":"c","function":{{"name":"f","arguments":"{{}}"}}}}]}},{more}]"#
+    )
+}
+
+#[test]
+fn a_source_that_is_cut_between_two_items_is_noted_at_the_last_one() {
+    let text =
+        r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a","usage":{"total_tokens":5}},"#;
+    let expected = [r#"observation.add user "q""#, r#"plan.update assistant "a" t5 !source_cut"#];
+    check("openai-chat", text, &expected);
+}
+
+#[test]
+fn a_result_that_is_there_again_states_nothing() {
+    let result = |text: &str| format!(r#"{{"role":"tool","tool_call_id":"c","content":"{text}"}}"#);
+    let (one, other) = (result("Error: x"), result("Error: y"));
+    let first =
+        ["action.request assistant f({})#c", r#"action.result assistant f({})#c <-1 = "Error: x" error"#];
+    let same = [first[0], first[1], "observation.add tool !repeated"];
+    check("openai-chat", &after_call(&format!("{one},{one}")), &same);
+    let differs = [
+        first[0],
+        first[1],
+        r#"action.result tool (null)#c = "Error: y" error !not_read[failures] !result_without_call"#,
+    ];
+    let found = each_shown("openai-chat", &after_call(&format!("{one},{other}")));
+    assert_eq!(found[..2], differs[..2]);
+    assert!(found[2].contains("!not_read[failures]"), "{found:?}");
+    // The id may name another call after that.
+    let again = after_call(&format!("{one},{}", &after_call(&one)[1..after_call(&one).len() - 1]));
+    let (plan, _) = import(again.as_bytes(), of("openai-chat")).unwrap();
+    assert_eq!((plan.tally.calls, plan.tally.errors, plan.tally.gaps()), (2, 2, 0));
+}
+
+#[test]
+fn a_call_of_codex_that_is_written_twice_is_one() {
+    let call = r#"{"type":"response_item","payload":{"type":"function_call","name":"f","arguments":"{}","call_id":"c"}}"#;
+    let result = |output: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"function_call_output","call_id":"c","output":{output}}}}}"#
+        )
+    };
+    let failed = result(r#""Exit code: 1\nOutput:\nbad""#);
+    let (plan, records) = import([call, &failed, call, &failed].join("\n").as_bytes(), of("codex")).unwrap();
+    let found = crate::spans::lines(&records);
+    assert_eq!((plan.tally.calls, plan.tally.errors), (1, 1), "{found:?}");
+    assert!(found[2].ends_with("!repeated") && found[3].ends_with("!repeated"), "{found:?}");
+    // The parts of an output are read as its text is.
+    let parts = result(r#"[{"type":"input_text","text":"Exit code: 3\nOutput:\nx"}]"#);
+    let (plan, _) = import([call, &parts].join("\n").as_bytes(), of("codex")).unwrap();
+    assert_eq!(plan.tally.errors, 1);
+}
+
+#[test]
+fn work_that_has_not_ended_has_no_result() {
+    let open = |more: &str| run(1, "tool", "f", &format!(r#""inputs":{{"input":"{{}}"}},{more}"#));
+    let ended = r#""outputs":null,"error":null,"status":"success","end_time":"2024-04-29T00:49:02""#;
+    let span = |end: &str| {
+        format!(
+            r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"execute_tool f","startTimeUnixNano":"1"{end},"attributes":[{{"key":"gen_ai.operation.name","value":{{"stringValue":"execute_tool"}}}},{{"key":"gen_ai.tool.name","value":{{"stringValue":"f"}}}}]}}]}}]}}]}}"#
+        )
+    };
+    let observed = |end: &str| {
+        format!(
+            r#"[{{"id":"o","traceId":"t","type":"TOOL","name":"f","startTime":"2025-03-01T10:00:01Z","endTime":{end},"input":{{}},"output":null}}]"#
+        )
+    };
+    let part = |more: &str| {
+        format!(
+            r#"[{{"id":"a","role":"assistant","parts":[{{"type":"tool-f","toolCallId":"c","state":"output-available","input":{{}},"output":"half"{more}}}]}}]"#
+        )
+    };
+    for (kind, text, is_open) in [
+        ("langsmith", open(r#""outputs":null,"error":null,"status":"pending""#), true),
+        ("langsmith", open(r#""outputs":{},"error":null,"status":"interrupted""#), true),
+        ("langsmith", open(r#""outputs":null,"error":null,"end_time":null"#), true),
+        ("langsmith", open(r#""outputs":null,"error":"x","end_time":null"#), false),
+        ("langsmith", open(ended), false),
+        ("otlp", span(""), true),
+        ("otlp", span(r#","endTimeUnixNano":"0""#), true),
+        ("otlp", span(r#","endTimeUnixNano":"2""#), false),
+        ("langfuse", observed("null"), true),
+        ("langfuse", observed(r#""2025-03-01T10:00:02Z""#), false),
+        ("ai-sdk", part(r#","preliminary":true"#), true),
+        ("ai-sdk", part(""), false),
+    ] {
+        let found = each_shown(kind, &text);
+        let (is_noted, has_result) = (
+            found[0].contains("!call_without_result"),
+            found.iter().any(|one| one.starts_with("action.result")),
+        );
+        assert_eq!((is_noted, has_result), (is_open, !is_open), "{kind} {text}: {found:?}");
+    }
+}
+
+#[test]
+fn a_failure_that_an_output_states_is_not_overruled() {
+    let part = |output: &str| {
+        format!(
+            r#"[{{"id":"a","role":"assistant","parts":[{{"type":"tool-f","toolCallId":"c","state":"output-available","input":{{}},"output":{output}}}]}}]"#
+        )
+    };
+    let result = |more: &str| after_call(&format!(r#"{{"role":"tool","tool_call_id":"c",{more}}}"#));
+    let invoked = |more: &str| {
+        format!(
+            r#"[{{"id":"a","role":"assistant","content":"","toolInvocations":[{{"state":"result","toolCallId":"c","toolName":"f","args":{{}},"result":{{"error":"x"}}}}]{more}}}]"#
+        )
+    };
+    let copy = r#","parts":[{"type":"step-start"},{"type":"tool-invocation","toolInvocation":{"state":"result","toolCallId":"c","toolName":"f","args":{},"result":{"error":"x"}}}]"#;
+    let answer = r#"[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","toolName":"f","input":{}}]},{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"f","output":{"type":"json","value":{"error":"x"}}}]}]"#;
+    for (kind, text, errors, is_unknown) in [
+        ("ai-sdk", part(r#"{"isError":true,"content":[]}"#), 1, false),
+        ("ai-sdk", part(r#"{"error":"x"}"#), 1, false),
+        ("ai-sdk", part(r#""Error: x""#), 1, false),
+        ("ai-sdk", part(r#"{"n":1}"#), 0, false),
+        ("ai-sdk", answer.to_owned(), 1, false),
+        ("ai-sdk", invoked(""), 1, false),
+        ("ai-sdk", invoked(copy), 1, false),
+        ("openai-chat", result(r#""is_error":false,"content":"{\"isError\":true}""#), 0, true),
+        ("openai-chat", result(r#""is_error":false,"content":"Error: x""#), 0, false),
+        ("openai-chat", result(r#""content":"{\"isError\":\"true\"}""#), 0, true),
+    ] {
+        let (plan, records) = import(text.as_bytes(), of(kind)).unwrap();
+        let found = crate::spans::lines(&records);
+        let noted = found.iter().any(|one| one.contains("!status_unknown"));
+        assert_eq!(
+            (plan.tally.calls, plan.tally.errors, noted),
+            (1, errors, is_unknown),
+            "{text}: {found:?}"
+        );
+        assert_eq!(plan.tally.gaps(), u64::from(is_unknown), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn lines_that_are_there_again_make_no_branch() {
+    let user = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"q"}}"#;
+    let asks = r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{}}]}}"#;
+    let result = r#"{"type":"user","uuid":"r1","parentUuid":"a1","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]}}"#;
+    let ends = r#"{"type":"assistant","uuid":"a2","parentUuid":"r1","sessionId":"s","message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"x"}]}}"#;
+    let all = [user, asks, result, ends, asks, result, ends].join("\n");
+    let (plan, records) = import(all.as_bytes(), of("claude-code")).unwrap();
+    let found = crate::spans::lines(&records);
+    assert_eq!((plan.branches(), plan.tally.calls, plan.tally.errors), (0, 1, 1), "{found:?}");
+    assert_eq!(found.iter().filter(|one| one.ends_with("!repeated")).count(), 3, "{found:?}");
+}
+
+#[test]
+fn a_model_with_several_models_below_it_is_their_sum() {
+    let model = |id: u64, above: Option<u64>, tokens: Option<u64>| {
+        let above = above.map(|above| format!(r#","parentObservationId":"o{above}""#)).unwrap_or_default();
+        let usage =
+            tokens.map(|tokens| format!(r#","usageDetails":{{"total":{tokens}}}"#)).unwrap_or_default();
+        format!(
+            r#"{{"id":"o{id}","traceId":"t","type":"GENERATION","name":"m","startTime":"2025-03-01T10:00:0{id}Z","input":[{{"role":"user","content":"q"}}],"output":{{"role":"assistant","content":"a"}}{above}{usage}}}"#
+        )
+    };
+    for (own, inner, sum, notes) in [
+        // A single one is the same answer.
+        (Some(15), vec![Some(15)], 15, 0),
+        (Some(15), vec![Some(15), Some(15)], 30, 0),
+        (Some(54), vec![Some(30), Some(24)], 54, 0),
+        (None, vec![Some(30), Some(24)], 54, 0),
+        // What was tried in vain used nothing.
+        (Some(24), vec![None, Some(24)], 24, 0),
+        (Some(99), vec![Some(30), Some(24)], 54, 1),
+        (Some(15), vec![None, None], 15, 0),
+    ] {
+        let below = inner.iter().zip(2..).map(|(tokens, id)| model(id, Some(1), *tokens));
+        let all: Vec<String> = std::iter::once(model(1, None, own)).chain(below).collect();
+        let (_, records) = import(format!("[{}]", all.join(",")).as_bytes(), of("langfuse")).unwrap();
+        let found = crate::spans::lines(&records);
+        assert_eq!(crate::spans::tokens(&records), Some(sum), "{own:?} {inner:?}: {found:?}");
+        let noted = found.iter().filter(|one| one.contains("!not_read[usage]")).count();
+        assert_eq!(noted, notes, "{own:?} {inner:?}: {found:?}");
+    }
+}

@@ -8,7 +8,7 @@ use crate::address::{OF_STORE, is_hash, is_reachable};
 use crate::error::ForeignError;
 use crate::problem::Problem;
 
-pub use crate::address::MADE;
+pub use crate::address::{MADE, made_name};
 
 /// Reads the name of a run.
 ///
@@ -39,17 +39,6 @@ pub fn new_name(given: Option<&str>, of: &str, store: &dyn Store) -> Result<RunN
         }
         number += 1;
     }
-}
-
-/// Returns the name of the run with a number that is made of another: `RUN+2`. A run that has such a name is not made longer.
-pub fn made_name(of: &str, number: u64) -> String {
-    // What is made of a foreign run is a run of this store.
-    let of = of.rsplit_once(OF_STORE).map_or(of, |(_, own)| own);
-    let stem = of.split_once(MADE).map_or(of, |(stem, _)| stem);
-    let number = format!("{MADE}{number}");
-    // A name is ASCII.
-    let stem = &stem[..stem.len().min(NAME_SIZE_MAX - number.len())];
-    format!("{stem}{number}")
 }
 
 /// Returns a name that a person may give a run that is made of another: the name of that one with an end.

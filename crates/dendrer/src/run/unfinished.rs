@@ -5,9 +5,8 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Object, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
-use crate::address::OF_STORE;
+use crate::address::{OF_STORE, made_name};
 use crate::error::Error;
-use crate::repo::new_run::made_name;
 use crate::run::trace::{Trace, read};
 
 /// The member of `inputs.source` of a run, and of the `branch` of a fork, with the number of transitions that its source makes.

@@ -26,9 +26,8 @@ fn ended(how: u64) -> (String, Option<bool>) {
             (members.to_owned(), None)
         }
         _ => {
-            // The state says that the call gave an output: what the output has is data.
-            let _ = failed;
-            (format!(r#""state":"output-available","output":{}"#, quoted(&text)), Some(false))
+            // The state is that of a call that gave an output: whether the tool failed is in the output.
+            (format!(r#""state":"output-available","output":{}"#, quoted(&text)), Some(failed))
         }
     }
 }
@@ -119,13 +118,13 @@ fn store(model: &Model, facts: &mut Facts) -> Vec<String> {
 
 /// The output of a tool in a `ModelMessage`, and whether it is a failure.
 fn output_of(how: u64) -> (String, bool) {
-    let (text, _) = output(how / 16);
+    let (text, failed) = output(how / 16);
     let text = quoted(&text);
     match how % 4 {
         0 => (format!(r#"{{"type":"error-text","value":{text}}}"#), true),
         1 => (r#"{"type":"error-json","value":{"code":3}}"#.to_owned(), true),
-        2 => (r#"{"type":"json","value":{"error":"data of the tool"}}"#.to_owned(), false),
-        _ => (format!(r#"{{"type":"text","value":{text}}}"#), false),
+        2 => (r#"{"type":"json","value":{"error":"no"}}"#.to_owned(), true),
+        _ => (format!(r#"{{"type":"text","value":{text}}}"#), failed),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Messages of the Messages API, as programs keep them: a list, a request, or a request with its answer.
 
 use super::facts::{Asked, Facts, Tokens};
-use super::model::{Can, Dice, Ids, Model, Said, Text, output};
+use super::model::{Can, Dice, Ids, Model, Said, Text, mild, output};
 use super::{Written, quoted};
 
 pub(super) const CAN: Can = Can {
@@ -9,7 +9,8 @@ pub(super) const CAN: Can = Can {
     ids: &[Ids::Unique, Ids::Unique, Ids::Anew],
     names: false,
     late: true,
-    twice: true,
+    // `smallest.rs` has results that are there twice.
+    twice: false,
     same: true,
     trees: false,
     again: false,
@@ -17,7 +18,7 @@ pub(super) const CAN: Can = Can {
 
 /// The members of a result, and whether they state a failure.
 fn outcome(how: u64) -> (String, bool) {
-    let (text, failed) = output(how / 16);
+    let (text, failed) = output(if how / 3 % 5 == 1 { mild(how / 16) } else { how / 16 });
     let content = match how % 3 {
         0 => format!(r#"[{{"type":"text","text":{}}}]"#, quoted(&text)),
         _ => quoted(&text),

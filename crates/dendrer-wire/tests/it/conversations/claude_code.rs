@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dendrer_object::Value;
 
 use super::facts::{Asked, Facts, Tokens};
-use super::model::{Can, Dice, Ids, Model, Said, Text, output};
+use super::model::{Can, Dice, Ids, Model, Said, Text, mild, output};
 use super::{Written, quoted};
 
 pub(super) const CAN: Can = Can {
@@ -23,7 +23,7 @@ pub(super) const CAN: Can = Can {
 pub(super) const TREES: Can = Can { agents: 1, trees: true, ..CAN };
 
 fn outcome(how: u64) -> (String, bool) {
-    let (text, failed) = output(how / 16);
+    let (text, failed) = output(if how / 3 % 4 == 1 { mild(how / 16) } else { how / 16 });
     let content = match how % 3 {
         0 => format!(r#"[{{"type":"text","text":{}}}]"#, quoted(&text)),
         _ => quoted(&text),

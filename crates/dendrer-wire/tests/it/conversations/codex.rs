@@ -3,7 +3,7 @@
 use dendrer_object::json::parse_door;
 
 use super::facts::{Asked, Facts, Tokens};
-use super::model::{Can, Dice, Ids, Model, Said, Text, output};
+use super::model::{Can, Dice, Ids, Model, Said, Text, mild, output};
 use super::{Written, quoted};
 
 pub(super) const CAN: Can = Can {
@@ -23,7 +23,8 @@ fn line(kind: &str, payload: &str) -> String {
 
 /// The lines of a result, and whether it failed.
 fn outcome(how: u64, id: &str, output_type: &str) -> (Vec<String>, bool) {
-    let (text, failed) = output(how / 16);
+    let has_code = how % 6 < 4;
+    let (text, failed) = output(if has_code { mild(how / 16) } else { how / 16 });
     let made = |text: &str| {
         let text = quoted(text);
         line("response_item", &format!(r#"{{"type":"{output_type}","call_id":"{id}","output":{text}}}"#))

@@ -1,6 +1,6 @@
 //! Runs of LangSmith: messages in the serialized form of LangChain.
 
-use super::model::{Dice, Model, Said, output};
+use super::model::{Dice, Model, Said, mild, output};
 use super::quoted;
 use super::traces::{Dialect, Kind, Span};
 
@@ -24,9 +24,14 @@ fn failed(how: u64) -> bool {
     status(how).0 || seen(how)
 }
 
+/// The output of a tool, and whether it states a failure.
+fn said(how: u64) -> (String, bool) {
+    output(if status(how).1 == Some("success") { mild(how / 16) } else { how / 16 })
+}
+
 /// Whether the message of a result states a failure.
 fn seen(how: u64) -> bool {
-    status(how).1.map_or(output(how / 16).1, |word| word == "error")
+    status(how).1.map_or(said(how).1, |word| word == "error")
 }
 
 fn constructor(kind: &str, members: &str) -> String {
@@ -41,7 +46,7 @@ fn tool_message(model: &Model, at: usize) -> String {
     let status = status(how).1.map(|word| format!(r#","status":"{word}""#)).unwrap_or_default();
     let members = format!(
         r#""content":{},"type":"tool","name":"{}","tool_call_id":"{}"{status}"#,
-        quoted(&output(how / 16).0),
+        quoted(&said(how).0),
         call.tool,
         call.id.as_deref().unwrap_or_default()
     );

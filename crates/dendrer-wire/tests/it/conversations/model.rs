@@ -288,6 +288,12 @@ impl Model {
     }
 }
 
+/// The output beside a flag that the call succeeded: JSON that states a failure would be another statement than that
+/// (`smallest.rs` has both).
+pub(crate) fn mild(how: u64) -> u64 {
+    if how % 8 == 2 { how + 1 } else { how }
+}
+
 /// The output of a tool, and whether it states a failure by the rule for contents.
 pub(crate) fn output(how: u64) -> (String, bool) {
     let (text, failed) = match how % 8 {

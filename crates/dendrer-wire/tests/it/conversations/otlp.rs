@@ -1,11 +1,11 @@
 //! Spans of OpenTelemetry by the current conventions, as a file exporter writes them: children end first.
 
-use super::model::{Dice, Model, Said, output};
+use super::model::{Dice, Model, Said, mild, output};
 use super::quoted;
 use super::traces::{Dialect, Kind, Span};
 
 pub(super) const DIALECT: Dialect =
-    Dialect { names_agents: true, format: "otlp", failed, seen: |how| output(how / 16).1, write };
+    Dialect { names_agents: true, format: "otlp", failed, seen: |how| said(how).1, write };
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
@@ -20,8 +20,13 @@ fn status(how: u64) -> (&'static str, &'static str, Option<bool>) {
     }
 }
 
+/// The output of a tool, and whether it states a failure.
+fn said(how: u64) -> (String, bool) {
+    output(if status(how).2 == Some(false) { mild(how / 16) } else { how / 16 })
+}
+
 fn failed(how: u64) -> bool {
-    status(how).2.unwrap_or_else(|| output(how / 16).1)
+    status(how).2.unwrap_or_else(|| said(how).1)
 }
 
 /// An object of plain values as attributes.
@@ -58,7 +63,7 @@ fn message(model: &Model, at: usize, is_answer: bool) -> String {
         }
         Said::Result { call, .. } => {
             let id = model.calls[*call].id.as_deref().unwrap_or_default();
-            let said = quoted(&output(model.entries[at].how / 16).0);
+            let said = quoted(&said(model.entries[at].how).0);
             ("tool", vec![format!(r#"{{"type":"tool_call_response","id":"{id}","response":{said}}}"#)])
         }
         _ => ("user", vec![text(model.words(at))]),
@@ -106,7 +111,7 @@ fn span(model: &Model, span: &Span) -> String {
                 call.tool,
                 id.unwrap_or_default(),
                 call.params,
-                quoted(&output(how / 16).0)
+                quoted(&said(how).0)
             );
             (format!("execute_tool {}", call.tool), members)
         }
