@@ -327,8 +327,8 @@ fn a_hundred_thousand_messages_fit_in_little_memory() {
     );
     let size = std::fs::metadata(place.path().join("many.json")).unwrap().len() >> 20;
     if let Some(peak) = peak {
-        // Tables and buffers that double, and the allocator, come to 85 to 105 MiB; half as many messages take 70.
-        assert!(peak < 112, "{peak} MiB for {size} MiB of messages");
+        // Tables and buffers that double, and the allocator, come to 85 to 118 MiB; half as many messages take 70.
+        assert!(peak < 128, "{peak} MiB for {size} MiB of messages");
     }
     let status = place.json(&["show", "many@80003"]).1;
     let status = status.get("content").unwrap().get("result").unwrap().get("status").cloned();

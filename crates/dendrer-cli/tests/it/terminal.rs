@@ -189,6 +189,7 @@ fn long_reading_is_spoken_of() {
     std::fs::write(place.path().join("chat"), format!("[{}]", vec![message; 9000].join(","))).unwrap();
     // The calls that read in the middle take long.
     let (store, file) = ("pread64:delay_enter=250000:when=8..15", "read:delay_enter=200000:when=10..30");
+    let source = "read:delay_enter=200000:when=6..60";
     let cases: [(&str, &str, &[&str]); 12] = [
         (store, "why: ", &["why", "r", "a"]),
         (store, "backtrack: ", &["backtrack", "r", "a"]),
@@ -199,8 +200,8 @@ fn long_reading_is_spoken_of() {
         (store, "cherrypick: ", &["cherrypick", "r@7", "--into", "r", "-n"]),
         (file, "reading: ", &["verify", "r.dnd"]),
         (file, "reading: ", &["log", "r.dnd"]),
-        (file, "import: ", &["import", "chat", "-n"]),
-        (file, "import: ", &["import", "chat", "--run", "chat"]),
+        (source, "import: ", &["import", "chat", "-n"]),
+        (source, "import: ", &["import", "chat", "--run", "chat"]),
         (store, "bisect: ", &["bisect", "r", "--predicate", "state.a < 3"]),
     ];
     std::thread::scope(|scope| {

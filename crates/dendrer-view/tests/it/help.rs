@@ -79,12 +79,13 @@ fn fields_of_items_come_before_those_of_the_document() {
         run
         tick
         recorded
-        tampered"#,
+        tampered
+        unfinished"#,
     );
     check(
         &answer.document().to_string(),
         r#"
-        {"document":"labels","items":[{"name":"id","of":"items"},{"name":"name","of":"items"},{"name":"run","of":"items"},{"name":"tick","of":"items"},{"name":"recorded","of":"document"},{"name":"tampered","of":"document"}],"schema":"dendrer.fields/1"}"#,
+        {"document":"labels","items":[{"name":"id","of":"items"},{"name":"name","of":"items"},{"name":"run","of":"items"},{"name":"tick","of":"items"},{"name":"recorded","of":"document"},{"name":"tampered","of":"document"},{"name":"unfinished","of":"document"}],"schema":"dendrer.fields/1"}"#,
     );
 }
 
