@@ -580,13 +580,31 @@ fn places_of(tally: &ImportTally) -> Vec<(String, u64, u64, u64, &'static [&'sta
 
 /// The answer on an import without what the rules of a pack met; `tip` is `None` if nothing was written.
 fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer {
-    let tally = &plan.tally;
     let meta = plan.start.meta.as_ref().and_then(Value::as_object);
     ImportAnswer {
-        run: plan.start.run.clone(),
-        dry_run: args.dry_run,
         kind: plan.format().name,
         why: why(plan, args),
+        meta: meta.map(|meta| meta.iter().map(|(name, _)| name.to_string()).collect()),
+        tip,
+        pack: plan.start.pack.as_ref().map(|bound| digest(&bound.value)),
+        rows: plan.rows(),
+        branches: plan.branches() as u64,
+        ..counted(args, &plan.start.run, &plan.tally, (plan.sha256, plan.bytes))
+    }
+}
+
+/// The counts of an import of a source, as an answer without anything else.
+fn counted(
+    args: &Import,
+    run: &RunName,
+    tally: &ImportTally,
+    (sha256, bytes): (Digest, u64),
+) -> ImportAnswer {
+    ImportAnswer {
+        run: run.clone(),
+        dry_run: args.dry_run,
+        kind: AUTO,
+        why: String::new(),
         ticks: tally.ticks,
         gaps: tally.gaps(),
         calls: (tally.calls, tally.paired, tally.errors),
@@ -594,17 +612,17 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer
         agents: tally.agents.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
         noted: tally.notes.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
         notes: tally.first_notes.iter().map(note_shown).collect(),
-        meta: meta.map(|meta| meta.iter().map(|(name, _)| name.to_string()).collect()),
-        sha256: plan.sha256,
-        bytes: plan.bytes,
-        tip,
-        pack: plan.start.pack.as_ref().map(|bound| digest(&bound.value)),
+        meta: None,
+        sha256,
+        bytes,
+        tip: None,
+        pack: None,
         rules: RuleNotes::default(),
         unknown: Vec::new(),
         first: tally.first.clone(),
-        rows: plan.rows(),
+        rows: None,
         gathered: Vec::new(),
-        branches: plan.branches() as u64,
+        branches: 0,
         forks: Vec::new(),
         places: places_of(tally),
     }

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dendrer::repo::Repo;
-use dendrer::run::pack::RuleNotes;
 use dendrer::store::Store;
 use dendrer_object::{Code, RunName};
 use dendrer_view::import::{ImportAnswer, ImportExplainAnswer, ImportsAnswer};
@@ -17,7 +16,7 @@ use dendrer_wire::import::threads::{ThreadOptions, ThreadPlan, plan_thread, reco
 use dendrer_wire::import::{self, ImportError, OnGap};
 use dendrer_wire::langgraph::database::{Database, ThreadRows};
 
-use super::{AUTO, GapChoice, Import, failure, known, note_shown};
+use super::{AUTO, GapChoice, Import, failure, known};
 use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
@@ -260,36 +259,15 @@ fn recorded(
 
 /// The answer on a thread; nothing was written.
 fn answer(args: &Import, database: &Database, thread: &ThreadRows, plan: &ThreadPlan) -> ImportAnswer {
-    let tally = &plan.tally;
     let found = if args.kind == AUTO { "detected: " } else { "" };
     let count = database.threads().len();
     let at = database.threads().iter().position(|one| one.id() == thread.id()).unwrap_or(0);
     let which = if count > 1 { format!(", {at} of {count} from 0") } else { String::new() };
     let why = format!("{found}thread {}{which}", quote::escape(thread.id()));
     ImportAnswer {
-        run: plan.run.clone(),
-        dry_run: args.dry_run,
         kind: "langgraph",
         why,
-        ticks: tally.ticks,
-        gaps: tally.gaps(),
-        calls: (tally.calls, tally.paired, tally.errors),
-        types: tally.types.iter().map(|(name, count)| (name.clone(), *count)).collect(),
-        agents: tally.agents.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
-        noted: tally.notes.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
-        notes: tally.first_notes.iter().map(note_shown).collect(),
-        meta: None,
-        sha256: plan.sha256,
-        bytes: plan.bytes,
-        tip: None,
-        pack: None,
-        rules: RuleNotes::default(),
-        unknown: Vec::new(),
-        first: tally.first.clone(),
-        rows: None,
-        gathered: Vec::new(),
         branches: plan.others.len() as u64,
-        forks: Vec::new(),
-        places: super::places_of(tally),
+        ..super::counted(args, &plan.run, &plan.tally, (plan.sha256, plan.bytes))
     }
 }
