@@ -140,6 +140,10 @@ fn name_of(here: &(impl Store + Clone + 'static), store: StoreId) -> Result<Opti
 /// Verifies and replays a bundle. A value that is withheld is no fault of it.
 fn sound(opened: &Opened) -> Result<VerifyReport, Error> {
     let report = verify::bundle(opened, &VerifyTerms { replay: true, ..VerifyTerms::default() })?;
+    let unmade = report.runs.iter().find_map(|run| run.replay.as_ref()?.as_ref().err());
+    if let Some(error) = unmade.filter(|_| report.verdict == VerifyVerdict::Diverged) {
+        return Err(error.clone().into());
+    }
     match report.findings.first() {
         Some(finding) => Err(Error::Foreign(ForeignError::Unsound {
             code: finding.code,
