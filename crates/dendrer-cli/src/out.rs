@@ -9,15 +9,16 @@ use dendrer::Trace;
 use dendrer::bundle::Opened;
 use dendrer::source::SourceHead;
 use dendrer_object::{Code, Object, RunName, Value};
+pub(crate) use dendrer_view::answer::Style;
 use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
-pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::fields::Fields;
 use dendrer_view::forms::FindingsForm;
+use dendrer_view::layout::lay;
 use dendrer_view::problem::{ShownProblem as _, in_store};
 use dendrer_view::quote;
 use dendrer_view::quote::shell;
 use dendrer_view::text::TimeForm;
-use dendrer_view::{ask, head};
+use dendrer_view::{ask, head, layout};
 
 use self::files::Whole;
 use self::pager::Pager;
@@ -53,13 +54,14 @@ pub(crate) struct Out {
     color: bool,
     ascii: bool,
     width: Option<usize>,
+    /// The width of what goes to stderr.
+    error_width: Option<usize>,
+    full: bool,
     times: TimeForm,
     quiet: bool,
     items: u64,
     /// The items of one document, until it is printed.
     kept: Vec<Value>,
-    /// Whether something was shortened that its verb did not speak of.
-    cut: bool,
     /// Whether the verb continues after the reader closed the pipe.
     outlives: bool,
     /// Whether nobody does.
@@ -104,13 +106,14 @@ impl Out {
         let file = global.output.as_deref().filter(|_| !form.is_bytes);
         let terminal = file.is_none() && io::stdout().is_terminal();
         let screen = terminal_size::terminal_size().filter(|_| terminal);
-        let columns = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-        let terminal_width = || columns().or_else(|| screen.map(|(width, _)| usize::from(width.0)));
-        let width = match (global.width, terminal && !global.full) {
-            (Some(width), _) => Some(width),
-            (None, true) => terminal_width(),
-            (None, false) => None,
-        };
+        // Forms of other programs are never wrapped.
+        let is_own = global.format.as_deref().is_none_or(|form| form == "text");
+        let width = page_width(global.width.filter(|_| is_own), terminal && is_own, || {
+            terminal_size::terminal_size_of(io::stdout())
+        });
+        let error_width = page_width(global.width, io::stderr().is_terminal(), || {
+            terminal_size::terminal_size_of(io::stderr())
+        });
         let pages = form.pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
         let sink = match (file, screen) {
             (Some(path), _) => Sink::File(AnswerFile { path: path.into(), file: None, grows: false }),
@@ -126,11 +129,12 @@ impl Out {
             color: decide_color(global.color, terminal),
             ascii: global.ascii || accessible() || terminal && !utf8(),
             width,
+            error_width,
+            full: global.full,
             times: global.times(),
             quiet: global.quiet,
             items: 0,
             kept: Vec::new(),
-            cut: false,
             outlives: true,
             gone: false,
             after: Vec::new(),
@@ -185,6 +189,8 @@ impl Out {
             Style::Bad => "38;5;208",
             Style::Good => "34",
             Style::Warn => "33",
+            Style::Added => "32",
+            Style::Removed => "31",
             Style::Dim => "2",
             Style::Strong => "1",
         };
@@ -308,6 +314,7 @@ impl Out {
     pub(crate) fn page(&self) -> Page {
         Page {
             width: self.width,
+            full: self.full,
             times: self.times.clone(),
             accessible: accessible(),
             sources: self.head.read_from.clone(),
@@ -315,18 +322,26 @@ impl Out {
         }
     }
 
-    /// Prints lines, each where it belongs.
+    /// Prints lines, each where it belongs and as wide as that place is.
     pub(crate) fn print(&mut self, lines: Vec<Line>) -> Result<()> {
+        let page = self.page();
+        let errors = Page { width: self.error_width, ..page.clone() };
         for line in lines {
-            self.cut |= line.cut;
-            let spans = line.spans.iter();
-            let text: String = spans
-                .map(|span| span.style.map_or(span.text.clone(), |s| self.paint(s, &span.text)))
-                .collect();
-            match line.place {
-                LinePlace::Answer => self.line(text)?,
-                LinePlace::Note => self.say(text),
-                LinePlace::Help(argv) => self.help(&argv.iter().map(String::as_str).collect::<Vec<_>>()),
+            let is_answer = line.place == LinePlace::Answer;
+            let paste = |argv: Vec<String>| in_store(argv, self.store.as_deref());
+            let (command, more) = (line.command.map(paste), line.more.map(paste));
+            let line = Line { command, more, ..line };
+            for line in lay(vec![line], if is_answer { &page } else { &errors }) {
+                let spans = line.spans.iter();
+                let text: String = spans
+                    .map(|span| span.style.map_or(span.text.clone(), |s| self.paint(s, &span.text)))
+                    .chain(line.command.iter().map(|argv| shell(argv)))
+                    .collect();
+                match line.place {
+                    LinePlace::Answer => self.line(text)?,
+                    LinePlace::Note => self.say_as_it_is(text),
+                    LinePlace::Help(argv) => self.help(&argv.iter().map(String::as_str).collect::<Vec<_>>()),
+                }
             }
         }
         Ok(())
@@ -427,14 +442,21 @@ impl Out {
     /// Warns of what may be wrong with what is shown, and is not known to be.
     pub(crate) fn warn(&mut self, code: Code, message: &str) {
         // Not to be silenced, as with what is known.
-        let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(message));
+        self.warn_as_wide(&format!("warning[{code}]: {}", quote::escape(message)));
+    }
+
+    fn warn_as_wide(&self, line: &str) {
+        let page = Page { width: self.error_width, ..self.page() };
+        for line in lay(vec![Line::from(line)], &page) {
+            let _ = writeln!(io::stderr(), "{}", line.text());
+        }
     }
 
     /// Warns that what is shown is not what was signed. The document has it as well.
     pub(crate) fn tampered(&mut self, path: &str, code: Code, message: &str) {
         let text = format!("{} is TAMPERED: {message}", quote::escape(path));
         // Not to be silenced: what follows looks like any other record.
-        let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(&text));
+        self.warn_as_wide(&format!("warning[{code}]: {}", quote::escape(&text)));
         self.head.tampered = Some((code, message.to_owned()));
     }
 
@@ -484,8 +506,15 @@ impl Out {
         self.head.reads(shown);
     }
 
-    /// Says something that is not the answer. On a terminal it is printed below the answer so far.
+    /// Says something that is not the answer, as wide as stderr is. On a terminal it is printed below the answer so far.
     pub(crate) fn say(&mut self, line: impl AsRef<str>) {
+        let page = Page { width: self.error_width, ..self.page() };
+        for line in lay(vec![Line::from(line.as_ref())], &page) {
+            self.say_as_it_is(line.text());
+        }
+    }
+
+    fn say_as_it_is(&mut self, line: impl AsRef<str>) {
         if self.quiet {
             return;
         }
@@ -501,7 +530,11 @@ impl Out {
 
     /// Says what to type next.
     pub(crate) fn help(&mut self, argv: &[&str]) {
-        self.say(format!("help: {}", shell(&self.to_paste(argv))));
+        let argv = self.to_paste(argv);
+        let lines = self.error_width.map(|width| layout::command("help: ", &argv, width));
+        for line in lines.unwrap_or_else(|| vec![format!("help: {}", shell(&argv))]) {
+            self.say_as_it_is(line);
+        }
     }
 
     /// Writes down what to type next, so that it asks the store that was asked.
@@ -535,9 +568,6 @@ impl Out {
 
     /// Ends the answer, and waits for whoever still reads it. What did not go well is no answer: no file is made of it.
     pub(crate) fn finish(mut self, is_answer: bool) -> Result<()> {
-        if self.cut {
-            self.line(CUT)?;
-        }
         self.flush()?;
         if let Sink::File(answer) = self.sink {
             return answer.finish(is_answer);
@@ -596,6 +626,18 @@ fn not_found_in(failure: Failure, code: Code) -> Failure {
         return failure;
     }
     failure.of_damaged_log(code)
+}
+
+/// Returns the width of a page: `--width`, else the columns of the terminal, if it is one.
+pub(crate) fn page_width(
+    asked: Option<usize>,
+    is_terminal: bool,
+    screen: impl FnOnce() -> Option<(terminal_size::Width, terminal_size::Height)>,
+) -> Option<usize> {
+    let columns = || std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let of_terminal = || columns().or_else(|| screen().map(|(width, _)| usize::from(width.0)));
+    let width = asked.or_else(|| is_terminal.then(of_terminal).flatten());
+    width.map(|width| width.max(layout::WIDTH_MIN))
 }
 
 fn to_stderr(line: &str) {

@@ -196,7 +196,7 @@ table! {
         after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request\n  dendrer bisect logistics-run-47 --divergence logistics-planner-1"
     )]
     Bisect(bisect::Bisect):
-        |args| pages("bisect", if args.asks_several() { "bisect-all" } else { "bisect" }).again()
+        |args| pages("bisect", if args.asks_several() { "bisect-all" } else { "bisect" }).also(&["paper"]).again()
         => bisect::run;
     /// List every write of a place in the state, newest first
     #[command(

@@ -26,6 +26,34 @@ pub fn acts(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Tells whether the character at a byte of a text is a part of an emoji: a joiner between two pictographs, or the mark
+/// that shows a pictograph in colour. Anywhere else it [`acts`].
+pub fn is_of_emoji(text: &str, at: usize) -> bool {
+    let is_tone = |c: char| ('\u{1f3fb}'..='\u{1f3ff}').contains(&c);
+    let before = text[..at].chars().next_back();
+    let after = |c: char| text[at + c.len_utf8()..].chars().next();
+    match text[at..].chars().next() {
+        Some(c @ '\u{200d}') => {
+            let base = text[..at].chars().rev().find(|c| *c != '\u{fe0f}' && !is_tone(*c));
+            base.is_some_and(is_pictograph) && after(c).is_some_and(is_pictograph)
+        }
+        Some(c @ '\u{fe0f}') => {
+            let is_keycap = before.is_some_and(|c| c.is_ascii_digit() || "#*".contains(c))
+                && after(c) == Some('\u{20e3}');
+            is_keycap || before.is_some_and(is_pictograph)
+        }
+        _ => false,
+    }
+}
+
+/// Tells whether a character is of a block that has emoji, and not a letter, digit or mark.
+fn is_pictograph(c: char) -> bool {
+    matches!(c,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{27bf}'
+        | '\u{2934}' | '\u{2935}' | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}'
+        | '\u{1f000}'..='\u{1faff}')
+}
+
 /// Writes text on one line with visible escapes for whatever [`acts`].
 pub fn escape(text: &str) -> String {
     // Most texts have nothing to escape.
@@ -46,7 +74,7 @@ pub fn escape(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '\\' => out.push_str("\\\\"),
             c if c.is_control() && (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c if acts(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+            c if acts(c) && !is_of_emoji(text, at) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
             c => out.push(c),
         }
         before = c;

@@ -1,14 +1,14 @@
 //! One answer for text and JSON.
 //!
 //! [`Answer`] turns typed data into a document and into lines, so both agree. A line is made of styled spans: the
-//! printer decides on colour codes, on the spelling of characters and on the place of notes. Nothing here reads or
-//! prints.
+//! printer decides on colour codes, on the spelling of characters and on the place of notes, and [`layout`](crate::layout)
+//! on widths. Nothing here reads or prints.
 //!
 //! Rule: text of a record enters a [`Line`] only through [`quote`]; test `nothing_that_acts_gets_through`.
 
-use dendrer::ask::show::PlaceChange;
 use dendrer_object::{Code, RunName, Timestamp, Value};
 
+use crate::change::ShownChange;
 use crate::table::Table;
 use crate::text::TimeForm;
 use crate::{change, quote, text};
@@ -96,8 +96,10 @@ impl End {
 /// The page that lines are written for.
 #[derive(Debug, Clone)]
 pub struct Page {
-    /// The number of characters at which lines are cut; `None` if they are not cut.
+    /// The width in columns, at least [`WIDTH_MIN`](crate::layout::WIDTH_MIN); `None` if nothing is wrapped or cut.
     pub width: Option<usize>,
+    /// Whether values are shown whole, however many lines they take.
+    pub full: bool,
     /// How times are written.
     pub times: TimeForm,
     /// Whether a screen reader reads it: lists instead of tables, words instead of marks.
@@ -115,8 +117,12 @@ pub enum Style {
     Bad,
     /// All is well.
     Good,
-    /// Something to look at.
+    /// Something to look at, and a value that changed.
     Warn,
+    /// A value that is new.
+    Added,
+    /// A value that is gone.
+    Removed,
     /// Ids and other small print.
     Dim,
     /// A heading.
@@ -137,10 +143,16 @@ pub struct TextSpan {
 pub struct Line {
     /// The pieces, from left to right.
     pub spans: Vec<TextSpan>,
-    /// Whether something was left out that a larger width shows.
-    pub cut: bool,
     /// The place the line goes to.
     pub place: LinePlace,
+    /// The column that the line continues at if it is wrapped; two deeper than its beginning if `None`.
+    pub hang: Option<usize>,
+    /// Whether the line is a part of a document, which is never wrapped.
+    pub is_document: bool,
+    /// The words of a command that the line ends with: wrapped so that a shell still reads it.
+    pub command: Option<Vec<String>>,
+    /// The command that prints the line whole: it takes its place after twelve lines.
+    pub more: Option<Vec<String>>,
 }
 
 /// The place a line goes to.
@@ -155,13 +167,16 @@ pub enum LinePlace {
     Help(Vec<String>),
 }
 
-/// Notes that lines were cut, and names the flag that shows them whole.
-pub const CUT: &str = "(lines are cut at the width; a larger --width shows more, --full everything)";
-
 impl Page {
     /// A page without a width, with times in UTC.
-    pub const WIDE: Page =
-        Page { width: None, times: TimeForm::Utc, accessible: false, sources: Vec::new(), is_usual: true };
+    pub const WIDE: Page = Page {
+        width: None,
+        full: false,
+        times: TimeForm::Utc,
+        accessible: false,
+        sources: Vec::new(),
+        is_usual: true,
+    };
 
     /// Returns `; RUN, read from PATH` for the last line of a list; empty for the store that every verb finds here.
     pub fn of_run(&self, run: &RunName) -> String {
@@ -174,25 +189,29 @@ impl Page {
         if paths.is_empty() { String::new() } else { format!(", read from {}", paths.join(" and ")) }
     }
 
-    /// Returns the line of a text, cut at the width of the page.
-    pub fn fit(&self, text: &str) -> Line {
-        Line::fit(text, self.width)
+    /// Returns the lines of changes: `~ PLACE  BEFORE -> AFTER`, `indent` columns deep.
+    pub fn changes(&self, changes: &[ShownChange], indent: usize) -> Vec<Line> {
+        change::lines(changes, indent, self)
     }
 
-    /// Returns the line of a change, with both sides shortened if lines are cut.
-    pub fn change(&self, change: &PlaceChange) -> Line {
-        let line = change::change_line(change, self.width.map(|width| width / 3));
-        let cut = line.len() < change::change_line(change, None).len();
-        Line { cut, ..Line::from(if self.accessible { in_words(&line) } else { line }) }
-    }
-
-    /// Returns the rows of a table: as a list for a screen reader, else with [`CUT`] at the end if one was cut.
-    pub fn table(&self, table: &Table) -> Vec<Line> {
-        if self.accessible {
-            return table.list().into_iter().map(Line::from).collect();
+    /// Returns the rows of a table whose cells wrap: as a list for a screen reader.
+    pub fn rows(&self, table: &Table) -> Vec<Line> {
+        match self.accessible {
+            true => table.list().into_iter().map(Line::from).collect(),
+            false => table.whole().into_iter().map(Line::from).collect(),
         }
-        let (lines, cut) = table.lines(self.width);
-        lines.into_iter().chain(cut.then(|| CUT.to_owned())).map(Line::from).collect()
+    }
+
+    /// Returns the rows of a list, one line an item, and whether the last column of one was cut.
+    pub fn list(&self, table: &Table) -> (Vec<Line>, bool) {
+        match (self.accessible, self.width) {
+            (true, _) => (self.rows(table), false),
+            (_, Some(width)) if !self.full => {
+                let (lines, cut) = table.lines(width);
+                (lines.into_iter().map(Line::from).collect(), cut)
+            }
+            _ => (self.rows(table), false),
+        }
     }
 
     /// Writes a time; nothing if times are hidden.
@@ -202,12 +221,6 @@ impl Page {
 }
 
 impl Line {
-    /// Returns the line of a text, cut at a width.
-    pub fn fit(text: &str, width: Option<usize>) -> Line {
-        let short = width.map_or_else(|| text.to_owned(), |width| quote::shorten(text, width));
-        Line { cut: short.len() < text.len(), ..Line::from(short) }
-    }
-
     /// A line in one style.
     pub fn styled(style: Style, text: impl Into<String>) -> Line {
         Line::from(text.into()).paint(style)
@@ -218,15 +231,31 @@ impl Line {
         Line { place: LinePlace::Note, ..Line::from(text.into()) }
     }
 
+    /// A line that ends with a command.
+    pub fn command<S: ToString>(lead: impl Into<String>, argv: impl IntoIterator<Item = S>) -> Line {
+        let argv = argv.into_iter().map(|word| word.to_string()).collect();
+        Line { command: Some(argv), ..Line::from(lead.into()) }
+    }
+
+    /// A value, of which a command shows the rest if it takes more than twelve lines.
+    pub fn value(text: impl Into<String>, more: Vec<String>) -> Line {
+        Line { more: Some(more), ..Line::from(text.into()) }
+    }
+
+    /// Continues at this column if it is wrapped.
+    pub fn hang(self, column: usize) -> Line {
+        Line { hang: Some(column), ..self }
+    }
+
     /// A command to type next.
     pub fn help<S: ToString>(argv: impl IntoIterator<Item = S>) -> Line {
         let argv = argv.into_iter().map(|word| word.to_string()).collect();
         Line { place: LinePlace::Help(argv), ..Line::default() }
     }
 
-    /// Gives the whole line a style.
+    /// Gives the whole line a style, but a command at its end.
     pub fn paint(self, style: Style) -> Line {
-        let spans = vec![TextSpan { style: Some(style), text: self.text() }];
+        let spans = vec![TextSpan { style: Some(style), text: self.lead() }];
         Line { spans, ..self }
     }
 
@@ -250,7 +279,19 @@ impl Line {
 
     /// Returns the text without styles.
     pub fn text(&self) -> String {
+        let command = self.command.iter().map(|argv| quote::shell(argv));
+        std::iter::once(self.lead()).chain(command).collect()
+    }
+
+    /// Returns the text in front of the command, without styles.
+    pub(crate) fn lead(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Returns another text in the style and at the place of this line.
+    pub(crate) fn of_same_place(&self, text: String) -> Line {
+        let style = self.spans.first().and_then(|span| span.style);
+        Line { spans: vec![TextSpan { style, text }], place: self.place.clone(), ..Line::default() }
     }
 }
 
@@ -276,13 +317,6 @@ pub fn plain(lines: &[Line]) -> String {
     lines.iter().map(|line| one(line) + "\n").collect()
 }
 
-/// Writes a word for the mark at the head of a change.
-fn in_words(change: &str) -> String {
-    let words = [("~ ", "changed "), ("+ ", "added "), ("- ", "removed "), ("= ", "written alike ")];
-    let known = words.iter().find_map(|(mark, word)| Some((change.strip_prefix(mark)?, word)));
-    known.map_or_else(|| change.to_owned(), |(rest, word)| format!("{word}{rest}"))
-}
-
 /// Writes a value over several lines, two blanks a level; below `depth` levels only the number of members is written.
 pub fn pretty(value: &Value, indent: usize, depth: Option<usize>) -> Vec<String> {
     let mut lines = Vec::new();
@@ -295,13 +329,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_keeps_its_text_and_whether_it_was_cut() {
-        let line = Line::fit("abcdefgh", Some(6)).paint(Style::Warn).then("  x");
-        assert_eq!(line.text(), "abc...  x");
-        assert!(line.cut && !Line::fit("abc", Some(6)).cut);
+    fn a_line_keeps_its_text() {
+        let line = Line::from("abc").paint(Style::Warn).then("  x");
+        assert_eq!(line.text(), "abc  x");
+        let command = Line::command("SUGGESTION  ", ["dendrer", "show", "a b"]);
         assert_eq!(
-            plain(&[line, Line::help(["dendrer", "runs"])]),
-            "abc...  x\n(stderr) help: dendrer runs\n"
+            plain(&[line, command, Line::help(["dendrer", "runs"])]),
+            "abc  x\nSUGGESTION  dendrer show 'a b'\n(stderr) help: dendrer runs\n"
         );
     }
 

@@ -256,7 +256,7 @@ where
 fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let question: BisectQuestion = read(question)?;
     let reply = question.ask(desk)?;
-    let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[] };
+    let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[], is_paper: false };
     let recorded = shown.record(desk)?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))

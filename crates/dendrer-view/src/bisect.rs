@@ -19,12 +19,12 @@ use dendrer::source::Desk;
 use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::document::Either;
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, RunName, Value, document};
+use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{RecordedObject, recorded_lines, recorded_objects};
 use crate::certainty::{Certainty, ReasonObject, reasons, reasons_line, reasons_words};
-use crate::change::ChangeObject;
+use crate::change::{ChangeObject, ShownChange};
 use crate::contributors::{ContributorsObject, DiagnosisObject, FlipObject};
 use crate::diff::{IgnoredPlace, PairObject, ignored_places};
 use crate::registration::{other_line, registration_line};
@@ -33,6 +33,8 @@ use crate::table::{Align, Table};
 use crate::verdict::{AskedObject, Stretch, TickVerdict, list, stretches, word, words};
 use crate::why::{ChainObject, SourceObject, UpstreamObject, source_line};
 use crate::{contributors, count, diff, quote, row, thousands, why};
+
+mod paper;
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
 pub fn question_lines(question: &BisectSubject, monotone: &str) -> Vec<String> {
@@ -61,39 +63,90 @@ pub fn run_line(run: &RunName, (from, to): (u64, u64), page: &Page) -> Line {
     Line::from(format!("run        {run}, ticks {from}..{to}{}", page.read_from()))
 }
 
-/// Writes the head of a report: what is asked, and what both ends say.
-pub fn head_lines(question: &BisectSubject, report: &BisectReport) -> Vec<String> {
-    let monotone = match (question.monotone(), report.candidates) {
-        (Monotone::ByConstruction, _) => "by construction".to_owned(),
-        (Monotone::Lifted, _) => "lifted".to_owned(),
-        (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, BisectOutcome::Recovers(_)) => {
-            format!("no, it recovers on this run ({} checked)", candidate_ticks(candidates))
-        }
-        (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, BisectOutcome::Uncertain(..)) => {
-            format!("not known on this run ({} checked)", candidate_ticks(candidates))
-        }
+/// Writes how it is known that a predicate stays violated once it is.
+fn monotone_words(question: &BisectSubject, report: &BisectReport) -> String {
+    match (question.monotone(), report.candidates) {
+        (Monotone::ByConstruction, _) => "it cannot recover".to_owned(),
+        (Monotone::Lifted, _) => "lifted to the first violation".to_owned(),
         (Monotone::Unknown, Some(candidates)) => {
-            format!("on this run ({} checked for recovery)", candidate_ticks(candidates))
+            let ticks = candidate_ticks(candidates);
+            match report.outcome {
+                BisectOutcome::Recovers(_) => format!("it recovers on this run ({ticks} checked)"),
+                BisectOutcome::Uncertain(..) => format!("whether it recovers is unknown ({ticks} checked)"),
+                _ if candidates == 1 => format!("{ticks} does not recover"),
+                _ => format!("{ticks} do not recover"),
+            }
         }
-        (Monotone::Unknown, None) => "not known".to_owned(),
+        (Monotone::Unknown, None) => "whether it recovers is unknown".to_owned(),
+    }
+}
+
+/// Writes how an answer was found: what was asked of which ticks, what both ends say, and each probe.
+fn search_lines(found: &BisectFound, said: &[(u64, Evaluation)], page: &Page) -> Vec<Line> {
+    let BisectFound { run, question, report, ended, .. } = found;
+    let (name, version) = (quote::escape(&question.name()), quote::escape(question.version()));
+    let is_text = question.predicate().is_some_and(|predicate| predicate.name() == "expression");
+    let words = quote::escape(&question.words());
+    let asked = if is_text { words.clone() } else { format!("{name} {version}").trim_end().to_owned() };
+    let from = page.sources.iter().map(|path| format!(", {}", quote::escape(path))).collect::<String>();
+    let (low, high) = (report.low.0, report.high.0);
+    let mut lines = vec![
+        Line::styled(Style::Strong, "SEARCH")
+            .then(format!("  {asked}, in ticks {low}..{high} of {run}{from}")),
+    ];
+    lines.extend((!is_text).then(|| Line::from(format!("  {words}"))));
+    if question.window() == Window::Before {
+        lines.push("  asked of the state before each tick".into());
+    }
+    lines.push(
+        format!(
+            "  pure by construction; {}; digest {}",
+            monotone_words(question, report),
+            question.digest().short()
+        )
+        .into(),
+    );
+    if let Some(Asking::Program(_)) = question.predicate().map(Predicate::asked) {
+        lines.push("  reads the whole state: every tick that wrote anything is a candidate".into());
+    }
+    let probes = match report.probes.is_empty() {
+        true => String::new(),
+        false => format!("; at most {}", count(u64::from(report.probes_max), "probe", "probes")),
     };
-    let mut lines = question_lines(question, &monotone);
-    lines.push(format!("ends       {}      {}", end(&report.low), end(&report.high)));
+    lines.push(format!("  ends {}, {}{probes}", end(&report.low), end(&report.high)).into());
     if let Some(recoveries) = &report.recoveries {
         let stretches: Vec<String> = recoveries.iter().map(|one| stretch(one.from, one.to)).collect();
         lines.push(match list(&stretches, 12) {
-            None => "lifted     to the first violation; the predicate does not recover from it".to_owned(),
-            Some(stretches) => {
-                format!(
-                    "lifted     to the first violation; the predicate recovers: not violated at {stretches}"
-                )
-            }
+            None => "  it does not recover from the first violation".into(),
+            Some(stretches) => Line::from(format!("  it recovers: not violated at {stretches}")),
         });
     }
     if let (BisectSubject::PolicyFlip(about), Some(allowed)) = (question, report.allowed) {
-        lines.push(format!("allowed    {about} was last allowed at tick {allowed}"));
+        lines.push(format!("  {about} was last allowed at tick {allowed}").into());
+    }
+    if let Some(standing) = &report.standing {
+        lines.push(format!("  owed {} (at tick {})", standing_words(standing, *ended), report.high.0).into());
+    }
+    let probed: Vec<u64> = report.probes.iter().map(|probe| probe.tick).collect();
+    let shown = said.iter().filter(|(tick, _)| !probed.contains(tick));
+    lines.extend(shown.map(|(tick, said)| Line::from(evaluated_line(*tick, said))));
+    lines.extend(probe_lines(report, said));
+    if let Some(found) = report.scan {
+        lines.push(format!("  scan: {}", scan_words(found, report)).into());
     }
     lines
+}
+
+/// Writes what judging every tick found.
+fn scan_words(found: Option<u64>, report: &BisectReport) -> String {
+    let is_known = !matches!(report.outcome, BisectOutcome::Uncertain(..));
+    let word = match found {
+        Some(tick) if is_known => format!("first violation at tick {tick}"),
+        Some(tick) => format!("first violation that is known at tick {tick}"),
+        None if is_known => "no violation".to_owned(),
+        None => "no tick is known to be violated, and some cannot be judged".to_owned(),
+    };
+    format!("{} ticks judged: {word}", thousands(report.high.0 - report.low.0 + 1))
 }
 
 /// Writes the standing of an obligation; for an open one also whether the run can still meet it.
@@ -365,20 +418,13 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
 }
 
 fn end((tick, verdict): &(u64, Verdict)) -> String {
-    let (word, mark) = words(verdict);
-    format!("tick {tick} {word} {mark}")
+    format!("tick {tick} {}", words(verdict).1)
 }
 
 /// Writes the probes, one a line, each with what is left afterwards.
 /// `said` is what a progress contract says at each probe.
 fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
-    if report.probes.is_empty() {
-        return Vec::new();
-    }
-    let range = report.high.0 - report.low.0;
-    let probes = count(u64::from(report.probes_max), "probe", "probes");
-    let mut lines =
-        vec![Line::from(format!("search     {}, at most {probes}", count(range, "tick", "ticks")))];
+    let mut lines = Vec::new();
     let width = report.high.0.to_string().len();
     for (at, probe) in report.probes.iter().enumerate() {
         let (word, mark) = words(&probe.verdict);
@@ -387,11 +433,14 @@ fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
             (a, b) => format!("left {a}..{b}"),
         };
         let (at, max, tick) = (at + 1, report.probes_max, probe.tick);
-        let style = if mark == "FAIL" { Style::Bad } else { Style::Good };
+        let style = (mark == "FAIL").then_some(Style::Bad);
         let said = said.iter().find(|(at, _)| *at == tick).map(|(_, said)| evaluation_words(said));
         let said = said.map_or_else(String::new, |said| format!("    {said}"));
         let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}{said}");
-        lines.push(Line::styled(style, line));
+        lines.push(match style {
+            Some(style) => Line::styled(style, line),
+            None => line.into(),
+        });
     }
     lines
 }
@@ -438,19 +487,25 @@ fn named_ticks(report: &BisectReport) -> Option<Vec<TickVerdict>> {
 }
 
 /// Writes the transition at an onset: what it said and what it wrote.
-fn origin_lines(origin: &BisectOrigin, certainty: &str, page: &Page) -> Vec<Line> {
+fn origin_lines(run: &RunName, origin: &BisectOrigin, certainty: &str, page: &Page) -> Vec<Line> {
     let (tick, record) = (origin.tick, &origin.record);
     let content = record.content();
     let row = row::row(record);
-    let title = Line::styled(Style::Strong, format!("ORIGIN ({certainty})  tick {tick}  {}", row.type_name))
-        .then(format!("  by {}   hash {}", row.agent, record.id().short()));
+    let whole = |path: Option<&Pointer>| why::whole_command(run, tick, path);
+    let agent = if row.agent.is_empty() { String::new() } else { format!("  by {}", row.agent) };
+    let title = Line::styled(Style::Bad, format!("ONSET ({certainty})"))
+        .then(format!("  tick {tick}  {}{agent}", row.type_name))
+        .then_styled(Style::Dim, format!("   {}", record.id().short()));
     let at = |inner: &str| content.get("intent").and_then(|intent| intent.get(inner));
-    let description = at("description").map(|said| format!("  intent {}", quote::value(said)));
-    let confidence = at("confidence").and_then(Value::as_f64).map(|said| format!("  confidence {said:.3}"));
+    let confidence = at("confidence").and_then(Value::as_f64).map(|said| format!("confidence {said:.3}"));
     let notes = at("uncertainty_notes").filter(|notes| **notes != Value::Null);
-    let notes = notes.map(|notes| format!("  uncertainty {}", quote::value(notes)));
-    let said = [description, confidence, notes].into_iter().flatten().map(Line::from);
-    let changes = origin.changes.iter().map(|change| page.change(change).after("  "));
+    let notes = notes.map(|notes| format!("uncertainty {}", quote::value(notes)));
+    let said: Vec<String> = confidence.into_iter().chain(notes).collect();
+    let said = [row.summary, said.join("  ")].into_iter().filter(|words| !words.is_empty());
+    let said = said.map(|words| Line::value(format!("  {words}"), whole(None)));
+    let changes =
+        origin.changes.iter().map(|change| ShownChange::of_write(change, whole(Some(&change.path))));
+    let changes = page.changes(&changes.collect::<Vec<_>>(), 2);
     [title].into_iter().chain(said).chain(changes).collect()
 }
 
@@ -514,12 +569,12 @@ impl BisectShown<'_> {
         BisectDocument::of(FoundMembers::of(found, Head::of(found)), details, None, recorded).into()
     }
 
-    fn head(&self, page: &Page) -> Vec<Line> {
-        let BisectFound { run, question, report, ended, .. } = &self.answer.found;
-        let mut head = head_lines(question, report);
-        if let Some(other) = self.answer.other_in_pack {
-            head.insert(2, other_line(other));
-        }
+    /// How the answer was found, after what it is.
+    fn search_lines(&self, page: &Page) -> Vec<Line> {
+        let BisectFound { question, report, .. } = &self.answer.found;
+        let evaluations = self.answer.evaluations.as_deref().unwrap_or_default();
+        let mut lines = search_lines(&self.answer.found, evaluations, page);
+        lines.extend(self.answer.other_in_pack.map(|other| Line::from(other_line(other))));
         if let Some(registered) = &self.answer.registered {
             let here = match (&registered.known, &report.outcome) {
                 (MonotoneEvidence::Recovers(_), BisectOutcome::Recovers(_)) => "",
@@ -528,32 +583,17 @@ impl BisectShown<'_> {
                 }
                 _ => "",
             };
-            head.insert(2, format!("           {}{here}", registration_line(registered)));
+            lines.push(format!("  {}{here}", registration_line(registered)).into());
         }
-        if let Some(standing) = &report.standing {
-            head.push(format!("owed       {} (at tick {})", standing_words(standing, *ended), report.high.0));
-        }
-        let evaluations = self.answer.evaluations.as_deref().unwrap_or_default();
-        let probed: Vec<u64> = report.probes.iter().map(|probe| probe.tick).collect();
-        let shown = evaluations.iter().filter(|(tick, _)| !probed.contains(tick));
-        head.extend(shown.map(|(tick, said)| evaluated_line(*tick, said)));
-        let first = run_line(run, (report.low.0, report.high.0), page);
-        [first]
-            .into_iter()
-            .chain(head.into_iter().map(Line::from))
-            .chain(probe_lines(report, evaluations))
-            .collect()
+        lines
     }
 
     fn onset_lines(&self, page: &Page) -> Vec<Line> {
         let BisectAnswer { found, contributors, chain, records, .. } = self.answer;
         let mut lines = Vec::new();
-        lines.extend(
-            found
-                .origin
-                .iter()
-                .flat_map(|origin| origin_lines(origin, of_texts(found.from_text).as_str(), page)),
-        );
+        let certainty = of_texts(found.from_text).as_str();
+        let origin = found.origin.iter();
+        lines.extend(origin.flat_map(|origin| origin_lines(&found.run, origin, certainty, page)));
         lines.extend(from_text_line(found.from_text).map(Line::from));
         if let BisectSubject::Divergence(found) = &found.question {
             lines.extend(divergence_lines(found, page));
@@ -566,17 +606,42 @@ impl BisectShown<'_> {
         {
             contributors.extend(contributors::flip_lines(records, about.as_str(), onset, allows));
         }
-        lines.extend(contributors.iter().map(|line| page.fit(line)));
-        lines.extend(why::upstream_lines(records, upstream).iter().map(|line| page.fit(line)));
-        for line in
-            chain.iter().flat_map(|chain| why::chain_lines(records, chain, page.width.map(|width| width / 3)))
-        {
-            lines.push(page.width.map_or(line.clone(), |width| quote::shorten(&line, width)).into());
-        }
+        lines.extend(contributors.into_iter().map(Line::from));
+        lines.extend(why::upstream_lines(records, upstream));
+        lines.extend(chain.iter().flat_map(|chain| why::chain_lines(&found.run, records, chain, page)));
         lines.extend(self.diagnosis_lines());
-        let suggestion = self.answer.suggestion();
-        lines.extend(suggestion.map(|argv| Line::from(format!("SUGGESTION  {}", quote::shell(&argv)))));
+        lines.extend(self.answer.suggestion().map(suggestion_line));
         lines
+    }
+
+    /// The answer about a range that begins in violation.
+    fn initial_lines(&self) -> Vec<Line> {
+        let tick = self.answer.found.report.low.0;
+        let onset = |words: String| Line::styled(Style::Bad, "ONSET (exact)").then(words);
+        if tick == 0 {
+            let mut lines =
+                vec![onset("  tick 0  the initial state of the range is in violation".to_owned())];
+            match &self.answer.sources[..] {
+                [] => lines.push("  no transition made it so: the run began with it".into()),
+                sources => {
+                    lines.push("  the run began with what a merge took:".into());
+                    lines.extend(sources.iter().map(|write| Line::from(source_line(write))));
+                }
+            }
+            lines.extend(self.diagnosis_lines());
+            let suggestion = self.answer.suggestion().filter(|_| !self.answer.sources.is_empty());
+            lines.extend(suggestion.map(suggestion_line));
+            return lines;
+        }
+        let words = match self.answer.since {
+            Some(since) => format!(
+                "IN VIOLATION already at tick {tick}, from tick {since} on part of the contract: no transition under it made it so"
+            ),
+            None => format!(
+                "IN VIOLATION already at tick {tick}, where the range begins: the onset is there or before"
+            ),
+        };
+        vec![Line::styled(Style::Bad, words), Line::help(self.command.with(&["--from", "0"]))]
     }
 
     fn diagnosis_lines(&self) -> Vec<Line> {
@@ -596,7 +661,7 @@ impl BisectShown<'_> {
                 format!("OR         looks {}: {evidence}", or.class.title()),
             ));
             let fork = self.answer.fork_for(or.class);
-            lines.extend(fork.map(|argv| Line::from(format!("  {}", quote::shell(&argv)))));
+            lines.extend(fork.map(|argv| Line::command("  ", argv)));
         }
         if self.answer.class() == Some(DiagnosisClass::Foundational) && !self.command.records {
             lines.push(Line::help(self.command.with(&["--diagnosis", "foundational", "--record"])));
@@ -612,60 +677,20 @@ impl Answer for BisectShown<'_> {
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let BisectFound { question, report, .. } = &self.answer.found;
-        let mut lines = self.head(page);
-        match &report.outcome {
-            BisectOutcome::Onset(_) => lines.extend(self.onset_lines(page)),
-            BisectOutcome::Initial if report.low.0 == 0 => {
-                lines.push("ORIGIN (exact)  tick 0  the initial state of the range is in violation".into());
-                match &self.answer.sources[..] {
-                    [] => lines.push("  no transition brought it about: the run began with it".into()),
-                    sources => {
-                        lines.push("  the run began with what a merge took:".into());
-                        lines.extend(sources.iter().map(|write| page.fit(&source_line(write))));
-                    }
-                }
-                lines.extend(self.diagnosis_lines());
-                if let (false, Some(argv)) = (self.answer.sources.is_empty(), self.answer.suggestion()) {
-                    lines.push(Line::from(format!("SUGGESTION  {}", quote::shell(&argv))));
-                }
-            }
-            BisectOutcome::Initial => {
-                let tick = report.low.0;
-                lines.push(match self.answer.since {
-                    Some(since) => format!(
-                        "IN VIOLATION already at tick {tick}, from tick {since} on part of the contract: no transition under it brought that about"
-                    ),
-                    None => format!(
-                        "IN VIOLATION already at tick {tick}, where the range begins: the origin is there or before"
-                    ),
-                }.into());
-                lines.push(Line::help(self.command.with(&["--from", "0"])));
-            }
-            BisectOutcome::Never => lines.push(never_words(question, report).into()),
-            BisectOutcome::Recovers(turns) => lines.extend(turn_lines(turns)),
-            BisectOutcome::Uncertain(..) => lines.extend(unjudged_lines(report)),
-        }
+        let mut lines = match &report.outcome {
+            BisectOutcome::Onset(_) => self.onset_lines(page),
+            BisectOutcome::Initial => self.initial_lines(),
+            BisectOutcome::Never => vec![never_words(question, report).into()],
+            BisectOutcome::Recovers(turns) => turn_lines(turns),
+            BisectOutcome::Uncertain(..) => unjudged_lines(report),
+        };
         if let BisectSubject::Divergence(found) = question {
             lines.extend(left_out_lines(found));
         }
         if !matches!(report.outcome, BisectOutcome::Onset(_)) {
             lines.extend(from_text_line(self.answer.found.from_text).map(Line::from));
         }
-        if let Some(found) = report.scan {
-            let is_known = !matches!(report.outcome, BisectOutcome::Uncertain(..));
-            let word = match found {
-                Some(tick) if is_known => format!("first violation at tick {tick}"),
-                Some(tick) => format!("first violation that is known at tick {tick}"),
-                None if is_known => "no violation".to_owned(),
-                None => "no tick is known to be violated, and some cannot be judged".to_owned(),
-            };
-            let ticks = thousands(report.high.0 - report.low.0 + 1);
-            lines.push(format!("scan       {ticks} ticks judged: {word}").into());
-        }
-        if let BisectOutcome::Onset(tick) = &report.outcome {
-            let run = self.command.run.split('@').next().unwrap_or(&self.command.run);
-            lines.push(Line::help(["dendrer", "show", &format!("{run}@{tick}")]));
-        }
+        lines.extend(self.search_lines(page));
         lines.extend(recorded_lines(self.recorded).into_iter().map(Line::from));
         lines
     }
@@ -675,14 +700,19 @@ impl Answer for BisectShown<'_> {
     }
 }
 
+/// Writes the command that is worth trying next.
+fn suggestion_line(argv: Vec<String>) -> Line {
+    Line { command: Some(argv), ..Line::styled(Style::Strong, "SUGGESTION").then("  ") }
+}
+
 /// Writes why no answer is known: each reason with its ticks.
 fn unjudged_lines(report: &BisectReport) -> Vec<Line> {
-    let line = |words: String| Line::styled(Style::Warn, format!("UNKNOWN    {}", quote::escape(&words)));
+    let line = |words: String| Line::styled(Style::Warn, format!("UNKNOWN  {}", quote::escape(&words)));
     reasons_words(&report.unjudged).into_iter().map(line).collect()
 }
 
 fn evaluated_line(tick: u64, said: &Evaluation) -> String {
-    format!("evaluated  tick {tick}  {}", evaluation_words(said))
+    format!("  evaluated tick {tick}  {}", evaluation_words(said))
 }
 
 fn turn_lines(turns: &[(u64, Verdict)]) -> Vec<Line> {
@@ -732,20 +762,9 @@ fn never_words(question: &BisectSubject, report: &BisectReport) -> String {
 
 /// Writes how the transition at the onset differs from the one of the other run.
 fn divergence_lines(found: &RunDivergence, page: &Page) -> Vec<Line> {
-    let line = |line: diff::DiffLine| {
-        let mut cut = false;
-        let what = match &line.sides {
-            Some((a, b)) => {
-                let sides = diff::fit_sides(a, b, page);
-                cut = sides.cut;
-                format!("{}  {}", line.place, sides.text())
-            }
-            None => format!("{} {}{}", line.type_name, line.place, line.note),
-        };
-        let text = format!("  differs from {} ({})  {}", found.from, line.kind, what.trim_end());
-        Line { cut, ..Line::from(text) }
-    };
-    found.first.iter().flat_map(diff::lines).map(line).collect()
+    let Some(pair) = &found.first else { return Vec::new() };
+    let head = Line::from(format!("  differs from {}:  {}", found.from, diff::title(pair)));
+    [head].into_iter().chain(diff::pair_changes(pair, None, 4, page)).collect()
 }
 
 /// Says what was left out of the comparison of two runs.
@@ -818,7 +837,7 @@ impl Answer for BisectAll<'_> {
         let all = thousands(self.found.len() as u64);
         let sum = format!("{} of {all} violated, {} never, {} refused", with(0), with(1), with(6));
         let sum = format!("{sum}{}", page.of_run(self.run));
-        table.lines(page.width).0.into_iter().chain([sum]).map(Line::from).collect()
+        page.rows(&table).into_iter().chain([Line::from(sum)]).collect()
     }
 
     fn end(&self) -> End {
@@ -918,20 +937,15 @@ impl Answer for RegressionShown<'_> {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let BisectFound { run, question, report, origin, .. } = &self.answer.found;
+        let BisectFound { run, report, origin, .. } = &self.answer.found;
         let Some(found) = self.regression() else { return Vec::new() };
         let mut lines = vec![Line::styled(Style::Warn, HEURISTIC)];
-        lines.push(run_line(run, (report.low.0, report.high.0), page));
-        lines.extend(head_lines(question, report).into_iter().map(Line::from));
-        let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
-        lines.extend(ends.map(|(tick, said)| Line::from(evaluated_line(tick, said))));
-        lines.extend(probe_lines(report, &[]));
         let metric = &found.metric;
         match (&found.fell, &report.outcome) {
             (_, BisectOutcome::Uncertain(..)) => lines.extend(unjudged_lines(report)),
             (Some(fell), _) => {
                 let origin = origin.iter().filter(|origin| origin.tick > 0);
-                lines.extend(origin.flat_map(|origin| origin_lines(origin, "heuristic", page)));
+                lines.extend(origin.flat_map(|origin| origin_lines(run, origin, "heuristic", page)));
                 let best = found
                     .best
                     .map_or_else(String::new, |(score, tick)| format!("{score:.3} at tick {tick}, then "));
@@ -972,6 +986,8 @@ impl Answer for RegressionShown<'_> {
         let most =
             self.answer.hard.iter().map(|hard| hard.from_text).chain([self.answer.found.from_text]).max();
         lines.extend(from_text_line(most.unwrap_or(0)).map(Line::from));
+        let ends = [(report.low.0, found.first.clone()), (report.high.0, found.last.clone())];
+        lines.extend(search_lines(&self.answer.found, &ends, page));
         if hard.onset().is_some() {
             lines.push(Line::help(["dendrer", "bisect", self.run, "--predicate", winner.name()]));
         }
@@ -992,6 +1008,8 @@ pub struct BisectReplyShown<'a> {
     pub question: &'a BisectQuestion,
     /// The findings in the casebook.
     pub recorded: &'a [Record],
+    /// Whether the lines are those of the dendrer paper (4.3 and appendix C).
+    pub is_paper: bool,
 }
 
 impl BisectReplyShown<'_> {
@@ -1034,7 +1052,10 @@ impl Answer for BisectReplyShown<'_> {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        self.of_kind(|answer| answer.lines(page))
+        match &self.reply.answer {
+            BisectReplyKind::One(answer) if self.is_paper => paper::lines(answer),
+            _ => self.of_kind(|answer| answer.lines(page)),
+        }
     }
 
     fn end(&self) -> End {

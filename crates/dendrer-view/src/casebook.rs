@@ -23,7 +23,7 @@ impl Answer for LabelReply {
         for (name, at) in &self.labels {
             table.row(vec![quote::escape(name), at.address(), at.id.short()]);
         }
-        let mut lines = if self.labels.is_empty() { Vec::new() } else { page.table(&table) };
+        let mut lines = if self.labels.is_empty() { Vec::new() } else { page.rows(&table) };
         lines.push(count(self.labels.len() as u64, "label", "labels").into());
         lines
     }

@@ -1,30 +1,173 @@
-//! A change of one place of the state, as a line and as a document.
+//! A change of one place, as lines and as a document.
 
 use dendrer::ask::show::PlaceChange;
 use dendrer_object::{Delta, Pointer, Record, Value, document};
 
+use crate::answer::{Line, Page, Style};
+use crate::layout::{columns, pad};
 use crate::quote;
 
-/// Writes a change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for an equal value.
-pub fn change_line(change: &PlaceChange, width: Option<usize>) -> String {
-    let path = match change.path.as_str() {
-        "" => "state".to_owned(),
-        _ => quote::path(&change.path),
-    };
-    let show = |value: &Value| match width {
-        Some(width) => quote::shorten(&quote::value(value), width),
-        None => quote::value(value),
-    };
-    match (&change.before, &change.after) {
-        (Some(before), Some(after)) if before == after => format!("= {path}  {}", show(after)),
-        (Some(Value::Array(before)), Some(Value::Array(after))) if after.len() == before.len() + 1 => {
-            let last = after.get(before.len()).map(show).unwrap_or_default();
-            format!("+ {path}[{}]  {last}", before.len())
+/// A change as it is shown: the place, and both sides as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownChange {
+    /// `~` for changed, `+` for new, `-` for gone, `=` for written alike.
+    pub sign: char,
+    /// The place.
+    pub place: String,
+    /// The value before, if it is shown.
+    pub before: Option<String>,
+    /// The value after, if it is shown.
+    pub after: Option<String>,
+    /// Words after the values.
+    pub note: String,
+    /// The command that prints both sides whole.
+    pub more: Vec<String>,
+}
+
+/// The columns between the beginning of a change and its sides, if they have lines of their own.
+const SIDES: usize = 4;
+
+impl ShownChange {
+    /// Returns a change of a place whose sides are values; a side that is missing is `None`.
+    pub fn of(
+        place: String,
+        before: Option<&Value>,
+        after: Option<&Value>,
+        more: Vec<String>,
+    ) -> ShownChange {
+        let show = |value: Option<&Value>| value.map(quote::value);
+        let (mut shown_before, mut shown_after) = (show(before), show(after));
+        // A text that holds JSON and the JSON itself read alike.
+        if before != after && shown_before == shown_after {
+            (shown_before, shown_after) = (before.map(quote::as_text), after.map(quote::as_text));
         }
-        (Some(before), Some(after)) => format!("~ {path}  {} -> {}", show(before), show(after)),
-        (None, Some(after)) => format!("+ {path}  {}", show(after)),
-        (Some(before), None) => format!("- {path}  {}", show(before)),
-        (None, None) => format!("= {path}  (made and removed)"),
+        let (sign, before, after) = match (before, after) {
+            (Some(before), Some(after)) if before == after => ('=', None, shown_after),
+            (Some(_), Some(_)) => ('~', shown_before, shown_after),
+            (None, Some(_)) => ('+', None, shown_after),
+            (Some(_), None) => ('-', shown_before, None),
+            (None, None) => ('=', None, None),
+        };
+        let note = if sign == '=' && after.is_none() { "(made and removed)" } else { "" };
+        ShownChange { sign, place, before, after, note: note.to_owned(), more }
+    }
+
+    /// Returns a write of the state; an item that a list gained is shown alone.
+    pub fn of_write(change: &PlaceChange, more: Vec<String>) -> ShownChange {
+        let place = place_text(&change.path);
+        match (&change.before, &change.after) {
+            (Some(Value::Array(before)), Some(Value::Array(after))) if after.len() == before.len() + 1 => {
+                let place = format!("{place}[{}]", before.len());
+                ShownChange::of(place, None, after.get(before.len()), more)
+            }
+            (before, after) => ShownChange::of(place, before.as_ref(), after.as_ref(), more),
+        }
+    }
+
+    /// The sides on one line, with the note.
+    fn sides(&self) -> String {
+        let sides = match (&self.before, &self.after) {
+            (Some(before), Some(after)) => format!("{before} -> {after}"),
+            (Some(one), None) | (None, Some(one)) => one.clone(),
+            (None, None) => String::new(),
+        };
+        [sides, self.note.clone()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+    }
+
+    fn style(&self) -> Option<Style> {
+        match self.sign {
+            '+' => Some(Style::Added),
+            '-' => Some(Style::Removed),
+            '~' => Some(Style::Warn),
+            _ => None,
+        }
+    }
+
+    fn line(&self, text: String) -> Line {
+        match self.style() {
+            Some(style) => Line::styled(style, text),
+            None => text.into(),
+        }
+    }
+
+    /// The lines of a change that does not fit one: the place, then both sides below it.
+    fn below(&self, lead: &str, width: usize) -> Vec<Line> {
+        let place = self.line(format!("{lead}{} {}", self.sign, self.place));
+        let deeper = format!("{lead}{}", " ".repeat(SIDES));
+        let sides = self.sides();
+        let value = |text: String| Line::value(text, self.more.clone());
+        let (Some(before), Some(after)) = (&self.before, &self.after) else {
+            return vec![place, value(format!("{deeper}{sides}"))];
+        };
+        if columns(&deeper) + columns(&sides) <= width {
+            return vec![place, value(format!("{deeper}{sides}"))];
+        }
+        let mut lines = vec![
+            place,
+            value(format!("{deeper}- {before}")).paint(Style::Removed),
+            value(format!("{deeper}+ {after}")).paint(Style::Added),
+        ];
+        lines.extend((!self.note.is_empty()).then(|| value(format!("{deeper}{}", self.note))));
+        lines
+    }
+}
+
+/// Returns the lines of changes, `indent` columns deep. Places are padded within neighbours that fit a line, so that
+/// one long place pads no other line.
+pub fn lines(changes: &[ShownChange], indent: usize, page: &Page) -> Vec<Line> {
+    let lead = " ".repeat(indent);
+    if page.accessible {
+        return changes
+            .iter()
+            .map(|change| Line::value(in_words(change, &lead), change.more.clone()))
+            .collect();
+    }
+    // An eye takes in a change at once if its line ends some columns before the edge.
+    let limit = page.width.map_or(usize::MAX, |width| width * 9 / 10);
+    let head = indent + 2;
+    let fits = |change: &ShownChange, padded: usize| head + padded + 2 + columns(&change.sides()) <= limit;
+    let mut lines = Vec::new();
+    let mut rest = changes;
+    while let Some((first, _)) = rest.split_first() {
+        let mut padded = columns(&first.place);
+        if !fits(first, padded) {
+            lines.extend(first.below(&lead, page.width.unwrap_or(usize::MAX)));
+            rest = &rest[1..];
+            continue;
+        }
+        let mut together = 1;
+        for next in &rest[1..] {
+            let wider = padded.max(columns(&next.place));
+            if !fits(next, columns(&next.place)) || rest[..=together].iter().any(|one| !fits(one, wider)) {
+                break;
+            }
+            (padded, together) = (wider, together + 1);
+        }
+        for change in &rest[..together] {
+            let text = format!("{lead}{} {}  {}", change.sign, pad(&change.place, padded), change.sides());
+            lines.push(change.line(text.trim_end().to_owned()));
+        }
+        rest = &rest[together..];
+    }
+    lines
+}
+
+/// Writes a change with a word for its sign.
+fn in_words(change: &ShownChange, lead: &str) -> String {
+    let word = match change.sign {
+        '~' => "changed",
+        '+' => "added",
+        '-' => "removed",
+        _ => "written alike",
+    };
+    format!("{lead}{word} {}  {}", change.place, change.sides()).trim_end().to_owned()
+}
+
+/// Writes a place of the state; the state itself has no name of its own.
+pub fn place_text(path: &Pointer) -> String {
+    match path.as_str() {
+        "" => "state".to_owned(),
+        _ => quote::path(path),
     }
 }
 
@@ -47,5 +190,61 @@ document! {
         before?: &Value = change.before.as_ref(),
         /// The value after; absent if it is missing
         after?: &Value = change.after.as_ref(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::plain;
+    use crate::layout::lay;
+
+    fn change(place: &str, before: Option<&str>, after: Option<&str>) -> ShownChange {
+        let sign = match (before, after) {
+            (Some(_), Some(_)) => '~',
+            (None, _) => '+',
+            _ => '-',
+        };
+        let text = |side: Option<&str>| side.map(str::to_owned);
+        ShownChange {
+            sign,
+            place: place.to_owned(),
+            before: text(before),
+            after: text(after),
+            note: String::new(),
+            more: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_long_place_pads_no_other_line() {
+        let page = Page { width: Some(80), ..Page::WIDE };
+        let long = "x".repeat(70);
+        let changes = [
+            change("sources[2]", None, Some("\"feed\"")),
+            change("quality_score", Some("0.84"), Some("0.62")),
+            change("policy.violated", None, Some(r#"{"rule":"logistics.risk_within_threshold","tick":22}"#)),
+            change("orders", Some("1"), None),
+            change("action.params.url", Some(&long), Some("2")),
+        ];
+        let shown = plain(&lay(lines(&changes, 2, &page), &page));
+        assert_eq!(
+            shown,
+            format!(
+                "  + sources[2]     \"feed\"\n  ~ quality_score  0.84 -> 0.62\n  + policy.violated\n      \
+                 {{\"rule\":\"logistics.risk_within_threshold\",\"tick\":22}}\n  - orders  1\n  ~ action.params.url\n      \
+                 - {long}\n      + 2\n"
+            )
+        );
+        let pipe = plain(&lines(&changes[3..], 0, &Page::WIDE));
+        assert_eq!(pipe, format!("- orders             1\n~ action.params.url  {long} -> 2\n"));
+    }
+
+    #[test]
+    fn a_text_of_json_and_the_json_differ() {
+        let json = dendrer_object::json::parse_door(br#"{"a":1}"#).unwrap();
+        let text = Value::from(r#"{"a":1}"#);
+        let shown = ShownChange::of("x".to_owned(), Some(&text), Some(&json), Vec::new());
+        assert_eq!(shown.sides(), r#""{\"a\":1}" -> {"a":1}"#);
     }
 }

@@ -28,7 +28,7 @@ impl Answer for CherrypickAnswer<'_> {
         CherrypickDocument::of(self).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
+    fn lines(&self, _: &Page) -> Vec<Line> {
         let CherrypickReply { pick, into, tip, imported, dry_run, .. } = self.reply;
         let (show_hash, dry_run) = (self.show_hash, *dry_run);
         let checked = &pick.checked;
@@ -63,7 +63,7 @@ impl Answer for CherrypickAnswer<'_> {
             );
             return lines;
         }
-        lines.extend(field_lines(&checked.fields, page.width));
+        lines.extend(field_lines(&checked.fields));
         if let Some(refused) = &checked.refused {
             let violation = matches!(refused, ImportRefused::ContextViolation { .. });
             let words = if violation { "CONTEXT VIOLATION - IMPORT REJECTED" } else { "IMPORT REJECTED" };
@@ -208,10 +208,10 @@ fn tick_of(record: &Record) -> u64 {
     record.header().tick.unwrap_or(0)
 }
 
-fn field_lines(fields: &[FieldCheck], width: Option<usize>) -> Vec<Line> {
+fn field_lines(fields: &[FieldCheck]) -> Vec<Line> {
     let mut table = Table::new([("", Align::Left); 4]);
     fields.iter().for_each(|field| table.row(field_row(field)));
-    let lines = table.lines(width).0.into_iter().skip(1).zip(fields);
+    let lines = table.whole().into_iter().skip(1).zip(fields);
     let style = |field: &FieldCheck| if field.wrong.is_some() { Style::Bad } else { Style::Good };
     lines.map(|(line, field)| Line::styled(style(field), line)).collect()
 }

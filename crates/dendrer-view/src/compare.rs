@@ -25,6 +25,9 @@ pub struct CompareAnswer<'c> {
 /// How many nodes or places are printed.
 const SHOWN: usize = 20;
 
+/// How many places that differ are listed, unless all are asked for.
+const PLACES: usize = 40;
+
 impl CompareAnswer<'_> {
     /// The share of nodes that were borne out, in percent, without digits that say nothing.
     fn congruent(&self) -> Option<f64> {
@@ -178,7 +181,8 @@ impl Answer for CompareAnswer<'_> {
             lines.push(format!("{agent}   {since} since{ticks}").into());
         }
         let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
-        let variance = found.variance.iter().take(SHOWN).map(|(path, a, b)| {
+        let listed = if page.width.is_some() && !page.full { PLACES } else { usize::MAX };
+        let variance = found.variance.iter().take(listed).map(|(path, a, b)| {
             let line = format!(
                 "differs    {}   {} {}   {} {}",
                 quote::path(path),
@@ -187,13 +191,13 @@ impl Answer for CompareAnswer<'_> {
                 agents[1],
                 side(b)
             );
-            page.fit(&line).paint(Style::Warn)
+            Line::from(line).paint(Style::Warn)
         });
         lines.extend(variance);
-        if found.variance.len() > SHOWN {
+        if found.variance.len() > listed {
             lines.push(Line::note(format!(
-                "note: {} more places differ; --json has all of them",
-                found.variance.len() - SHOWN
+                "note: {} more places differ; --full shows them",
+                found.variance.len() - listed
             )));
         }
         lines.push(
@@ -258,7 +262,7 @@ impl Answer for Heatmap {
                 bar,
             ]);
         }
-        let mut lines = if self.items.is_empty() { Vec::new() } else { page.table(&table) };
+        let mut lines = if self.items.is_empty() { Vec::new() } else { page.list(&table).0 };
         let more = if self.listed().len() < self.items.len() { " (use -n 0 for all)" } else { "" };
         let all = count(self.items.len() as u64, "node", "nodes");
         lines.push(

@@ -19,33 +19,14 @@ use dendrer_object::{Delta, Digest, Pointer, RunName, Value, document, tag};
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::casebook::{RecordedObject, recorded_lines, recorded_objects};
 use crate::certainty::{self, Certainty, ReasonObject, UnknownPlace, reasons, reasons_words, unknown_places};
+use crate::change::ShownChange;
 use crate::row::TransitionObject;
 use crate::table::{Align as Column, Table};
 use crate::verdict::{AskedObject, Stretch, stretches, sum_up, word};
 use crate::{count, quote, row, thousands, why};
 
-/// The words for a side without a value or without a write.
-const ABSENT: &str = "(absent)";
-
 /// The words for a side without a transition.
 const NONE: &str = "(none)";
-
-/// A line of the list: one place at which two transitions differ, or one that cannot be compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiffLine {
-    /// The ticks, `31|32` where they differ.
-    pub ticks: String,
-    /// The kind of difference.
-    pub kind: &'static str,
-    /// The type of transition, or both.
-    pub type_name: String,
-    /// The place; empty where the types say it all.
-    pub place: String,
-    /// Both sides in words, or what keeps them from being compared.
-    pub sides: Option<(String, String)>,
-    /// As `sides`, where there is one thing to say.
-    pub note: String,
-}
 
 /// Writes the ticks of a pair: one number where both are the same.
 pub fn ticks(a: Option<u64>, b: Option<u64>) -> String {
@@ -81,94 +62,126 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Writes both sides of a difference.
-fn sides(change: &DiffChange) -> (String, String) {
-    let value = |value: &Option<Value>| match (value, change.kind) {
-        (Some(Value::Number(number)), DiffKind::Confidence) => number
-            .as_f64()
-            .map_or_else(|| quote::value(&Value::Number(number.clone())), |n| format!("{n:.3}")),
-        (Some(value), _) => words(value),
-        (None, _) => ABSENT.to_owned(),
-    };
+/// Writes both sides of a difference; `None` for a side without a value or without a write.
+fn sides(change: &DiffChange) -> (Option<String>, Option<String>) {
+    let number = |value: &Value| value.as_f64().filter(|_| change.kind == DiffKind::Confidence);
+    let value = |value: &Value| number(value).map_or_else(|| words(value), |number| format!("{number:.3}"));
     match &change.sides {
-        DiffSides::Values(a, b) => (value(a), value(b)),
+        DiffSides::Values(a, b) => {
+            let (mut left, mut right) = (a.as_ref().map(value), b.as_ref().map(value));
+            // A text that holds JSON and the JSON itself read alike.
+            if a != b && left == right {
+                (left, right) = (a.as_ref().map(quote::as_text), b.as_ref().map(quote::as_text));
+            }
+            (left, right)
+        }
         DiffSides::Writes(a, b) => {
-            let place =
-                change.path.as_str().strip_prefix(STATE).and_then(|path| path.parse::<Pointer>().ok());
-            let words = |ops: &[_]| match ops {
-                [] => ABSENT.to_owned(),
-                ops => why::ops_words(ops, place.as_ref()),
-            };
+            let place = state_place(&change.path);
+            let words = |ops: &[_]| (!ops.is_empty()).then(|| why::ops_words(ops, place.as_ref()));
             (words(a), words(b))
         }
     }
 }
 
+/// Writes both sides of a difference on one line.
+fn sides_words(change: &DiffChange) -> String {
+    match sides(change) {
+        (Some(a), Some(b)) => format!("{a} -> {b}"),
+        (Some(a), None) => format!("{a}, only in a"),
+        (None, Some(b)) => format!("{b}, only in b"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Returns the place in the state that a place of a comparison is; `None` for a member of a transition.
+fn state_place(path: &Pointer) -> Option<Pointer> {
+    path.as_str().strip_prefix(STATE).and_then(|path| path.parse().ok())
+}
+
 /// What is said of two texts that are one moment.
 const SAME_MOMENT: &str = "(the same moment)";
 
-/// Writes the lines of a pair.
-pub fn lines(pair: &Pair) -> Vec<DiffLine> {
-    let (ticks, type_name) = (ticks_of(pair), types_of(pair));
-    let line = |kind, place: String, sides, note: String| DiffLine {
-        ticks: ticks.clone(),
-        kind,
-        type_name: type_name.clone(),
-        place,
-        sides,
-        note,
+/// Returns a difference as a change from the left run to the right one.
+fn shown_change(place: String, change: &DiffChange, note: &str, more: &[String]) -> ShownChange {
+    let (before, after) = sides(change);
+    let sign = match (&before, &after) {
+        (Some(_), Some(_)) => '~',
+        (None, _) => '+',
+        _ => '-',
     };
-    let mut lines = Vec::new();
-    let structural = pair.kinds.contains(&DiffKind::Structural);
-    if structural && pair.changes.is_empty() {
-        lines.push(line(DiffKind::Structural.as_str(), String::new(), None, String::new()));
-    }
-    for change in &pair.changes {
-        let kind = if structural { DiffKind::Structural } else { change.kind };
+    ShownChange { sign, place, before, after, note: note.to_owned(), more: more.to_vec() }
+}
+
+/// Writes the ticks, the kinds of difference and the types of a pair.
+pub fn title(pair: &Pair) -> String {
+    let kinds: Vec<&str> = pair.kinds.iter().map(|kind| kind.as_str()).collect();
+    let word = if kinds.is_empty() { "not known".to_owned() } else { kinds.join(", ") };
+    format!("{}  {word}  {}", ticks_of(pair), types_of(pair))
+}
+
+/// How many places of one pair are listed, unless all are asked for.
+const PLACES: usize = 40;
+
+/// Returns the lines of the places at which a pair differs, `indent` columns deep; of more than forty the first
+/// forty, and the command that lists the others.
+pub fn pair_changes(pair: &Pair, more: Option<&[String]>, indent: usize, page: &Page) -> Vec<Line> {
+    let command = more.unwrap_or_default();
+    let shown = pair.changes.iter().map(|change| {
         let note = if change.is_same_moment() { SAME_MOMENT } else { "" };
-        lines.push(line(kind.as_str(), quote::path(&change.path), Some(sides(change)), note.to_owned()));
-    }
+        shown_change(quote::path(&change.path), change, note, command)
+    });
+    let mut lines = place_lines(shown.collect(), command, indent, page);
     for hidden in &pair.hidden {
         let side = match (hidden.in_a, hidden.in_b) {
             (true, true) => "in both",
             (true, false) => "in a",
             (false, _) => "in b",
         };
-        let note = format!("not comparable (erased or withheld {side})");
-        lines.push(line("not known", quote::path(&hidden.path), None, note));
+        let (lead, place) = (" ".repeat(indent), quote::path(&hidden.path));
+        let text = format!("{lead}? {place}  not comparable (erased or withheld {side})");
+        lines.push(Line::styled(Style::Warn, text));
     }
     lines
 }
 
-/// Writes the lines of the states in the end. The places are those of the state itself.
-pub fn outcome_lines(report: &DiffReport) -> Vec<DiffLine> {
+fn place_lines(mut changes: Vec<ShownChange>, more: &[String], indent: usize, page: &Page) -> Vec<Line> {
+    let all = changes.len();
+    if page.width.is_some() && !page.full && !more.is_empty() {
+        changes.truncate(PLACES);
+    }
+    let mut lines = page.changes(&changes, indent);
+    if changes.len() < all {
+        let rest = count((all - changes.len()) as u64, "more place", "more places");
+        lines.push(Line::command(format!("{}({rest})  ", " ".repeat(indent)), more));
+    }
+    lines
+}
+
+/// Returns the lines of the states in the end. The places are those of the state itself.
+fn outcome_lines(report: &DiffReport, more: &[String], page: &Page) -> Vec<Line> {
     let Some(outcome) = &report.outcome else { return Vec::new() };
-    let line = |place, sides, note| DiffLine {
-        ticks: ticks(Some(outcome.ticks.0), Some(outcome.ticks.1)),
-        kind: DiffKind::Outcome.as_str(),
-        type_name: String::new(),
-        place,
-        sides,
-        note,
-    };
+    let ticks = ticks(Some(outcome.ticks.0), Some(outcome.ticks.1));
+    let head =
+        |words: &str| Line::styled(Style::Strong, format!("end {ticks}")).then(format!("  outcome{words}"));
     match &outcome.states {
         States::Equal => Vec::new(),
+        States::Unknown { .. } => {
+            vec![head(""), Line::styled(Style::Warn, format!("  {}", unknown_words(&outcome.states)))]
+        }
         States::Differ(changes) => {
             let one = |change: &DiffChange| {
-                let path =
-                    change.path.as_str().strip_prefix(STATE).and_then(|path| path.parse::<Pointer>().ok());
-                let path = path.filter(|path| !path.as_str().is_empty());
-                let place = path.map_or_else(|| "state".to_owned(), |path| quote::path(&path));
+                let place = state_place(&change.path).filter(|path| !path.as_str().is_empty());
+                let place = place.map_or_else(|| "state".to_owned(), |path| quote::path(&path));
                 let note = match () {
                     () if report.is_at_unknown(&change.path) => "(unknown)",
                     () if change.is_same_moment() => SAME_MOMENT,
                     () => "",
                 };
-                line(place, Some(sides(change)), note.to_owned())
+                shown_change(place, change, note, more)
             };
-            changes.iter().map(one).collect()
+            let lines = place_lines(changes.iter().map(one).collect(), more, 2, page);
+            [head("")].into_iter().chain(lines).collect()
         }
-        States::Unknown { .. } => vec![line(String::new(), None, unknown_words(&outcome.states))],
     }
 }
 
@@ -184,8 +197,7 @@ pub fn cause_words(pair: &Pair) -> String {
     let type_name = types_of(pair);
     match (&pair.a, &pair.b, pair.changes.first()) {
         (Some(record), None, Some(change)) | (None, Some(record), Some(change)) if is_marker(record) => {
-            let (a, b) = sides(change);
-            format!("{type_name}, {} {a} -> {b}", quote::path(&change.path))
+            format!("{type_name}, {} {}", quote::path(&change.path), sides_words(change))
         }
         (Some(_), None, _) => {
             format!("b has nothing there, and a goes on with {}", type_name.replace(" | (none)", ""))
@@ -194,12 +206,11 @@ pub fn cause_words(pair: &Pair) -> String {
             format!("a has nothing there, and b goes on with {}", type_name.replace("(none) | ", ""))
         }
         (.., Some(change)) => {
-            let (a, b) = sides(change);
             let more = match pair.changes.len() {
                 1 => String::new(),
                 all => format!(", and {} more", all - 1),
             };
-            format!("{type_name}, {} {a} -> {b}{more}", quote::path(&change.path))
+            format!("{type_name}, {} {}{more}", quote::path(&change.path), sides_words(change))
         }
         (.., None) => type_name,
     }
@@ -236,36 +247,39 @@ fn cause(report: &DiffReport, pair: &Pair, part: bool) -> String {
     markers_say(report).filter(|_| !part).unwrap_or_else(|| cause_words(pair))
 }
 
-/// Writes the headline: where the runs diverged, and why. `part` says that the question was about a part of them.
+/// Writes the answer: where the runs part, and how much of them differs. `part` reports that the question was about a
+/// part of them.
 pub fn headline(report: &DiffReport, part: bool) -> String {
-    let word = if part { "first difference" } else { "diverged" };
+    let differ = format!(
+        "{} of {} {}",
+        thousands(report.differ),
+        count(report.pairs, "pair", "pairs"),
+        if report.differ == 1 { "differs" } else { "differ" }
+    );
+    let unclear = match report.unclear {
+        0 => String::new(),
+        unclear => format!(", {} not known", thousands(unclear)),
+    };
+    let end = if report.count(DiffKind::Outcome) > 0 { ", and the end" } else { "" };
     if let Some(pair) = &report.first {
-        let cause = cause(report, pair, part);
-        return format!("{word} at tick {}, cause: {cause}", ticks_of(pair));
+        let word = if part { "the first difference is" } else { "they part" };
+        return format!("{word} at tick {}; {differ}{unclear}{end}", ticks_of(pair));
     }
     let of = if part { "no difference in what was asked for" } else { "no difference" };
-    match (&report.outcome, report.hidden) {
-        (Some(DiffOutcome { states: States::Differ(changes), .. }), _)
-            if report.count(DiffKind::Outcome) > 0 =>
-        {
-            let changes: Vec<_> =
-                changes.iter().filter(|change| !report.is_at_unknown(&change.path)).collect();
-            let what = changes.first().map(|change| {
-                let (a, b) = sides(change);
-                format!(": {} {a} -> {b}", quote::path(&change.path))
-            });
-            format!("{word} in the final state alone{}", what.unwrap_or_default())
+    let pairs = count(report.pairs, "pair", "pairs");
+    match report.hidden {
+        _ if !end.is_empty() => format!("{of} in {pairs}, but the states in the end differ{unclear}"),
+        0 if !report.constants.is_empty() => {
+            format!("{of} in what happened, and {} of the packs differ; {pairs} compared", constants(report))
         }
-        (_, 0) if !report.constants.is_empty() => {
-            format!("{of} in what happened, and {} of the packs differ", constants(report))
-        }
-        (_, 0) => of.to_owned(),
+        0 => format!("{of}; {pairs} compared{unclear}"),
         // What is unknown in a state is one of the values that cannot be compared.
-        (_, 1) if report.has_unknown() => {
-            format!("{of} that can be seen, and the states have unknown places")
+        1 if report.has_unknown() => {
+            format!("{of} that can be seen, and the states have unknown places; {pairs} compared")
         }
-        (_, hidden) => {
-            format!("{of} that can be seen, and {} could not be compared", count(hidden, "value", "values"))
+        hidden => {
+            let values = count(hidden, "value", "values");
+            format!("{of} that can be seen, and {values} could not be compared; {pairs} compared")
         }
     }
 }
@@ -289,49 +303,59 @@ fn constant_lines(report: &DiffReport) -> Vec<String> {
     report.constants.iter().map(line).collect()
 }
 
-/// Writes what both share, what was compared and what was passed over.
-pub fn head_lines(report: &DiffReport, align: DiffAlign) -> Vec<String> {
-    let shared = match report.shared {
-        None => "nothing: the runs begin with different records".to_owned(),
-        Some(0) => "the beginning alone".to_owned(),
-        Some(1) => "tick 1 is the same transition".to_owned(),
-        Some(last) => format!("ticks 1..{last} are the same transitions"),
-    };
+/// Writes what both runs have in common: the record that they share, and the marker of a fork.
+fn shared_lines(report: &DiffReport) -> Vec<Line> {
     let behind = report.shared.map(|last| last + 1);
     let is_fork =
         |marker: &&Marker| Some(marker.tick) == behind && row::row(&marker.record).type_name == "run.fork";
-    let mut notes = Vec::new();
-    let mut skipped = Vec::new();
-    for (side, markers) in [("a", &report.markers.0), ("b", &report.markers.1)] {
-        if let Some(marker) = markers.iter().find(is_fork) {
-            let what = if marker.changes_state { "which changes the state" } else { "skipped" };
-            notes.push(format!("{side} forks there; its tick {} is the fork marker, {what}", marker.tick));
-        }
-        let others = markers.iter().filter(|marker| !is_fork(marker) && !marker.changes_state);
-        skipped.extend(
-            others.map(|marker| format!("{side} {} {}", marker.tick, row::row(&marker.record).type_name)),
+    let mut lines = Vec::new();
+    let sides = [("a", "b", &report.markers.0), ("b", "a", &report.markers.1)];
+    let forks: Vec<(&str, &str, &Marker)> = sides
+        .into_iter()
+        .filter_map(|(side, other, markers)| Some((side, other, markers.iter().find(is_fork)?)))
+        .collect();
+    let last = report.shared.unwrap_or_default();
+    for (side, other, marker) in &forks {
+        let of = if forks.len() == 1 { (*other).to_owned() } else { "the run that both share".to_owned() };
+        let said = marker_words(marker).map(|words| format!(": {words}")).unwrap_or_default();
+        lines.push(
+            format!("{side} is a fork of {of} at tick {last}; its marker, tick {}{said}", marker.tick).into(),
         );
     }
-    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+    if forks.is_empty() {
+        lines.push(match report.shared {
+            None => "they share nothing: they begin with different records".into(),
+            Some(0) => "they share the beginning alone".into(),
+            Some(1) => "they share tick 1".into(),
+            Some(last) => Line::from(format!("they share ticks 1..{last}")),
+        });
+    }
+    lines
+}
+
+/// Writes what was compared where that was not the whole of both runs, one by one, and what was passed over.
+fn compared_lines(found: &DiffFound) -> Vec<Line> {
+    let DiffFound { report, terms, .. } = found;
     let range = |range: Option<(u64, u64)>| match range {
         None => "nothing".to_owned(),
         Some((from, to)) => format!("{from}..{to}"),
     };
-    let by = match align {
-        DiffAlign::Tick => "tick",
-        DiffAlign::Content => "content",
-    };
-    let mut lines = vec![
-        format!("shared    {shared}{notes}"),
-        format!(
-            "compared  a {} with b {}, aligned by {by}, floats quantized as declared",
-            range(report.a),
-            range(report.b)
-        ),
-    ];
-    if !skipped.is_empty() {
-        let list = crate::verdict::list(&skipped, 12).unwrap_or_default();
-        lines.push(format!("skipped   {list}, markers that stand in one run alone"));
+    let mut lines = Vec::new();
+    if terms.is_part(report) || terms.align == DiffAlign::Content {
+        let by = if terms.align == DiffAlign::Content { "content" } else { "tick" };
+        let (a, b) = (range(report.a), range(report.b));
+        lines.push(format!("compared a {a} with b {b}, aligned by {by}").into());
+    }
+    let behind = report.shared.map(|last| last + 1);
+    let mut skipped = Vec::new();
+    for (side, markers) in [("a", &report.markers.0), ("b", &report.markers.1)] {
+        let passed = markers.iter().filter(|marker| !marker.changes_state);
+        let passed = passed.map(|marker| (marker.tick, row::row(&marker.record).type_name));
+        let passed = passed.filter(|(tick, name)| !(Some(*tick) == behind && name == "run.fork"));
+        skipped.extend(passed.map(|(tick, name)| format!("{side} {tick} {name}")));
+    }
+    if let Some(list) = crate::verdict::list(&skipped, 12) {
+        lines.push(format!("skipped {list}, markers of one run alone").into());
     }
     lines
 }
@@ -343,8 +367,8 @@ pub fn ignored_line(ignored: &[(Pointer, bool)]) -> Option<String> {
     let all = count(ignored.len() as u64, "path", "paths");
     match (ignored.is_empty(), crate::verdict::list(&unmet, 12)) {
         (true, _) => None,
-        (false, None) => Some(format!("ignored   {all}")),
-        (false, Some(unmet)) => Some(format!("ignored   {all}; nothing was left out at {unmet}")),
+        (false, None) => Some(format!("ignored {all}")),
+        (false, Some(unmet)) => Some(format!("ignored {all}; nothing was left out at {unmet}")),
     }
 }
 
@@ -354,34 +378,15 @@ fn shown(place: &Pointer) -> Pointer {
     of_state.and_then(|rest| rest.parse().ok()).unwrap_or_else(|| place.clone())
 }
 
-/// Writes how many differences of each kind there are.
-pub fn found_line(report: &DiffReport, kinds: &[DiffKind]) -> String {
-    let asked = DiffKind::ALL.iter().copied().filter(|kind| kinds.contains(kind));
+/// Writes how many differences of each kind there are; `None` if there is none.
+fn found_line(report: &DiffReport, kinds: &[DiffKind]) -> Option<Line> {
+    let asked = DiffKind::ALL.iter().copied().filter(|kind| kinds.contains(kind) && report.count(*kind) > 0);
     let mut parts: Vec<String> =
-        asked.map(|kind| format!("{} {}", kind.as_str(), crate::thousands(report.count(kind)))).collect();
+        asked.map(|kind| format!("{} {}", kind.as_str(), thousands(report.count(kind)))).collect();
     if report.hidden > 0 {
-        parts.push(format!("not comparable {}", crate::thousands(report.hidden)));
+        parts.push(format!("not comparable {}", thousands(report.hidden)));
     }
-    format!("found     {}", parts.join("   "))
-}
-
-/// Writes how many pairs were compared and differ.
-pub fn count_line(report: &DiffReport) -> String {
-    let mut line = format!(
-        "{} compared, {} {}",
-        count(report.pairs, "pair", "pairs"),
-        crate::thousands(report.differ),
-        if report.differ == 1 { "differs" } else { "differ" }
-    );
-    if report.unclear > 0 {
-        line.push_str(&format!(", {} not known", crate::thousands(report.unclear)));
-    }
-    for (side, alone) in [("a", report.alone.0), ("b", report.alone.1)] {
-        if alone > 0 {
-            line.push_str(&format!(", {} only in {side}", crate::thousands(alone)));
-        }
-    }
-    line
+    (!parts.is_empty()).then(|| format!("found {}", parts.join(", ")).into())
 }
 
 /// Says that a structural difference looks like steps which one side alone has.
@@ -432,7 +437,7 @@ pub(crate) fn left_out_names(left_out: &[Pointer]) -> Vec<String> {
 /// Says which places are left out of any comparison, as they are asked for.
 pub fn left_out_line(left_out: &[Pointer]) -> Option<String> {
     let names = crate::verdict::list(&left_out_names(left_out), 12)?;
-    Some(format!("left out  {names}: names, ids, times and costs of each run; diff --path compares one"))
+    Some(format!("left out {names}: names, ids, times and costs of each run; diff --path compares one"))
 }
 
 dendrer_object::words! {
@@ -722,9 +727,6 @@ pub(crate) fn ignored_places(ignored: &[(Pointer, bool)]) -> Vec<IgnoredPlace> {
     ignored.iter().map(|(place, met)| IgnoredPlace::of(place, *met)).collect()
 }
 
-/// How many places of one pair are listed if lines are cut at a width.
-const PLACES: usize = 8;
-
 /// The form of a comparison of two runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DiffForm {
@@ -821,7 +823,7 @@ impl DiffFound {
 #[derive(Debug, Clone)]
 pub struct DiffAnswer {
     form: DiffForm,
-    rows: Vec<Vec<DiffLine>>,
+    pairs: Vec<Pair>,
     cells: Vec<Vec<String>>,
     shown: usize,
     total: u64,
@@ -841,7 +843,7 @@ struct Tail {
 impl DiffAnswer {
     /// Begins a comparison.
     pub fn new(form: DiffForm) -> DiffAnswer {
-        DiffAnswer { form, rows: Vec::new(), cells: Vec::new(), shown: 0, total: 0, tail: None, found: None }
+        DiffAnswer { form, pairs: Vec::new(), cells: Vec::new(), shown: 0, total: 0, tail: None, found: None }
     }
 
     /// Ends the comparison.
@@ -885,21 +887,29 @@ impl DiffAnswer {
         true
     }
 
-    fn list_lines(&mut self, report: &DiffReport, page: &Page) -> Vec<Line> {
+    fn list_lines(&mut self, found: &DiffFound, page: &Page) -> Vec<Line> {
         let mut lines = Vec::new();
         if self.form.side_by_side {
             let left = Column::Left;
             let mut table = Table::new([("a", left), ("differs", left), ("b", left)]);
             self.cells.drain(..).for_each(|cells| table.row(cells));
-            lines.extend(page.table(&table));
+            lines.extend(page.rows(&table));
         }
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.extend(self.tail.as_ref().map(|tail| vec![tail.line()]));
-        rows.push(outcome_lines(report));
-        if !self.form.only_changes && rows.iter().any(|lines| !lines.is_empty()) {
-            lines.push("".into());
+        let more = |flags: &[String]| {
+            let begin = ["dendrer", "diff", found.a.as_str(), found.b.as_str()].map(str::to_owned);
+            begin.into_iter().chain(flags.iter().cloned()).chain(["--full".to_owned()]).collect::<Vec<_>>()
+        };
+        for pair in std::mem::take(&mut self.pairs) {
+            lines.push(Line::styled(Style::Strong, title(&pair)));
+            let tick = tick_of(pair.a.as_ref()).or(tick_of(pair.b.as_ref())).unwrap_or(0).to_string();
+            let only = ["--from", &tick, "--to", &tick].map(str::to_owned);
+            lines.extend(pair_changes(&pair, Some(&more(&only)), 2, page));
         }
-        lines.extend(place_lines(&rows, page));
+        lines.extend(self.tail.as_ref().map(Tail::line));
+        lines.extend(outcome_lines(&found.report, &more(&["--type".to_owned(), "outcome".to_owned()]), page));
+        if !self.form.only_changes && !lines.is_empty() {
+            lines.insert(0, "".into());
+        }
         lines
     }
 }
@@ -919,7 +929,7 @@ impl ItemAnswer for DiffAnswer {
         // The headline comes first, and is known when every pair was compared.
         match self.form.side_by_side {
             true => self.cells.push(side_by_side(pair)),
-            false => self.rows.push(lines(pair)),
+            false => self.pairs.push(pair.clone()),
         }
         Vec::new()
     }
@@ -938,21 +948,20 @@ impl ItemAnswer for DiffAnswer {
         let DiffFound { terms, report, .. } = &found;
         let mut lines = Vec::new();
         if !self.form.only_changes {
-            let part = terms.is_part(report);
-            lines.push(page.fit(&headline(report, part)).paint(Style::Strong));
-            lines.push(page.fit(&format!("runs      a {}, b {}{}", found.a, found.b, page.read_from())));
-            lines.extend(head_lines(report, terms.align).iter().map(|line| page.fit(line)));
-            lines.push(found_line(report, &terms.kinds).into());
-            lines.extend(constant_lines(report).iter().map(|line| page.fit(line)));
-            lines.extend(ignored_line(&report.ignored).map(Line::from));
-            lines.extend(left_out_line(&report.left_out).map(Line::from));
+            lines.push(Line::styled(Style::Strong, headline(report, terms.is_part(report))));
+            if !page.is_usual {
+                lines.push(format!("a {}, b {}{}", found.a, found.b, page.read_from()).into());
+            }
+            lines.extend(shared_lines(report));
+            lines.extend(found_line(report, &terms.kinds));
+            lines.extend(constant_lines(report).into_iter().map(Line::from));
         }
         lines.extend(found.tested.iter().flat_map(verdict_lines));
         if self.form.stat {
-            lines.extend(page.table(&type_table(report)));
+            lines.extend(page.rows(&type_table(report)));
         }
         if !self.form.stat && !self.form.summary {
-            lines.extend(self.list_lines(report, page));
+            lines.extend(self.list_lines(&found, page));
         }
         if !self.form.only_changes {
             if self.shown as u64 != self.total {
@@ -960,7 +969,9 @@ impl ItemAnswer for DiffAnswer {
                 lines.push(format!("{shown} of {pairs} listed (use -n 0 for all)").into());
             }
             lines.extend(unknown_lines(report));
-            lines.push(count_line(report).into());
+            lines.extend(compared_lines(&found));
+            lines.extend(ignored_line(&report.ignored).map(Line::from));
+            lines.extend(left_out_line(&report.left_out).map(Line::from));
             lines.extend(shift_words(report).map(|words| Line::note(format!("help: {words}"))));
         }
         let recorded = found.recorded.iter().flat_map(|recorded| recorded_lines(recorded));
@@ -981,7 +992,7 @@ impl ItemAnswer for DiffAnswer {
 fn unknown_lines(report: &DiffReport) -> Vec<Line> {
     let sides = [("a", &report.unknown[0]), ("b", &report.unknown[1])].into_iter();
     let words = sides.filter_map(|(side, places)| Some((side, certainty::unknown_words(places)?)));
-    let line = |(side, words)| Line::styled(Style::Warn, format!("UNKNOWN   in {side}: {words}"));
+    let line = |(side, words)| Line::styled(Style::Warn, format!("UNKNOWN in {side}: {words}"));
     words.map(line).collect()
 }
 
@@ -1012,79 +1023,18 @@ fn verdict_lines(tested: &[PredicateTested; 2]) -> Vec<Line> {
     lines
 }
 
-/// Writes places below each other: tick, kind, type, and what differs.
-fn place_lines(rows: &[Vec<DiffLine>], page: &Page) -> Vec<Line> {
-    let place_of = |line: &DiffLine| match line.kind {
-        "outcome" => ("outcome".to_owned(), format!("at {}", line.ticks)),
-        kind => (format!("tick {}", line.ticks), kind.to_owned()),
-    };
-    let all = || rows.iter().flatten();
-    let size = |text: &str| text.chars().count();
-    let widest = |part: &dyn Fn(&DiffLine) -> usize| all().map(part).max().unwrap_or(0);
-    let first = widest(&|line| size(&place_of(line).0));
-    let second = widest(&|line| size(&place_of(line).1)).max(10);
-    let third = widest(&|line| if line.place.is_empty() { 0 } else { size(&line.type_name) });
-    let fourth = widest(&|line| size(&line.place)).min(44);
-    let mut written = Vec::new();
-    for lines in rows {
-        let shown = page.width.map_or(lines.len(), |_| lines.len().min(PLACES));
-        let mut before = None;
-        for line in &lines[..shown] {
-            let (place, kind) = place_of(line);
-            let type_name = &line.type_name;
-            let same = before.replace((place.clone(), kind.clone()));
-            // Words of the line above are not repeated, except to a screen reader.
-            let same = same.filter(|_| !page.accessible);
-            let again = same.as_ref().map(|(place, _)| place) == Some(&place);
-            let head = match (again, same.as_ref() == Some(&(place.clone(), kind.clone()))) {
-                (true, true) => format!("  {:first$}  {:second$}  {:third$}", "", "", ""),
-                (true, false) => format!("  {:first$}  {kind:second$}  {:third$}", "", ""),
-                _ => format!("  {place:first$}  {kind:second$}  {type_name:third$}"),
-            };
-            let mut cut = false;
-            let what = match &line.sides {
-                Some((a, b)) => {
-                    let sides = fit_sides(a, b, page);
-                    cut = sides.cut;
-                    format!("{:fourth$}  {}  {}", line.place, sides.text(), line.note)
-                }
-                None if line.note.is_empty() => line.place.clone(),
-                None if line.place.is_empty() => line.note.clone(),
-                None => format!("{:fourth$}  {}", line.place, line.note),
-            };
-            let line = page.fit(format!("{head}  {what}").trim_end()).paint(Style::Warn);
-            written.push(Line { cut: cut || line.cut, ..line });
-        }
-        if shown < lines.len() {
-            let more = lines.len() - shown;
-            written.push(format!("  {:first$}  ({more} more; --full shows them)", "").into());
-        }
-    }
-    written
-}
-
 impl Tail {
-    fn line(&self) -> DiffLine {
+    fn line(&self) -> Line {
         let span = match self.count {
             1 => self.from.to_string(),
             _ => format!("{}..{}", self.from, self.to),
         };
-        let side = if self.in_b { "b" } else { "a" };
+        let (side, ticks) = match self.in_b {
+            true => ("b", format!("-|{span}")),
+            false => ("a", format!("{span}|-")),
+        };
         let transitions = count(self.count, "transition", "transitions");
-        DiffLine {
-            ticks: if self.in_b { format!("-|{span}") } else { format!("{span}|-") },
-            kind: DiffKind::Structural.as_str(),
-            type_name: format!("only in {side}: {transitions}"),
-            place: String::new(),
-            sides: None,
-            note: String::new(),
-        }
+        let kind = DiffKind::Structural.as_str();
+        Line::styled(Style::Strong, format!("{ticks}  {kind}  only in {side}: {transitions}"))
     }
-}
-
-/// Returns both sides of a difference as `A -> B`, each cut at a third of the page.
-pub(crate) fn fit_sides(a: &str, b: &str, page: &Page) -> Line {
-    let width = page.width.map(|width| width / 3);
-    let (a, b) = (Line::fit(a, width), Line::fit(b, width));
-    Line { cut: a.cut || b.cut, ..Line::from(format!("{} -> {}", a.text(), b.text())) }
 }

@@ -113,10 +113,7 @@ impl Fields {
     /// Writes the chosen fields for people: the document's own one a line, those of its items as a table.
     pub fn lines(&self, document: &Value, width: Option<usize>, as_list: bool) -> Vec<String> {
         let size = self.top.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let own = self.top.iter().map(|name| {
-            let line = format!("{name:<size$}  {}", cell(document.get(name)));
-            width.map_or(line.clone(), |width| quote::shorten(&line, width))
-        });
+        let own = self.top.iter().map(|name| format!("{name:<size$}  {}", cell(document.get(name))));
         let mut lines: Vec<String> = own.collect();
         if self.items.is_empty() {
             return lines;
@@ -134,7 +131,11 @@ impl Fields {
             count += 1;
         }
         if count > 0 {
-            lines.extend(if as_list { table.list() } else { table.lines(width).0 });
+            lines.extend(if as_list {
+                table.list()
+            } else {
+                width.map_or_else(|| table.whole(), |width| table.lines(width).0)
+            });
         }
         lines.push(format!("{} shown", crate::count(count, "item", "items")));
         lines

@@ -93,7 +93,7 @@ pub fn folded_lines(run: &RunName, causal: &Causal, page: &Page) -> Vec<Line> {
         let branches = if stretch.children > 1 { stretch.children.to_string() } else { "-".to_owned() };
         table.row(vec![ticks, agent, thousands(stretch.nodes), from.join(", "), branches]);
     }
-    let mut lines = page.table(&table);
+    let mut lines = page.rows(&table);
     let nodes = count(graph.tip(), "node", "nodes");
     lines.push(format!("{nodes} of {run} in {}", count(all.len() as u64, "stretch", "stretches")).into());
     lines

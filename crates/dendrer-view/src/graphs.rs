@@ -465,11 +465,11 @@ impl Answer for GraphDiffAnswer {
         GraphDiffDocument::of(self).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
+    fn lines(&self, _: &Page) -> Vec<Line> {
         let mut lines = Vec::new();
         for (path, a, b) in &self.items {
             let deep = path.rfind(['.', '/']).map_or("", |at| &path[..=at]);
-            let line = |sign: &str, text: &str| page.fit(&format!("{sign} {}{text}", quote::escape(deep)));
+            let line = |sign: &str, text: &str| Line::from(format!("{sign} {}{text}", quote::escape(deep)));
             lines.extend(a.as_deref().map(|text| line("-", text)));
             lines.extend(b.as_deref().map(|text| line("+", text)));
         }
@@ -507,7 +507,7 @@ impl Answer for GraphMinimizeAnswer<'_> {
         GraphMinimizeDocument::of(self).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
+    fn lines(&self, _: &Page) -> Vec<Line> {
         let found = self.minimal;
         let word = |said: Option<bool>| match said {
             Some(true) => "true",
@@ -528,7 +528,7 @@ impl Answer for GraphMinimizeAnswer<'_> {
             return lines;
         }
         for (path, value) in &found.edges {
-            lines.push(page.fit(&format!("flips        {} = {}", quote::escape(path), quote::value(value))));
+            lines.push(Line::from(format!("flips        {} = {}", quote::escape(path), quote::value(value))));
         }
         lines.push(match found.minimality {
             Minimality::Smallest => format!("smallest     no smaller set does ({tried})").into(),
@@ -594,12 +594,12 @@ impl Answer for GraphRunAnswer<'_> {
         GraphRunDocument::of(self).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
+    fn lines(&self, _: &Page) -> Vec<Line> {
         let (nodes, edges) = (count(self.nodes, "node", "nodes"), count(self.edges, "edge", "edges"));
         vec![
             format!("ran        graph {} as {}: {nodes}, {edges}", quote::escape(self.graph), self.run)
                 .into(),
-            page.fit(&format!("output     {}", quote::value(&self.output))),
+            Line::from(format!("output     {}", quote::value(&self.output))),
             Line::styled(Style::Good, "closed     good: its replay from the record gave the same output"),
             Line::help(["dendrer", "replay", self.run.as_str()]),
         ]
@@ -627,7 +627,7 @@ impl Answer for FrontierAnswer<'_> {
         FrontierDocument::of(self.0).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
+    fn lines(&self, _: &Page) -> Vec<Line> {
         let mut lines = Vec::new();
         for edge in self.0.edges() {
             let args: Vec<String> = edge.args.iter().map(quote::value).collect();
@@ -639,7 +639,7 @@ impl Answer for FrontierAnswer<'_> {
                 quote::escape(&call),
                 quote::value(&edge.value)
             );
-            lines.push(page.fit(&line));
+            lines.push(Line::from(line));
         }
         let edges = count(self.0.frontier.edges.len() as u64, "edge", "edges");
         let nodes = count(self.0.frontier.nodes.len() as u64, "pure node", "pure nodes");
@@ -685,7 +685,7 @@ impl Answer for GraphReplayed {
         ReplayDocument::of(&self.run.run, is_same, divergence, unknown, None, Some(graph)).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
+    fn lines(&self, _: &Page) -> Vec<Line> {
         let run = &self.run;
         let nodes = count(self.nodes, "node", "nodes");
         let values = count(run.frontier.edges.len() as u64, "recorded value", "recorded values");
@@ -707,7 +707,7 @@ impl Answer for GraphReplayed {
         match &self.substituted {
             None => {
                 let output = self.output.as_ref().map(quote::value).unwrap_or_default();
-                lines.push(page.fit(&format!("output       {output}")));
+                lines.push(Line::from(format!("output       {output}")));
                 lines.push(Line::styled(
                     Style::Good,
                     "replay(graph, frontier) == output   OK, no model and no tool was called",
@@ -734,7 +734,7 @@ impl Answer for GraphReplayed {
                     } else {
                         quote::escape(&paths.join(", "))
                     };
-                    lines.push(page.fit(&format!("{word:<12} {paths}")));
+                    lines.push(Line::from(format!("{word:<12} {paths}")));
                 }
                 if !found.unknown.is_empty() {
                     lines.push(Line::note(

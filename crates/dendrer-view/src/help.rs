@@ -96,7 +96,7 @@ impl Answer for ExitCodesAnswer {
             table.row(vec![exit.code.to_string(), exit.meaning.to_owned(), exit.examples.to_owned()]);
         }
         let worst = "of several answers the worst one counts: 4, then 7, then 6; each error's own code is in dendrer explain";
-        table.lines(page.width).0.into_iter().map(Line::from).chain([worst.into()]).collect()
+        page.rows(&table).into_iter().chain([worst.into()]).collect()
     }
 }
 

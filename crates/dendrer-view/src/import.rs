@@ -10,6 +10,7 @@ use dendrer_object::{Code, Digest, Object, Pointer, Record, RunName, Value, docu
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
+use crate::layout::cut;
 use crate::reduce::{ERRORS_SHOWN, RefusalIds, RuleError, error_lines, rule_errors};
 use crate::{count, log, quote};
 
@@ -335,7 +336,7 @@ impl ImportAnswer {
                 .filter(|place| of(place) > 0)
                 .map(|place| quote::escape(&place.0))
                 .collect();
-            if all.is_empty() { "nothing".to_owned() } else { quote::shorten(&all.join(", "), 60) }
+            if all.is_empty() { "nothing".to_owned() } else { cut(&all.join(", "), 60) }
         };
         let (read, kept, left) = (names(|place| place.1), names(|place| place.2), names(|place| place.3));
         let mut lines = vec![Line::from(format!("read {read}; kept {kept}; not read {left}"))];
@@ -394,7 +395,7 @@ impl ImportAnswer {
         lines.extend(self.first.iter().map(|(tick, record)| {
             let row = log::row(record);
             let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
-            Line::from(quote::shorten(&line, page.width.unwrap_or(160)))
+            Line::from(cut(&line, page.width.unwrap_or(160)))
         }));
         lines.extend(self.account_lines());
         lines.extend((self.branches > 0).then(|| {
@@ -439,8 +440,8 @@ fn note_line(note: &ImportNoteShown) -> Line {
         "WARN tick {}: {}{gap}: {} at {}",
         note.tick,
         note.kind,
-        quote::shorten(&quote::escape(&note.message), 200),
-        quote::shorten(&quote::escape(&note.path), 100)
+        cut(&quote::escape(&note.message), 200),
+        cut(&quote::escape(&note.path), 100)
     );
     Line::note(text).paint(Style::Warn)
 }

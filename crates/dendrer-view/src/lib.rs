@@ -42,6 +42,7 @@ pub mod help;
 pub mod import;
 pub mod init;
 pub mod intent;
+pub mod layout;
 pub mod log;
 pub mod mark;
 pub mod merge;

@@ -7,10 +7,11 @@ use dendrer::ask::show::{ShownRecord, ShownWrites};
 use dendrer_object::document::As;
 use dendrer_object::{Digest, Object, Record, RunName, Value, document};
 
-use crate::answer::{Answer, CUT, ItemAnswer, Line, Page, Style};
+use crate::answer::{Answer, ItemAnswer, Line, Page, Style};
 use crate::certainty::Certainty;
 use crate::change::content_json;
 use crate::closed::{self, ClosedField};
+use crate::layout::{self, columns, cut, pad, pad_left};
 use crate::row::RowObject;
 use crate::show::{ShowAnswer, ShowParts};
 use crate::{count, quote, thousands};
@@ -32,6 +33,7 @@ pub struct LogAnswer {
     lanes: Option<usize>,
     rows: Vec<(Row, String)>,
     headed: bool,
+    shape: Option<LogColumns>,
     cut: bool,
     shown: u64,
     ended: LogEnd,
@@ -61,6 +63,7 @@ impl LogAnswer {
             lanes: None,
             rows: Vec::new(),
             headed: false,
+            shape: None,
             cut: false,
             shown: 0,
             ended: LogEnd::Followed(0),
@@ -92,35 +95,83 @@ impl LogAnswer {
         Some(format!("lanes   {}", names.join(", ")).into())
     }
 
+    /// Returns the rows that were kept, each column as wide as the first rows need it.
     fn rows_lines(&mut self, page: &Page) -> Vec<Line> {
         let rows = std::mem::take(&mut self.rows);
-        let size = |text: &str| text.chars().count();
-        let agent = rows.iter().map(|(row, _)| size(&row.agent)).max().unwrap_or(0).clamp(5, 24);
-        let kind = rows.iter().map(|(row, _)| size(&row.type_name)).max().unwrap_or(0).max(4);
+        let shape = self.shape.take().unwrap_or_else(|| LogColumns::of(&rows, page));
         let mut lines = Vec::new();
         if !self.headed && !rows.is_empty() {
             self.headed = true;
             let lanes = self.lanes.map(|lanes| format!("{:<w$}  ", "", w = (lanes * 2).saturating_sub(1)));
-            let lanes = lanes.unwrap_or_default();
-            let line = format!("  tick  {lanes}{:<agent$}  {:<kind$}  conf  summary", "agent", "type");
+            let heading = Row {
+                agent: "agent".to_owned(),
+                type_name: "type".to_owned(),
+                summary: "summary".to_owned(),
+                ..Row::default()
+            };
+            let line = shape.line("tick", &lanes.unwrap_or_default(), &heading, "conf");
             lines.push(Line::styled(Style::Dim, line));
         }
         for (row, graph) in rows {
             let tick = row.tick.map_or_else(|| "-".to_owned(), |tick| tick.to_string());
-            let line = format!(
-                "{tick:>6}  {graph}{:<agent$}  {:<kind$}  {:>4}  {}",
-                row.agent,
-                row.type_name,
-                row.confidence_text(),
-                row.summary
-            );
-            let line = line.trim_end();
-            self.cut |= page.width.is_some_and(|width| size(line) > width);
-            let line = page.width.map_or_else(|| line.to_owned(), |width| quote::shorten(line, width));
-            let warns = row.tick.is_none() || row.anomalies > 0;
-            lines.push(if warns { Line::styled(Style::Warn, line) } else { line.into() });
+            let mut line = shape.line(&tick, &graph, &row, &row.confidence_text());
+            if let Some(width) = page.width.filter(|_| !page.full) {
+                self.cut |= columns(&line) > width;
+                line = cut(&line, width);
+            }
+            lines.push(match row.style() {
+                Some(style) => Line::styled(style, line),
+                None => line.into(),
+            });
         }
+        self.shape = Some(shape);
         lines
+    }
+}
+
+/// The columns of a log: the first rows decide on them.
+#[derive(Debug, Clone)]
+struct LogColumns {
+    agent: usize,
+    kind: usize,
+    has_confidence: bool,
+}
+
+/// The columns at which a log has the confidence.
+const WITH_CONFIDENCE: usize = 100;
+/// The widest that the columns of a log get on a page with a width.
+const COLUMN_MAX: usize = 24;
+
+impl LogColumns {
+    fn of(rows: &[(Row, String)], page: &Page) -> LogColumns {
+        let widest = |text: &dyn Fn(&Row) -> usize, least: usize| {
+            let widest = rows.iter().map(|(row, _)| text(row)).max().unwrap_or(0).max(least);
+            page.width.map_or(widest, |_| widest.min(COLUMN_MAX))
+        };
+        let has_confidence = rows.iter().any(|(row, _)| row.confidence.is_some()) || rows.len() == ROWS;
+        let is_wide = page.width.is_none_or(|width| width >= WITH_CONFIDENCE);
+        let (mut agent, mut kind) =
+            (widest(&|row| columns(&row.agent), 5), widest(&|row| columns(&row.type_name), 4));
+        // Narrow pages leave the summary a third.
+        if let Some(width) = page.width {
+            while agent + kind + 11 > width * 2 / 3 && agent.max(kind) > 6 {
+                if agent >= kind { agent -= 1 } else { kind -= 1 }
+            }
+        }
+        LogColumns { agent, kind, has_confidence: has_confidence && is_wide }
+    }
+
+    fn line(&self, tick: &str, graph: &str, row: &Row, confidence: &str) -> String {
+        let (agent, kind) = (cut(&row.agent, self.agent), cut(&row.type_name, self.kind));
+        let confidence = if self.has_confidence { format!("{confidence:>4}  ") } else { String::new() };
+        let line = format!(
+            "{}  {graph}{}  {}  {confidence}{}",
+            pad_left(tick, 5),
+            pad(&agent, self.agent),
+            pad(&kind, self.kind),
+            row.summary
+        );
+        line.trim_end().to_owned()
     }
 }
 
@@ -200,22 +251,21 @@ impl ItemAnswer for LogAnswer {
         let LogEnd::Summed { summary, found_intact } = &self.ended else { return Vec::new() };
         let mut lines = Vec::new();
         lines.extend((self.whole && summary.shown > 0).then(|| Line::from("")));
-        lines.extend(self.cut.then(|| Line::from(CUT)));
         let refused = match summary.refusals {
             0 => String::new(),
             refusals => format!(" and {}", count(refusals, "refusal", "refusals")),
         };
         let more = if summary.left_out { " (use -n 0 for all)" } else { "" };
         let sum = format!(
-            "{} of {}{refused}{more}, {}, {}, {}{}",
+            "{} of {}{refused}{more}, {}, {}{}{}",
             thousands(summary.shown - summary.refusals),
-            count(summary.total, "transition", "transitions"),
+            count(summary.of, "transition", "transitions"),
             count(summary.agents, "agent", "agents"),
             count(summary.anomalies, "anomaly", "anomalies"),
-            if *found_intact { "found intact here" } else { "not verified yet" },
+            if *found_intact { ", found intact here" } else { "" },
             page.of_run(&self.run),
         );
-        lines.push(sum.into());
+        lines.extend(layout::counted(&sum, self.cut, page));
         lines.extend(closed::line(&summary.closed).map(Line::from));
         lines
     }

@@ -3,7 +3,7 @@
 use dendrer_object::{MESSAGES, Value};
 
 use crate::answer::{Line, Style};
-use crate::quote;
+use crate::{quote, row};
 
 /// The messages of a transition.
 fn of(content: &Value) -> impl Iterator<Item = &Value> {
@@ -58,7 +58,7 @@ fn words(message: &Value) -> String {
         None | Some(Value::Null) => {}
         Some(Value::String(said)) if said.is_empty() => {}
         Some(Value::String(said)) => parts.push(quote::quoted(said)),
-        Some(said) => parts.push(quote::value(said)),
+        Some(said) => parts.push(row::content_words(said)),
     }
     parts.extend(text(message, "id").filter(|_| parts.len() == 1).map(quote::escape));
     parts.join(" ")
@@ -74,12 +74,12 @@ pub(crate) fn summary(content: &Value) -> Option<String> {
 }
 
 /// A line for each message of a transition.
-pub(crate) fn lines(content: &Value, width: Option<usize>) -> Vec<Line> {
+pub(crate) fn lines(content: &Value, more: &[String]) -> Vec<Line> {
     let line = |message: &Value| {
         let tokens = message.get("usage").and_then(|usage| usage.get("tokens_used")?.as_f64());
         let tokens = tokens.map(|tokens| format!("   {tokens} tokens")).unwrap_or_default();
         let id = text(message, "id").map(|id| format!("   id {}", quote::escape(id))).unwrap_or_default();
-        let line = Line::fit(&format!("message     {}{tokens}{id}", words(message)), width);
+        let line = Line::value(format!("message  {}{tokens}{id}", words(message)), more.to_vec());
         if is_failure(message) { line.paint(Style::Warn) } else { line }
     };
     of(content).map(line).collect()
@@ -103,10 +103,10 @@ mod tests {
             summary(&content).unwrap(),
             r#"tool: FAIL error pay "card declined"; plan: FAIL node "ValueError('x')"; user: "Pay 3"; model: calls pay {"n":3}; ask: interrupt "go on?"; done: ran"#
         );
-        let lines: Vec<String> = lines(&content, None).iter().map(|line| line.text().to_string()).collect();
+        let lines: Vec<String> = lines(&content, &[]).iter().map(|line| line.text().to_string()).collect();
         assert_eq!(lines.len(), 7);
-        assert_eq!(lines[1], r#"message     model: calls pay {"n":3}   6100 tokens   id a1"#);
-        assert_eq!(lines[3], "message     tool: repeated   id t1");
+        assert_eq!(lines[1], r#"message  model: calls pay {"n":3}   6100 tokens   id a1"#);
+        assert_eq!(lines[3], "message  tool: repeated   id t1");
         assert_eq!(summary(&parse_door(b"{}").unwrap()), None);
     }
 }

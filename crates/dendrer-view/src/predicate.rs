@@ -155,7 +155,7 @@ impl Answer for PredicatesAnswer {
         PredicatesDocument::of(listed.collect(), &self.unreadable).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
+    fn lines(&self, _: &Page) -> Vec<Line> {
         let left = Align::Left;
         let columns = ["name", "version", "digest", "monotone", "predicate"];
         let mut table = Table::new(columns.map(|name| (name, left)));
@@ -180,7 +180,7 @@ impl Answer for PredicatesAnswer {
         }
         let mut lines = Vec::new();
         if !self.registered.is_empty() || !self.declared.is_empty() {
-            lines.extend(table.lines(page.width).0);
+            lines.extend(table.whole());
         }
         let (one, many) = if self.all { ("registration", "registrations") } else { ("name", "names") };
         let names = count(self.registered.len() as u64, one, many);
@@ -281,7 +281,7 @@ impl Answer for PredicateTestAnswer<'_> {
         let mut lines = vec![run_line(&self.tested.run, (line.from, line.to), page)];
         lines.extend(head.into_iter().map(Line::from));
         match self.rows {
-            Some(rows) => lines.extend(tick_table(rows).lines(page.width).0.into_iter().map(Line::from)),
+            Some(rows) => lines.extend(page.rows(&tick_table(rows))),
             None => {
                 let intervals = interval_lines(line).into_iter().zip(line.reasons());
                 lines.extend(intervals.map(|(text, at)| Line::styled(style(&at.verdict), text)));

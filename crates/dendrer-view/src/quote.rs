@@ -1,20 +1,42 @@
 //! Text from a trace as quoted matter: nothing in it can move a cursor, hide, or pass for dendrer's own words.
 
 pub use dendrer_object::text::escape;
-use dendrer_object::text::{acts, is_of_the_one_before, look_alikes};
-use dendrer_object::{Pointer, Value, tag};
+use dendrer_object::text::{acts, is_of_emoji, is_of_the_one_before, look_alikes};
+use dendrer_object::{Pointer, Value, json as json_text, tag};
 
 /// Writes text in quotes, escaped.
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", escape(text).replace('"', "\\\""))
 }
 
-/// Writes a value on one line: strings in quotes, everything else as JSON, escaped.
+/// Writes a value on one line: a text that holds JSON as that JSON, other texts in quotes, everything else as JSON.
 pub fn value(value: &Value) -> String {
+    match value {
+        Value::String(text) => held_json(text).unwrap_or_else(|| quoted(text)),
+        other => json(other),
+    }
+}
+
+/// As [`value`], but every text in quotes, so that a text that holds JSON and the JSON differ.
+pub fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         other => json(other),
     }
+}
+
+/// Returns the object or list of JSON that a text holds, as it was written: on one line, and what [`acts`] escaped as
+/// JSON has it. `None` for any other text.
+pub fn held_json(text: &str) -> Option<String> {
+    let inner = text.trim_matches([' ', '\n', '\r', '\t']);
+    let is_closed =
+        inner.starts_with('{') && inner.ends_with('}') || inner.starts_with('[') && inner.ends_with(']');
+    let is_json = is_closed && json_text::parse_door(inner.as_bytes()).is_ok();
+    // Line breaks of JSON are between its tokens: inside of a text they are escapes.
+    let on_one_line = || inner.split(['\n', '\r', '\t']).map(str::trim).collect::<Vec<_>>().join(" ");
+    is_json.then(|| {
+        escape_json(&if inner.contains(['\n', '\r', '\t']) { on_one_line() } else { inner.to_owned() })
+    })
 }
 
 /// Writes a value as JSON with the names that its user wrote.
@@ -32,7 +54,8 @@ fn escape_json(json: &str) -> String {
     let mut before = ' ';
     let look_alikes = look_alikes(json);
     for (at, c) in json.char_indices() {
-        let is_marked = acts(c) || is_of_the_one_before(before, c) || look_alikes.contains(&at);
+        let is_marked =
+            acts(c) && !is_of_emoji(json, at) || is_of_the_one_before(before, c) || look_alikes.contains(&at);
         before = c;
         if is_marked {
             let mut units = [0u16; 2];
@@ -85,15 +108,6 @@ pub fn json_ascii(value: &Value) -> String {
 /// as JSON has it.
 pub fn path(pointer: &Pointer) -> String {
     escape_json(&pointer.dotted())
-}
-
-/// Cuts a line to a number of characters and says so with `...`.
-pub fn shorten(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(width.saturating_sub(3)).collect();
-    format!("{kept}...")
 }
 
 /// Puts every line of a text behind a gutter, escaped.
@@ -149,6 +163,31 @@ mod tests {
     }
 
     #[test]
+    fn an_emoji_is_shown_and_a_joiner_elsewhere_is_not() {
+        for emoji in [
+            "👨\u{200d}👩\u{200d}👧",
+            "❤\u{fe0f}",
+            "1\u{fe0f}\u{20e3}",
+            "👩🏽\u{200d}🚒",
+            "🏳\u{fe0f}\u{200d}🌈",
+        ] {
+            assert_eq!(escape(emoji), emoji);
+            assert_eq!(json(&Value::from(emoji)), format!("\"{emoji}\""));
+        }
+        assert_eq!(escape("a\u{200d}b👧\u{200d} x\u{fe0f}"), "a\\u{200d}b👧\\u{200d} x\\u{fe0f}");
+    }
+
+    #[test]
+    fn a_text_of_json_is_shown_as_that_json() {
+        let shown = |text: &str| value(&Value::from(text));
+        assert_eq!(shown(r#"{"price": 310.0}"#), r#"{"price": 310.0}"#);
+        assert_eq!(shown(" [1,\n  2]\n"), "[1, 2]");
+        assert_eq!(shown("{no}"), "\"{no}\"");
+        assert_eq!(shown("5"), "\"5\"");
+        assert_eq!(shown("{\"a\":\"\u{202e}\"}"), "{\"a\":\"\\u202e\"}");
+    }
+
+    #[test]
     fn documents_stay_the_same_value() {
         let value = Value::from("a\u{202e}\u{e0041}\u{7f}");
         let text = json(&value);
@@ -163,7 +202,6 @@ mod tests {
     #[test]
     fn a_gutter_holds_every_line() {
         assert_eq!(gutter("VERIFIED\nexit 0"), ["  | VERIFIED", "  | exit 0"]);
-        assert_eq!(shorten("abcdefgh", 6), "abc...");
     }
 
     #[test]

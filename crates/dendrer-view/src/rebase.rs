@@ -17,11 +17,11 @@ impl Answer for RebaseReply {
         RebaseDocument::of(self).into()
     }
 
-    fn lines(&self, page: &Page) -> Vec<Line> {
+    fn lines(&self, _: &Page) -> Vec<Line> {
         let RebaseReply { rebased, run, tip, plan, .. } = self;
         let (tip, plan) = (*tip, *plan);
         let mut lines = if plan { Vec::new() } else { head_lines(self) };
-        lines.extend(step_lines(rebased, page.width));
+        lines.extend(step_lines(rebased));
         let mut sum = vec![count(rebased.carried() as u64, "intent carries over", "intents carry over")];
         if rebased.already() > 0 {
             sum.push(format!("{} there already", rebased.already()));
@@ -76,7 +76,7 @@ fn head_lines(reply: &RebaseReply) -> Vec<Line> {
 }
 
 /// Lists each transition with what became of it, or would.
-fn step_lines(rebased: &Rebased, width: Option<usize>) -> Vec<Line> {
+fn step_lines(rebased: &Rebased) -> Vec<Line> {
     let mut table = Table::new([("", Align::Left); 4]);
     for step in &rebased.steps {
         let class = match (&step.fate, step.class) {
@@ -92,7 +92,7 @@ fn step_lines(rebased: &Rebased, width: Option<usize>) -> Vec<Line> {
             words(rebased, step),
         ]);
     }
-    let lines = table.lines(width.map(|width| width.saturating_sub(2))).0.into_iter().skip(1);
+    let lines = table.whole().into_iter().skip(1);
     let styled = |(line, step): (String, &RebaseStep)| {
         let line = format!("  {line}");
         match &step.fate {

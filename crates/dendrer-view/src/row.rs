@@ -7,6 +7,7 @@ use dendrer_object::document::As;
 use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{Digest, Timestamp, TypeName, Value, document};
 
+use crate::answer::Style;
 use crate::certainty::{UnknownPlace, left_unknown, unknown_places};
 use crate::{messages, quote};
 
@@ -27,6 +28,8 @@ pub struct Row {
     pub summary: String,
     /// How many anomalies it carries.
     pub anomalies: usize,
+    /// Whether it is a refusal, a denial or a failure.
+    pub is_bad: bool,
 }
 
 /// Reads a row off a record.
@@ -49,7 +52,14 @@ pub fn row(record: &Record) -> Row {
             None => summary(&content),
         },
         anomalies: content.get("anomalies").and_then(Value::as_array).map_or(0, |list| list.len()),
+        is_bad: header.kind == Kind::Refusal || is_denied_or_failed(&content),
     }
+}
+
+fn is_denied_or_failed(content: &Value) -> bool {
+    let text = |outer: &str, inner: &str| content.get(outer)?.get(inner)?.as_str().map(str::to_owned);
+    text("policy", "decision").as_deref() == Some("deny")
+        || text("result", "status").is_some_and(|status| status != "ok")
 }
 
 /// Says in one line what a record says: refusal, failure, decision, call, words, or what else there is.
@@ -66,22 +76,22 @@ fn summary(content: &Value) -> String {
     if let Some(status) = status {
         parts.push(if status == "ok" { "ok".to_owned() } else { format!("FAIL {}", quote::escape(status)) });
     }
-    if let Some(calls) = at("action", "calls").and_then(Value::as_array) {
-        let tools =
-            calls.iter().filter_map(|call| call.get("tool").and_then(Value::as_str)).map(quote::escape);
-        parts.push(tools.collect::<Vec<_>>().join(", "));
-    } else if let Some(tool) = at("action", "tool").and_then(Value::as_str) {
-        parts.push(quote::escape(tool));
+    let calls = at("action", "calls").and_then(Value::as_array);
+    let words =
+        at("intent", "description").or_else(|| at("intent", "content")).filter(|said| **said != Value::Null);
+    let action = content.get("action").filter(|action| action.get("tool").is_some());
+    match (calls, action) {
+        (Some(calls), _) => parts.push(calls.iter().map(call_words).collect::<Vec<_>>().join(", ")),
+        // The parameters of a call that was answered, or that has words of its own, are in `show`.
+        (None, Some(action)) if status.is_some() || words.is_some_and(|said| !is_empty(said)) => {
+            parts.extend(action.get("tool").and_then(Value::as_str).map(quote::escape))
+        }
+        (None, Some(action)) => parts.push(call_words(action)),
+        (None, None) => {}
     }
-    if let Some(description) = at("intent", "description").and_then(Value::as_str) {
-        parts.push(quote::quoted(description));
-    } else if let Some(said) = at("intent", "content").and_then(Value::as_str) {
-        parts.push(quote::quoted(said));
-    } else if let Some(params) = at("action", "params").filter(|_| status.is_none()) {
-        parts.push(quote::value(params));
-    }
+    parts.extend(words.filter(|said| !is_empty(said)).map(content_words));
     if let Some(output) = at("result", "output") {
-        parts.push(quote::value(output));
+        parts.push(content_words(output));
     }
     parts.extend(messages::summary(content));
     if let Some((run, tick, reason)) = came_from(content) {
@@ -95,6 +105,55 @@ fn summary(content: &Value) -> String {
         parts.extend(kind.into_iter().chain(message));
     }
     parts.join(" ")
+}
+
+fn is_empty(said: &Value) -> bool {
+    said.as_str().is_some_and(str::is_empty) || said.as_array().is_some_and(|parts| parts.is_empty())
+}
+
+/// Writes a call: the tool, then its parameters.
+pub(crate) fn call_words(call: &Value) -> String {
+    let tool = call.get("tool").map(|tool| tool.as_str().map_or_else(|| quote::value(tool), quote::escape));
+    let params = call.get("params").filter(|params| **params != Value::Null).map(quote::value);
+    tool.into_iter().chain(params).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes what a message contains: a list of parts as its texts in quotes and the kinds of the others in brackets.
+pub(crate) fn content_words(said: &Value) -> String {
+    let part = |part: &Value| match part {
+        Value::String(text) => Some(quote::quoted(text)),
+        _ => {
+            let kind = part.get("type")?.as_str()?;
+            let text = part.get("text").filter(|_| kind.contains("text")).and_then(Value::as_str);
+            Some(text.map_or_else(|| format!("[{}]", quote::escape(kind)), quote::quoted))
+        }
+    };
+    let parts = said.as_array().filter(|parts| parts.iter().any(|part| part.get("type").is_some()));
+    let words: Option<Vec<String>> = parts.and_then(|parts| parts.iter().map(part).collect());
+    words.map_or_else(|| quote::value(said), |words| words.join(" "))
+}
+
+/// As [`content_words`], with everything that a part has.
+pub(crate) fn content_whole(said: &Value) -> String {
+    let part = |part: &Value| {
+        let members = part.as_object()?;
+        let kind = part.get("type")?.as_str()?;
+        let text = part.get("text").filter(|_| kind.contains("text")).and_then(Value::as_str);
+        let rest =
+            members.iter().filter(|(name, _)| &***name != "type" && (text.is_none() || &***name != "text"));
+        let rest: Vec<(String, Value)> =
+            rest.map(|(name, value)| (name.to_string(), value.clone())).collect();
+        let head = match text {
+            Some(text) if kind == "text" => quote::quoted(text),
+            Some(text) => format!("[{}] {}", quote::escape(kind), quote::quoted(text)),
+            None => format!("[{}]", quote::escape(kind)),
+        };
+        let rest = (!rest.is_empty()).then(|| quote::value(&Value::record(rest)));
+        Some([head].into_iter().chain(rest).collect::<Vec<_>>().join(" "))
+    };
+    let parts = said.as_array().filter(|parts| !parts.is_empty());
+    let words: Option<Vec<String>> = parts.and_then(|parts| parts.iter().map(part).collect());
+    words.map_or_else(|| quote::value(said), |words| words.join("; "))
 }
 
 /// Returns the origin of the records after a marker: the run, the tick, and the reason.
@@ -152,6 +211,15 @@ document! {
 }
 
 impl Row {
+    /// The style of a row: a refusal, a denial and a failure are in the colour of errors.
+    pub(crate) fn style(&self) -> Option<Style> {
+        match () {
+            () if self.is_bad => Some(Style::Bad),
+            () if self.tick.is_none() || self.anomalies > 0 => Some(Style::Warn),
+            () => None,
+        }
+    }
+
     /// Writes the confidence with two decimals, or a dash.
     pub fn confidence_text(&self) -> String {
         self.confidence.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))

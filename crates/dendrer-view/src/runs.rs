@@ -7,7 +7,8 @@ use dendrer_object::{Digest, RunName, Timestamp, Value, document};
 use crate::answer::{Answer, Line, Page, Style};
 use crate::certainty::{UnknownPlace, unknown_places, unknown_words};
 use crate::table::{Align, Table};
-use crate::{count, quote, thousands};
+use crate::verdict::list;
+use crate::{count, layout, quote, thousands};
 
 document! {
     /// The runs of a store
@@ -88,20 +89,10 @@ impl Answer for RunsAnswer {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let mut lines = if self.runs.is_empty() { Vec::new() } else { page.table(&table(self, page)) };
-        let shown = self.runs.len();
-        let more = if shown < self.matching { " (use -n 0 for all)" } else { "" };
-        let (matching, total) = (thousands(self.matching as u64), thousands(self.total as u64));
-        let fit = if self.matching + self.dropped < self.total {
-            format!(", {matching} match")
-        } else {
-            String::new()
-        };
-        let hidden = match self.dropped {
-            0 => String::new(),
-            hidden => format!(", {} dropped (--all shows them)", thousands(hidden as u64)),
-        };
-        lines.push(format!("{} of {total} runs{fit}{hidden}{more}", thousands(shown as u64)).into());
+        let mut table = table(self, page);
+        let folded = if self.runs.is_empty() { Vec::new() } else { table.fold() };
+        let (mut lines, cut) = if self.runs.is_empty() { (Vec::new(), false) } else { page.list(&table) };
+        lines.extend(layout::counted(&count_words(self, &folded), cut, page));
         lines.extend(unclear_line(self).map(Line::from));
         lines.extend(self.runs.iter().filter_map(|run| {
             let words = unknown_words(run.unknown.as_deref().unwrap_or_default())?;
@@ -127,48 +118,102 @@ impl Answer for RunsAnswer {
     }
 }
 
+/// A word for runs, and which runs it is noted of below the list.
+type RunMark = (&'static str, fn(&ListedRun) -> bool);
+
+const MARKS: [RunMark; 3] = [
+    ("casebook", |run| run.casebook),
+    ("dropped", |run| run.dropped),
+    ("not redacted", |run| run.redaction == Some(Value::from("none"))),
+];
+
+/// Counts the runs, and names those with what a column of its own would have.
+fn count_words(answer: &RunsAnswer, folded: &[(String, Option<String>)]) -> String {
+    let shown = answer.runs.len();
+    let more = if shown < answer.matching { " (use -n 0 for all)" } else { "" };
+    let (matching, total) = (thousands(answer.matching as u64), thousands(answer.total as u64));
+    let fit = match answer.matching + answer.dropped < answer.total {
+        true => format!(", {matching} match"),
+        false => String::new(),
+    };
+    let hidden = match answer.dropped {
+        0 => String::new(),
+        hidden => format!(", {} dropped (--all shows them)", thousands(hidden as u64)),
+    };
+    let mut parts = vec![format!("{} of {total} runs{fit}{hidden}{more}", thousands(shown as u64))];
+    let same = folded.iter().filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+    parts.extend(same);
+    parts.extend(stage_words(&answer.runs));
+    let refused = answer.runs.iter().filter(|run| run.summary.refusals > 0);
+    let refused: Vec<String> =
+        refused.map(|run| format!("{} ({})", run.summary.name, thousands(run.summary.refusals))).collect();
+    parts.extend(list(&refused, 3).map(|runs| format!("refused lines: {runs}")));
+    for (word, has) in MARKS {
+        let runs: Vec<String> =
+            answer.runs.iter().filter(|run| has(run)).map(|run| run.summary.name.to_string()).collect();
+        parts.extend(list(&runs, 3).map(|runs| format!("{word}: {runs}")));
+    }
+    parts.join("; ")
+}
+
+/// Writes how many runs have each stage.
+fn stage_words(runs: &[ListedRun]) -> Option<String> {
+    let mut stages: Vec<(String, usize)> = Vec::new();
+    for run in runs {
+        let stage = run.stage.as_ref().map_or_else(|| "unknown".to_owned(), quote::value);
+        match stages.iter_mut().find(|(known, _)| *known == stage) {
+            Some((_, number)) => *number += 1,
+            None => stages.push((stage, 1)),
+        }
+    }
+    stages.sort_by(|a, b| b.0.cmp(&a.0));
+    let words = stages.iter().map(|(stage, number)| match stages.len() {
+        1 => format!("stage {stage}"),
+        _ => format!("stage {stage}: {}", thousands(*number as u64)),
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// The columns at which times have their hours.
+const WHOLE_TIMES: usize = 100;
+
 fn table(answer: &RunsAnswer, page: &Page) -> Table {
     let mut table = Table::new([
         ("name", Align::Left),
         ("ticks", Align::Right),
-        ("refused", Align::Right),
-        ("stage", Align::Right),
         ("updated", Align::Left),
         ("goal", Align::Left),
     ]);
-    let text = |value: &Option<Value>| match value {
-        Some(Value::String(text)) => quote::escape(text),
-        Some(other) => quote::value(other),
-        None => String::new(),
-    };
     for run in &answer.runs {
-        let fork = match &run.forked_from {
-            Some((parent, tick)) if answer.tree => format!("  (from {parent}@{tick})"),
-            _ if run.casebook => "  (casebook)".to_owned(),
-            _ if run.dropped => "  (dropped)".to_owned(),
-            _ if run.redaction == Some(Value::from("none")) => "  (not redacted)".to_owned(),
-            _ => String::new(),
-        };
         let summary = &run.summary;
+        let time = page.time(summary.last_ts);
+        // A time in words has no day to be cut to.
+        let is_date = time.as_bytes().get(4) == Some(&b'-');
+        let short = is_date && page.width.is_some_and(|width| width < WHOLE_TIMES) && !page.full;
         table.row(vec![
-            format!("{}{}{fork}", "  ".repeat(run.depth), name_of(run)),
+            format!("{}{}", "  ".repeat(run.depth), summary.name),
             summary.head.tick.map_or_else(|| "?".to_owned(), thousands),
-            if summary.refusals == 0 { "-".to_owned() } else { thousands(summary.refusals) },
-            text(&run.stage),
-            page.time(summary.last_ts),
-            text(&run.goal),
+            if short { time.chars().take(10).collect() } else { time },
+            goal_words(run),
         ]);
     }
     table
 }
 
-/// Writes the name of a run; of one that is named by a digest, its thread in front.
-fn name_of(run: &ListedRun) -> String {
-    let name = &run.summary.name;
-    match run.thread.as_ref().and_then(Value::as_str) {
-        Some(thread) => format!("{} ({name})", quote::escape(thread)),
-        None => name.to_string(),
-    }
+/// Writes the goal of a run, in front of it where a fork began, or the thread instead of it.
+fn goal_words(run: &ListedRun) -> String {
+    let goal = match &run.goal {
+        Some(Value::String(text)) => quote::escape(text),
+        Some(other) => quote::value(other),
+        None => String::new(),
+    };
+    let thread = run.thread.as_ref().and_then(Value::as_str);
+    let of_thread = thread.map(|thread| format!("thread {}", quote::quoted(thread)));
+    let fork = run.forked_from.as_ref().map(|(parent, tick)| format!("from {parent}@{tick}"));
+    let parts: Vec<String> =
+        fork.into_iter().chain(of_thread).chain((!goal.is_empty()).then_some(goal)).collect();
+    parts.join(": ")
 }
 
 /// Notes how many runs the condition could not be judged for; `None` if it could for all.

@@ -83,7 +83,7 @@ impl Answer for SchemaAnswer {
     fn lines(&self, _: &Page) -> Vec<Line> {
         let mut lines = Vec::new();
         add_json(&self.0, "", "", "", &mut lines);
-        lines.into_iter().map(Line::from).collect()
+        lines.into_iter().map(|line| Line { is_document: true, ..Line::from(line) }).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
 use dendrer::kernel::unknown::{self, made_by};
+use dendrer::record::chain;
 use dendrer_object::document::As;
 use dendrer_object::record::{Author, Kind, Link, Record, Rel};
 use dendrer_object::{
@@ -14,11 +15,12 @@ use dendrer_object::{
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
 use crate::certainty::{Certainty, UnknownPlace, left_unknown, unknown_line, unknown_places};
-use crate::change::ChangeObject;
 pub use crate::change::content_json;
+use crate::change::{ChangeObject, ShownChange};
+use crate::layout::{columns, pad};
 use crate::provenance::ProvenanceObject;
 use crate::why::op_words;
-use crate::{count, messages, provenance, quote};
+use crate::{count, messages, provenance, quote, row};
 
 /// A record, and the parts of it that people asked for. The document has every part.
 #[derive(Debug, Clone, Copy)]
@@ -133,48 +135,47 @@ impl Answer for ShowAnswer<'_> {
     fn lines(&self, page: &Page) -> Vec<Line> {
         let ShownRecord { run, record, state, provenance, .. } = self.shown;
         let content = record.content();
-        // Names in front of the text take twelve characters.
-        let width = page.width.map(|width| width.saturating_sub(12));
+        let parts = self.parts;
+        let whole = WholeRecord::of(self.shown);
         let mut lines = Vec::new();
-        lines.extend(run.iter().filter(|_| self.parts.run).map(|run| Line::from(format!("beside {run}"))));
-        lines.extend(title_lines(record, &content, page));
-        let run = run.iter().filter(|_| !self.parts.run && !page.is_usual);
-        lines.extend(run.map(|run| Line::from(format!("run         {run}{}", page.read_from()))));
-        if self.parts.intent {
-            lines.extend(intent_lines(&content, width));
+        if parts.all {
+            lines.extend(run.iter().filter(|_| parts.run).map(|run| Line::from(format!("beside {run}"))));
+            lines.extend(title_lines(record, &content, page));
+            let run = run.iter().filter(|_| !parts.run && !page.is_usual);
+            lines.extend(run.map(|run| Line::from(format!("run  {run}{}", page.read_from()))));
         }
-        if self.parts.result {
-            lines.extend(part_lines(&content, "action", "tool", width));
-            lines.extend(part_lines(&content, "result", "status", width));
-            lines.extend(messages::lines(&content, width));
+        if parts.intent {
+            lines.extend(intent_lines(&content, &whole));
         }
-        if self.parts.all {
-            lines.extend(policy_lines(&content, width));
-            lines.extend(member_lines(&content, width));
+        if parts.result {
+            lines.extend(action_lines(&content, parts.all, &whole));
+            lines.extend(result_lines(&content, &whole));
+            lines.extend(messages::lines(&content, &whole.part("--result")));
+        }
+        if parts.all {
+            lines.extend(refusal_line(&content));
+            lines.extend(policy_lines(&content, &whole));
         }
         let closed = closed(record);
         if !closed.is_empty() {
             let list: Vec<String> = closed.iter().map(quote::path).collect();
-            lines.push(format!("not known   {} (erased or withheld)", list.join(", ")).into());
+            lines.push(format!("not known  {} (erased or withheld)", list.join(", ")).into());
         }
-        if self.parts.changes && self.shown.tick.is_some_and(|tick| tick > 0) {
-            lines.extend(writes_lines(&self.shown.writes, page));
+        if parts.changes && self.shown.tick.is_some_and(|tick| tick > 0) {
+            lines.extend(writes_lines(&self.shown.writes, &whole, page));
         }
         lines.extend(left_unknown(record).map(|words| Line::styled(Style::Warn, words)));
-        if self.parts.provenance {
-            lines.push("provenance".into());
+        if parts.all {
+            lines.extend(member_lines(record, &content, &whole));
+        }
+        if parts.provenance {
+            lines.push(Line::styled(Style::Strong, "provenance"));
             let facts = provenance.iter().flat_map(provenance::lines);
             lines.extend(facts.map(|line| Line::from(format!("  {line}"))));
         }
-        let notes = member(&content, "intent", "uncertainty_notes");
-        if let Some(notes) = notes.filter(|notes| self.parts.intent && **notes != Value::Null) {
-            lines.push("from the trace:".into());
-            let text = notes.as_str().map_or_else(|| notes.to_string(), str::to_owned);
-            lines.extend(quote::gutter(&format!("uncertainty: {text}")).into_iter().map(Line::from));
-        }
         if let Some((window, Some(state))) = state {
             let word = if *window == Window::Before { "before" } else { "after" };
-            lines.push(format!("state {word}").into());
+            lines.push(Line::styled(Style::Strong, format!("state {word}")));
             lines.extend(pretty(state, 1, None).into_iter().map(Line::from));
             lines.extend(unknown_line(&unknown::listed(state)));
         }
@@ -182,91 +183,173 @@ impl Answer for ShowAnswer<'_> {
     }
 }
 
-fn member<'v>(content: &'v Value, outer: &str, inner: &str) -> Option<&'v Value> {
-    content.get(outer).and_then(|value| value.get(inner))
+/// The command that prints a record whole.
+struct WholeRecord {
+    rev: String,
+}
+
+impl WholeRecord {
+    fn of(shown: &ShownRecord) -> WholeRecord {
+        let place = shown.run.as_ref().zip(shown.tick);
+        let rev =
+            place.map(|(run, tick)| format!("{run}@{tick}")).unwrap_or_else(|| shown.record.id().to_string());
+        WholeRecord { rev }
+    }
+
+    /// The command that prints one part whole.
+    fn part(&self, flag: &str) -> Vec<String> {
+        let rev = self.rev.clone();
+        let words = ["dendrer", "show", &rev, flag, "--full"].into_iter();
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// The command that prints the writes at a place whole.
+    fn place(&self, path: &Pointer) -> Vec<String> {
+        let rev = self.rev.clone();
+        let words = ["dendrer", "show", &rev, "--path", &quote::path(path), "--full"];
+        words.map(str::to_owned).to_vec()
+    }
 }
 
 fn title_lines(record: &Record, content: &Value, page: &Page) -> Vec<Line> {
     let header = record.header();
     let name = header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
+    let name = if header.kind == Kind::Refusal { format!("refused {name}") } else { name };
     let agent = content.get("agent_id").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-    let parent = header.prev.map_or_else(|| "-".to_owned(), |prev| prev.short());
     let place = match header.tick {
         _ if header.kind == Kind::Run => "tick 0".to_owned(),
         Some(tick) => format!("tick {tick}"),
         None => "beside ".to_owned(),
     };
-    let agent = if agent.is_empty() { String::new() } else { format!("   agent {agent}") };
-    let title = Line::styled(Style::Strong, format!("{place}  {name}"))
-        .then("   ")
-        .then_styled(Style::Dim, format!("hash {}   parent {parent}", record.id().short()))
-        .then(format!("{agent}   author {}", header.author));
     let when = page.time(header.ts);
-    let observed = content.get(OBSERVED_AT).and_then(Value::as_str);
-    let when = (!when.is_empty()).then(|| match observed {
-        Some(observed) => Line::from(format!("when        {}   (imported {when})", quote::escape(observed))),
-        None => Line::from(format!("when        {when}")),
-    });
-    [title].into_iter().chain(when).collect()
+    let observed = content.get(OBSERVED_AT).and_then(Value::as_str).map(quote::escape);
+    let mut title = format!("{place}  {name}");
+    if !agent.is_empty() {
+        title.push_str(&format!("  by {agent}"));
+    }
+    match &observed {
+        Some(observed) => title.push_str(&format!("  {observed}  (imported {when})")),
+        None => title.push_str(&format!("  {when}")),
+    }
+    vec![Line::styled(Style::Strong, title.trim_end().to_owned())]
 }
 
-fn intent_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
+/// Writes names and values below each other, padded to the longest name.
+fn named_lines(members: &[(String, String)], more: &[String]) -> Vec<Line> {
+    let widest = members.iter().map(|(name, _)| columns(name)).max().unwrap_or(0).min(NAME_MAX);
+    let line = |(name, value): &(String, String)| {
+        Line::value(format!("  {}  {value}", pad(name, widest)), more.to_vec())
+    };
+    members.iter().map(line).collect()
+}
+
+/// The columns to which names are padded at most.
+const NAME_MAX: usize = 24;
+
+fn intent_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let Some(intent) = content.get("intent") else { return Vec::new() };
+    let more = whole.part("--intent");
     let said = |name: &str| intent.get(name).filter(|value| **value != Value::Null);
     let headline = ["description", "content"].into_iter().find(|name| said(name).is_some());
-    let confidence = intent.get("confidence").and_then(Value::as_f64);
-    let confidence = confidence
-        .map(|value| format!("      confidence {value:.3}   (quantized 0.001)"))
-        .unwrap_or_default();
-    let text = Line::fit(&headline.and_then(said).map(quote::value).unwrap_or_default(), width);
-    let line = Line::from(format!("intent      {}{confidence}", text.text()).trim_end());
-    let mut lines = vec![Line { cut: text.cut, ..line }];
-    let shown = [headline.unwrap_or_default(), "uncertainty_notes", "confidence"];
-    // A confidence that is no number is shown as any other member.
-    let numeric = intent.get("confidence").is_none_or(|value| value.as_f64().is_some());
-    lines.extend(other_lines(intent, if numeric { &shown } else { &shown[..2] }, width));
+    let mut lines: Vec<Line> = match headline.and_then(said) {
+        Some(text) => vec![Line::value(format!("  {}", row::content_whole(text)), more.clone())],
+        None => Vec::new(),
+    };
+    let Some(members) = intent.as_object() else {
+        lines.push(Line::value(format!("  {}", quote::value(intent)), more));
+        return lines;
+    };
+    let mut shown = Vec::new();
+    let known = [headline.unwrap_or_default(), "uncertainty_notes", "confidence"];
+    for (name, value) in members.iter().filter(|(name, _)| !known.contains(&&***name)) {
+        shown.push((quote::escape(tag::user_name(name)), quote::value(value)));
+    }
+    if let Some(confidence) = intent.get("confidence").filter(|value| **value != Value::Null) {
+        let text =
+            confidence.as_f64().map_or_else(|| quote::value(confidence), |value| format!("{value:.3}"));
+        shown.push(("confidence".to_owned(), text));
+    }
+    if let Some(notes) = said("uncertainty_notes") {
+        shown.push(("uncertainty".to_owned(), quote::value(notes)));
+    }
+    lines.extend(named_lines(&shown, &more));
     lines
 }
 
-fn part_lines(content: &Value, part: &str, headline: &str, width: Option<usize>) -> Vec<Line> {
-    let Some(members) = content.get(part) else { return Vec::new() };
-    let head = members.get(headline).and_then(Value::as_str).map(quote::escape);
-    let mut lines =
-        vec![Line::from(format!("{part:<10}  {}", head.as_deref().unwrap_or_default()).trim_end())];
-    let shown = [headline];
-    lines.extend(other_lines(members, if head.is_some() { &shown } else { &[] }, width));
+/// Writes the calls of an action, each on a line of its own. Beside a result alone its call is not repeated.
+fn action_lines(content: &Value, all: bool, whole: &WholeRecord) -> Vec<Line> {
+    let Some(action) = content.get("action").filter(|_| all || content.get("result").is_none()) else {
+        return Vec::new();
+    };
+    let more = whole.part("--result");
+    let calls = action.get("calls").and_then(Value::as_array);
+    let mut lines = Vec::new();
+    for call in calls
+        .into_iter()
+        .flat_map(|calls| calls.iter())
+        .chain([action].into_iter().filter(|_| calls.is_none()))
+    {
+        lines.push(Line::value(format!("call  {}", row::call_words(call)), more.clone()));
+        lines.extend(other_lines(call, &["tool", "params"], &more));
+    }
+    if calls.is_some() {
+        lines.extend(other_lines(action, &["calls"], &more));
+    }
     lines
+}
+
+/// Writes the status of a result, and below it the output.
+fn result_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
+    let Some(result) = content.get("result") else { return Vec::new() };
+    let more = whole.part("--result");
+    let status = match result.get("status") {
+        Some(Value::String(status)) if &**status == "ok" => "ok".to_owned(),
+        Some(Value::String(status)) => format!("FAIL {}", quote::escape(status)),
+        Some(other) => quote::value(other),
+        None => "result".to_owned(),
+    };
+    let style = status.starts_with("FAIL").then_some(Style::Bad);
+    let Some(output) = result.get("output") else {
+        let line =
+            style.map_or_else(|| Line::from(status.clone()), |style| Line::styled(style, status.clone()));
+        return [line].into_iter().chain(other_lines(result, &["status"], &more)).collect();
+    };
+    let holds = output.as_str().and_then(quote::held_json).map_or("", |_| " (text that holds JSON)");
+    let head = format!("{status}  output{holds}");
+    let head = style.map_or_else(|| Line::from(head.clone()), |style| Line::styled(style, head.clone()));
+    let value = Line::value(format!("  {}", row::content_whole(output)), more.clone());
+    [head, value].into_iter().chain(other_lines(result, &["status", "output"], &more)).collect()
+}
+
+/// Writes why a line was refused.
+fn refusal_line(content: &Value) -> Option<Line> {
+    let message = chain::refused(content)?;
+    Some(Line::styled(Style::Bad, format!("refused  {}", quote::escape(&message))))
 }
 
 /// Writes each member but the known ones; a value without members as it is.
-fn other_lines(value: &Value, known: &[&str], width: Option<usize>) -> Vec<Line> {
+fn other_lines(value: &Value, known: &[&str], more: &[String]) -> Vec<Line> {
     let Some(members) = value.as_object() else {
-        return vec![Line::fit(&format!("  {}", quote::value(value)), width)];
+        return vec![Line::value(format!("  {}", quote::value(value)), more.to_vec())];
     };
     let members = members.iter().filter(|(name, _)| !known.contains(&&***name));
-    let line = |name: &str, value: &Value| {
-        format!("  {}  {}", quote::escape(tag::user_name(name)), quote::value(value))
-    };
-    members.map(|(name, value)| Line::fit(&line(name, value), width)).collect()
+    let shown = members.map(|(name, value)| (quote::escape(tag::user_name(name)), quote::value(value)));
+    named_lines(&shown.collect::<Vec<_>>(), more)
 }
 
-fn policy_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
+fn policy_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let Some(policy) = content.get("policy") else { return Vec::new() };
+    let more = whole.part("");
     let decision = policy.get("decision").and_then(Value::as_str);
-    let after = |name: &str, word: &str| {
-        policy.get(name).map(|value| format!("   {word} {}", quote::value(value))).unwrap_or_default()
-    };
-    let (checks, version) = (after("checks", "checks"), after("policy_version", "version"));
-    let head = format!("policy      {}{checks}{version}", quote::escape(decision.unwrap_or("-")));
-    let shown: &[&str] = match decision {
-        Some(_) => &["decision", "checks", "policy_version"],
-        None => &["checks", "policy_version"],
-    };
-    [Line::from(head)].into_iter().chain(other_lines(policy, shown, width)).collect()
+    let head = Line::from(format!("policy  {}", quote::escape(decision.unwrap_or("-"))));
+    let head = if decision == Some("deny") { head.paint(Style::Bad) } else { head };
+    let shown: &[&str] = if decision.is_some() { &["decision"] } else { &[] };
+    [head].into_iter().chain(other_lines(policy, shown, &more)).collect()
 }
 
 /// Members that other lines print, or the title.
-const SHOWN: [&str; 11] = [
+const SHOWN: [&str; 12] = [
+    "goal_id",
     "intent",
     "action",
     "result",
@@ -280,26 +363,33 @@ const SHOWN: [&str; 11] = [
     REDACTION,
 ];
 
-/// Writes the members besides intent, action and result, the known ones first.
-fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
-    let first = ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"];
+/// Writes goal and author, the members besides intent, action and result, and the ids of the record.
+fn member_lines(record: &Record, content: &Value, whole: &WholeRecord) -> Vec<Line> {
+    let more = whole.part("");
+    let header = record.header();
+    let author = format!("author {}", header.author);
+    let goal = content.get("goal_id").map(|goal| format!("goal {}   ", quote::value(goal)));
+    let mut lines = vec![Line::from(format!("{}{author}", goal.unwrap_or_default()))];
+    let first = ["goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"];
     let members = content.as_object().into_iter().flat_map(|content| content.iter());
     let own = members.map(|(name, _)| &**name).filter(|name| !first.contains(name) && !SHOWN.contains(name));
-    let line = |name: &str| {
-        let value = content.get(name)?;
+    for name in first.into_iter().chain(own) {
+        let Some(value) = content.get(name) else { continue };
         // The digest of a module identifies it; its bytes help no reader.
         let modules = (name == "pack").then(|| without_bytes(value));
         let value = modules.as_ref().unwrap_or(value);
-        Some(Line::fit(
-            &format!("{:<10}  {}", quote::escape(tag::user_name(name)), quote::value(value)),
-            width,
-        ))
-    };
-    first.into_iter().chain(own).filter_map(line).chain(redaction_line(content, width)).collect()
+        let text = format!("{} {}", quote::escape(tag::user_name(name)), quote::value(value));
+        let line = Line::value(text, more.clone());
+        lines.push(if name == "anomalies" { line.paint(Style::Warn) } else { line });
+    }
+    lines.extend(redaction_line(content));
+    let after = header.prev.map(|prev| format!("   after {}", prev.short())).unwrap_or_default();
+    lines.push(Line::styled(Style::Dim, format!("id {}{after}", record.id().short())));
+    lines
 }
 
-/// Says what was taken out as a secret; nothing where nothing was.
-fn redaction_line(content: &Value, width: Option<usize>) -> Option<Line> {
+/// Writes what was taken out as a secret; nothing where nothing was.
+fn redaction_line(content: &Value) -> Option<Line> {
     let redaction = content.get(REDACTION)?;
     let (name, taken) =
         (redaction.get("rules")?.get("name")?.as_str()?, redaction.get("taken")?.as_object()?);
@@ -309,20 +399,21 @@ fn redaction_line(content: &Value, width: Option<usize>) -> Option<Line> {
         (_, true) => return None,
         (_, false) => format!("{} (rules {name})", kinds.join(", ")),
     };
-    Some(Line::fit(&format!("redaction   {}", quote::escape(&said)), width))
+    Some(format!("redaction {}", quote::escape(&said)).into())
 }
 
-fn writes_lines(writes: &ShownWrites, page: &Page) -> Vec<Line> {
-    let (head, lines): (String, Vec<Line>) = match writes {
+fn writes_lines(writes: &ShownWrites, whole: &WholeRecord, page: &Page) -> Vec<Line> {
+    match writes {
         ShownWrites::Known(changed) => {
-            let head = format!("state       {} written", count(changed.len() as u64, "path", "paths"));
-            (head, changed.iter().map(|change| page.change(change)).collect())
+            let head = format!("state  {} written", count(changed.len() as u64, "place", "places"));
+            let shown = changed.iter().map(|change| ShownChange::of_write(change, whole.place(&change.path)));
+            let lines = page.changes(&shown.collect::<Vec<_>>(), 2);
+            [Line::from(head)].into_iter().chain(lines).collect()
         }
         ShownWrites::Unknown { tick, pointer, ops } => {
-            let head = format!("state       not known: {}", missing_words(*tick, pointer.as_ref()));
-            (head, ops.iter().flatten().map(|op| op_words(op, None).into()).collect())
+            let head = format!("state  not known: {}", missing_words(*tick, pointer.as_ref()));
+            let lines = ops.iter().flatten().map(|op| Line::from(format!("  {}", op_words(op, None))));
+            [Line::styled(Style::Warn, head)].into_iter().chain(lines).collect()
         }
-    };
-    let line = |line: Line| line.after("  ").paint(Style::Warn);
-    [Line::from(head)].into_iter().chain(lines.into_iter().map(line)).collect()
+    }
 }

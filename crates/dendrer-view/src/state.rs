@@ -5,9 +5,9 @@ use dendrer::ask::state::{StateAnswer, StateDifference};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
-use crate::answer::{Answer, End, Line, Page, Style, pretty};
+use crate::answer::{Answer, End, Line, Page, pretty};
 use crate::certainty::{Certainty, Places, UnknownPlace, unknown_line, unknown_places};
-use crate::change::ChangeObject;
+use crate::change::{ChangeObject, ShownChange};
 use crate::{count, quote};
 
 document! {
@@ -110,14 +110,19 @@ fn state_lines(answer: &StateAnswer, depth: Option<usize>, page: &Page) -> Vec<L
         let of = of.unwrap_or_default();
         Line::note(format!("state root {}{}{of}", answer.root, page.of_run(&answer.run)))
     });
-    let lines = lines.iter().map(|line| page.fit(line));
+    let lines = lines.into_iter().map(Line::from);
     lines.chain(unknown_line(&answer.unknown)).chain(root).collect()
 }
 
 fn difference_lines(found: &StateDifference, page: &Page) -> Vec<Line> {
     let ((run, tick), (base, from)) = (&found.place, &found.base);
     let number = count(found.changes.len() as u64, "difference", "differences");
-    let changes = found.changes.iter().map(|change| page.change(change).paint(Style::Warn));
+    let rev = format!("{run}@{tick}");
+    let whole = |path: &Pointer| {
+        ["dendrer", "state", &rev, "--path", &quote::path(path), "--full"].map(str::to_owned).to_vec()
+    };
+    let changes = found.changes.iter().map(|one| ShownChange::of_write(one, whole(&one.path)));
+    let changes = page.changes(&changes.collect::<Vec<_>>(), 0).into_iter();
     let read = if page.is_usual { String::new() } else { page.read_from() };
     let sum = format!("{number} from {base}@{from} to {run}@{tick}{read}");
     changes.chain(unknown_line(&found.unknown)).chain([sum.into()]).collect()

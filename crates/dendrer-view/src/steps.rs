@@ -332,7 +332,7 @@ impl ItemAnswer for StepsAnswer {
                 number(stats.percentile(0.95)),
             ]);
         }
-        page.table(&table)
+        page.rows(&table)
     }
 
     fn end(&self) -> End {
@@ -462,7 +462,7 @@ impl Answer for CoherenceAnswer<'_> {
                 let at = format!("{}@{}", item.run, item.tick);
                 table.row(vec![at, quote::escape(&item.started_at), text(item.phi), text(item.kuramoto_r)]);
             }
-            lines.extend(page.table(&table));
+            lines.extend(page.rows(&table));
         }
         if !self.0.traces.is_empty() {
             let columns = ["trace_id", "phi", "r", "tool_success", "facilitator_ms"];
@@ -476,7 +476,7 @@ impl Answer for CoherenceAnswer<'_> {
                     text(one.facilitator_ms),
                 ]);
             }
-            lines.extend(page.table(&table));
+            lines.extend(page.rows(&table));
         }
         lines.push(Line::note(format!(
             "{} with coherence, {}; - where no step says it",
@@ -528,7 +528,7 @@ impl Answer for CoherenceDiffAnswer {
         for (name, a, b) in self.rows() {
             table.row(vec![name.to_owned(), text(a), text(b), text(delta(a, b))]);
         }
-        page.table(&table)
+        page.rows(&table)
     }
 
     fn end(&self) -> End {

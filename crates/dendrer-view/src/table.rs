@@ -1,5 +1,7 @@
 //! Rows as aligned text.
 
+use crate::layout::{columns, cut, pad, pad_left};
+
 /// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
@@ -9,7 +11,16 @@ pub enum Align {
     Right,
 }
 
-/// Rows under headings. The last column takes what is left of the width, if a width is given.
+/// The widest that a column of a list gets, if it is not the last one.
+const COLUMN_MAX: usize = 24;
+/// The least width that the last column of a list is left.
+const LAST_MIN: usize = 12;
+/// The least width to which a column is narrowed for the last one.
+const COLUMN_MIN: usize = 6;
+/// The blanks between two columns.
+const GAP: &str = "  ";
+
+/// Rows under headings.
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<(String, Align)>,
@@ -37,38 +48,81 @@ impl Table {
         self.rows.iter().map(row).collect()
     }
 
-    /// Returns the lines, heading first, and whether anything was cut. Nothing is cut without a width.
-    pub fn lines(&self, width: Option<usize>) -> (Vec<String>, bool) {
-        let columns = self.columns.len();
-        let size = |text: &str| text.chars().count();
-        let widths: Vec<usize> = (0..columns)
-            .map(|at| {
-                let cells = self.rows.iter().map(|row| row.get(at).map_or(0, |cell| size(cell)));
-                cells.max().unwrap_or(0).max(size(&self.columns[at].0))
-            })
-            .collect();
-        let heading = self.columns.iter().map(|(name, _)| name.clone()).collect();
-        let mut cut = false;
-        let lines = std::iter::once(&heading).chain(&self.rows).map(|row: &Vec<String>| {
-            let mut line = String::new();
-            for (at, cell) in row.iter().enumerate() {
-                let pad = " ".repeat(widths[at].saturating_sub(size(cell)));
-                match self.columns[at].1 {
-                    Align::Right => line.extend([pad.as_str(), cell]),
-                    Align::Left => line.extend([cell.as_str(), &pad]),
-                }
-                line.push_str("  ");
+    /// Takes out the columns that are empty, or the same in every one of several rows, but for the first. Returns
+    /// their names with what every row has; `None` for an empty one.
+    pub fn fold(&mut self) -> Vec<(String, Option<String>)> {
+        let mut folded = Vec::new();
+        for at in (1..self.columns.len()).rev() {
+            let Some(first) = self.rows.first().and_then(|row| row.get(at)).cloned() else { continue };
+            let is_empty = matches!(first.as_str(), "" | "-");
+            let is_same = self.rows.iter().all(|row| row.get(at) == Some(&first));
+            if is_same && (is_empty || self.rows.len() > 1) {
+                let (name, _) = self.columns.remove(at);
+                self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+                folded.push((name, (!is_empty).then_some(first)));
             }
-            let line = line.trim_end();
-            match width {
-                Some(width) if size(line) > width => {
-                    cut = true;
-                    super::quote::shorten(line, width)
-                }
-                _ => line.to_owned(),
+        }
+        folded.reverse();
+        folded
+    }
+
+    /// Returns the lines, heading first, each as wide as its cells are.
+    pub fn whole(&self) -> Vec<String> {
+        let widths = self.widths();
+        self.texts().map(|row| self.line(row, &widths)).collect()
+    }
+
+    /// Returns the lines of a list, heading first, and whether the last column of one was cut. The other columns are
+    /// at most 24 wide, and less where the last one has no room.
+    pub fn lines(&self, width: usize) -> (Vec<String>, bool) {
+        let mut widths = self.widths();
+        let last = widths.len().saturating_sub(1);
+        widths[..last].iter_mut().for_each(|one| *one = (*one).min(COLUMN_MAX));
+        let gaps = GAP.len() * last;
+        let wanted = widths.get(last).map_or(0, |one| (*one).min(LAST_MIN));
+        // The widest text gives way first; numbers are never cut.
+        while widths[..last].iter().sum::<usize>() + gaps + wanted > width {
+            let text = |at: &usize| self.columns[*at].1 == Align::Left && widths[*at] > COLUMN_MIN;
+            let Some(at) = (0..last).filter(text).max_by_key(|at| widths[*at]) else { break };
+            widths[at] -= 1;
+        }
+        let room = width.saturating_sub(widths[..last].iter().sum::<usize>() + gaps);
+        let mut is_cut = false;
+        let lines = self.texts().map(|row| {
+            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| cut(cell, *width)).collect();
+            let mut cells = cells;
+            if let (Some(cell), Some(whole)) = (cells.get_mut(last), row.get(last)) {
+                is_cut |= columns(whole) > room;
+                *cell = cut(whole, room);
             }
+            self.line(&cells, &widths)
         });
-        (lines.collect(), cut)
+        let lines = lines.collect();
+        (lines, is_cut)
+    }
+
+    /// The heading and the rows.
+    fn texts(&self) -> impl Iterator<Item = Vec<String>> {
+        let heading = self.columns.iter().map(|(name, _)| name.clone()).collect();
+        std::iter::once(heading).chain(self.rows.iter().cloned())
+    }
+
+    /// The columns that each cell takes at most.
+    fn widths(&self) -> Vec<usize> {
+        let widest = |at: usize| {
+            let cells = self.rows.iter().map(|row| row.get(at).map_or(0, |cell| columns(cell)));
+            cells.max().unwrap_or(0).max(columns(&self.columns[at].0))
+        };
+        (0..self.columns.len()).map(widest).collect()
+    }
+
+    fn line(&self, cells: impl AsRef<[String]>, widths: &[usize]) -> String {
+        let cells = cells.as_ref().iter().zip(widths).zip(&self.columns);
+        let cells = cells.map(|((cell, width), (_, align))| match align {
+            Align::Right => pad_left(cell, *width),
+            Align::Left => pad(cell, *width),
+        });
+        cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
     }
 }
 
@@ -76,19 +130,33 @@ impl Table {
 mod tests {
     use super::*;
 
-    #[test]
-    fn columns_line_up_and_only_a_width_cuts() {
+    fn table() -> Table {
         let mut table = Table::new([("tick", Align::Right), ("type", Align::Left), ("summary", Align::Left)]);
         table.row(vec!["1".into(), "plan.update".into(), "short".into()]);
-        table.row(vec!["10".into(), "x".into(), "a longer summary".into()]);
-        let (lines, cut) = table.lines(None);
+        table.row(vec!["10".into(), "田中太郎".into(), "a longer summary".into()]);
+        table
+    }
+
+    #[test]
+    fn columns_line_up_and_only_a_width_cuts() {
         assert_eq!(
-            lines,
-            ["tick  type         summary", "   1  plan.update  short", "  10  x            a longer summary"]
+            table().whole(),
+            ["tick  type         summary", "   1  plan.update  short", "  10  田中太郎     a longer summary"]
         );
-        assert!(!cut);
-        let (lines, cut) = table.lines(Some(26));
-        assert_eq!(lines[2], "  10  x            a lo...");
+        let (lines, cut) = table().lines(32);
+        assert_eq!(lines[2], "  10  田中太郎     a longer s...");
         assert!(cut);
+        let (lines, cut) = table().lines(80);
+        assert_eq!((lines, cut), (table().whole(), false));
+    }
+
+    #[test]
+    fn columns_that_are_empty_or_alike_are_taken_out() {
+        let mut table = Table::new([("name", Align::Left), ("goal", Align::Left), ("stage", Align::Right)]);
+        table.row(vec!["a".into(), "".into(), "1".into()]);
+        assert_eq!(table.fold(), [("goal".to_owned(), None)]);
+        table.row(vec!["b".into(), "1".into()]);
+        assert_eq!(table.fold(), [("stage".to_owned(), Some("1".to_owned()))]);
+        assert_eq!(table.whole(), ["name", "a", "b"]);
     }
 }

@@ -6,11 +6,12 @@ use dendrer::why::{Because, Chain, Follower, Stops, UpstreamRecord, WhyNode};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::document::As;
 use dendrer_object::record::Rel;
-use dendrer_object::{Object, Pointer, RunName, Value, document};
+use dendrer_object::{Object, Pointer, Record, RunName, Value, document};
 
-use crate::answer::{Answer, End, Line, Page};
+use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{Certainty, UnknownPlace, unknown_line, unknown_places};
-use crate::change::{ChangeObject, change_line};
+use crate::change::{ChangeObject, ShownChange};
+use crate::layout::{columns, pad};
 use crate::row::{Row, TransitionObject, row};
 use crate::verdict::list;
 use crate::{count, quote};
@@ -79,41 +80,59 @@ pub(crate) fn row_of(records: &Records, tick: u64) -> Row {
     row(&records[&tick])
 }
 
-/// Writes a tree, two blanks a level.
-pub fn tree_lines(records: &Records, node: &WhyNode) -> Vec<String> {
-    let mut lines = Vec::new();
-    node_lines(records, node, 0, &mut lines);
+/// Writes a tree of inputs, each deeper than what it is an input of; `written` is what the first write changed.
+pub fn tree_lines(run: &RunName, records: &Records, node: &WhyNode, written: Option<Vec<Line>>) -> Vec<Line> {
+    let row = row_of(records, node.tick);
+    let more = whole_command(run, node.tick, None);
+    let said = [row.type_name, row.agent, row.summary].into_iter().filter(|part| !part.is_empty());
+    let said = said.collect::<Vec<_>>().join("  ");
+    let mut lines = vec![Line::value(format!("tick {}  {said}", node.tick), more.clone())];
+    match (written, &node.wrote) {
+        (Some(written), _) => lines.extend(written),
+        (None, Some((place, ops))) => {
+            let ops = ops_words(ops, Some(place));
+            lines.push(Line::value(format!("  {}: {ops}", quote::path(place)), more));
+        }
+        (None, None) => {}
+    }
+    lines.extend(input_lines(run, records, node, 1));
     lines
 }
 
-fn node_lines(records: &Records, node: &WhyNode, level: usize, lines: &mut Vec<String>) {
-    let pad = "  ".repeat(level);
-    let row = row_of(records, node.tick);
-    let what = match &node.wrote {
-        Some((place, ops)) => {
-            let path = if level == 0 { String::new() } else { format!("{}: ", quote::path(place)) };
-            format!("{path}{}", ops_words(ops, Some(place)))
-        }
-        None => row.summary.clone(),
+/// Returns which flags continue a tree where it ends.
+fn ends_of(node: &WhyNode) -> Vec<&'static str> {
+    let here = match node.stops {
+        Some(Stops::Depth) => Some("--depth goes further back"),
+        Some(Stops::OtherAgent) => Some("--cross-agent follows the inputs of other agents"),
+        _ => None,
     };
-    let arrow = if level == 0 { "" } else { "<- " };
-    let why = node.because.as_ref().map_or(String::new(), |because| format!("   {}", because_words(because)));
-    let stops = match &node.stops {
-        Some(stops @ (Stops::Depth | Stops::Above | Stops::OtherAgent)) => {
-            format!("   {}", stops_words(stops))
-        }
-        _ => String::new(),
-    };
-    lines.push(format!(
-        "{pad}{arrow}tick {}  {}  {}  {what}{why}{stops}",
-        node.tick, row.agent, row.type_name
-    ));
+    here.into_iter().chain(node.inputs.iter().flat_map(ends_of)).collect()
+}
+
+/// Writes the inputs of a node, or why they are not listed.
+fn input_lines(run: &RunName, records: &Records, node: &WhyNode, level: usize) -> Vec<Line> {
+    let lead = "  ".repeat(level);
+    let mut lines = Vec::new();
     for input in &node.inputs {
-        node_lines(records, input, level + 1, lines);
+        let row = row_of(records, input.tick);
+        let why = input.because.as_ref().map(because_words).unwrap_or_default();
+        let stops = if input.stops == Some(Stops::Above) { stops_words(&Stops::Above) } else { "" };
+        let tick = format!("{lead}<- tick {}", input.tick);
+        let head = [tick, row.type_name, row.agent, why, stops.to_owned()];
+        let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
+        lines.push(head.join("  ").into());
+        let more = whole_command(run, input.tick, None);
+        let value = |text: String| Line::value(format!("{lead}   {text}"), more.clone());
+        lines.extend((!row.summary.is_empty()).then(|| value(row.summary.clone())));
+        if let Some((place, ops)) = &input.wrote {
+            lines.push(value(format!("{}: {}", quote::path(place), ops_words(ops, Some(place)))));
+        }
+        lines.extend(input_lines(run, records, input, level + 1));
     }
     if let Some(stops @ (Stops::Unknown | Stops::Nothing | Stops::Size)) = &node.stops {
-        lines.push(format!("{pad}  {}", stops_words(stops)));
+        lines.push(format!("{lead}{}", stops_words(stops)).into());
     }
+    lines
 }
 
 document! {
@@ -306,51 +325,71 @@ fn reads_word(has_rules: bool) -> &'static str {
     if has_rules { "rules" } else { "unknown" }
 }
 
-/// Writes what followed from an onset.
-pub fn chain_lines(records: &Records, chain: &Chain, width: Option<usize>) -> Vec<String> {
+/// Writes what followed from an onset; nothing if nothing did.
+pub fn chain_lines(run: &RunName, records: &Records, chain: &Chain, page: &Page) -> Vec<Line> {
+    let onset = chain.members.first().map(|member| member.tick);
+    let followers: Vec<&Follower> =
+        chain.members.iter().filter(|member| Some(member.tick) != onset).collect();
+    if followers.is_empty() && !chain.more {
+        return Vec::new();
+    }
     let basis = match chain.rules {
-        true => "links, and what the rules of the pack may read",
-        false => "recorded links alone: what a delta read is not known",
+        true => "by links, and what the rules of the pack may read",
+        false => "by recorded links alone: what a delta read is not known",
     };
-    let mut lines = vec![format!("CAUSAL CHAIN (heuristic)  by {basis}")];
-    for member in &chain.members {
+    let mut lines = vec![Line::styled(Style::Strong, "CAUSAL CHAIN (heuristic)").then(format!("  {basis}"))];
+    for member in followers {
         let row = row_of(records, member.tick);
         let how = member.because.iter().map(|(tick, because)| format!("{tick} {}", because_words(because)));
         let how: Vec<String> = how.collect();
-        let how = match (how.is_empty(), member.tick == chain.members[0].tick) {
-            (_, true) => "the onset".to_owned(),
-            (true, _) => "only comes after".to_owned(),
-            (false, _) => format!("<- {}", how.join(", ")),
+        let how = match how.is_empty() {
+            true => "only comes after".to_owned(),
+            false => format!("<- {}", how.join(", ")),
         };
-        lines.push(format!("  tick {}  {}  {}   {how}", member.tick, row.type_name, row.summary));
-        // The changes of the onset are shown with it.
-        let is_onset = member.tick == chain.members[0].tick;
-        match member.changes.as_ref().filter(|_| !is_onset) {
+        let more = |path: Option<&Pointer>| whole_command(run, member.tick, path);
+        let text = format!("  tick {}  {}  {}", member.tick, row.type_name, row.summary);
+        lines.push(Line::value(text.trim_end(), more(None)));
+        lines.push(format!("      {how}").into());
+        match &member.changes {
             Some(changes) => {
-                lines.extend(changes.iter().map(|one| format!("      {}", change_line(one, width))))
+                let shown = changes.iter().map(|one| ShownChange::of_write(one, more(Some(&one.path))));
+                lines.extend(page.changes(&shown.collect::<Vec<_>>(), 6));
             }
-            None if is_onset => {}
-            None => lines.push("      changes not known: a value was erased or withheld".to_owned()),
+            None => lines.push("      changes not known: a value was erased or withheld".into()),
         }
     }
     if chain.more {
-        lines.push("  (more follow; --chain-limit shows more)".to_owned());
+        lines.push("  (more follow; --chain-limit shows more)".into());
     }
     lines
 }
 
+/// Returns the command that prints a transition whole, or what it wrote at a place.
+pub(crate) fn whole_command(run: &RunName, tick: u64, path: Option<&Pointer>) -> Vec<String> {
+    let flags = path.map(quote::path).into_iter().flat_map(|place| ["--path".to_owned(), place]);
+    let begin = ["dendrer".to_owned(), "show".to_owned(), format!("{run}@{tick}")].into_iter();
+    begin.chain(flags).chain(["--full".to_owned()]).collect()
+}
+
 /// Writes what the recorded links of an onset lead back to.
-pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for one in upstream {
+pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<Line> {
+    let line = |one: &UpstreamRecord| {
         let row = row_of(records, one.tick);
         let by: Vec<String> = one.named_by.iter().map(|(tick, rel)| format!("{rel} of {tick}")).collect();
-        lines.push(format!("  tick {}  {}  {}   {}", one.tick, row.type_name, row.summary, by.join(", ")));
-    }
-    if !lines.is_empty() {
-        lines.insert(0, "UPSTREAM (recorded)  what the links of the onset lead back to".to_owned());
-    }
-    lines
+        let what = [row.type_name, upstream_words(&records[&one.tick], &row.summary), by.join(", ")];
+        let what: Vec<String> = what.into_iter().filter(|part| !part.is_empty()).collect();
+        Line::from(format!("  tick {}  {}", one.tick, what.join("  ")))
+    };
+    let head = (!upstream.is_empty()).then(|| Line::styled(Style::Strong, "UPSTREAM (recorded)"));
+    head.into_iter().chain(upstream.iter().map(line)).collect()
+}
+
+/// Writes a transition that a link names: of a call the tool alone, since its parameters are read in its place.
+fn upstream_words(record: &Record, summary: &str) -> String {
+    let content = record.content();
+    let tool = content.get("action").and_then(|action| action.get("tool")?.as_str().map(quote::escape));
+    let has_words = content.get("intent").is_some() || content.get("result").is_some();
+    tool.filter(|_| !has_words).unwrap_or_else(|| summary.to_owned())
 }
 
 /// Writes the write in a source of a merge on one line.
@@ -378,9 +417,17 @@ fn hidden_line(hidden: &[u64]) -> Option<Line> {
     Some(format!("not known: what ticks {ticks} wrote was erased or withheld").into())
 }
 
-/// Cuts a line at the width of the page, without a note that it was cut.
-fn shortened(page: &Page, line: &str) -> Line {
-    page.width.map_or_else(|| line.to_owned(), |width| quote::shorten(line, width)).into()
+/// Writes the value, since when it is there, and the place.
+fn answer_line(answer: &WhyAnswer, page: &Page) -> Line {
+    let path = quote::path(&answer.path);
+    let shown = answer.value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
+    let root = answer.why.root.as_ref().filter(|_| answer.from.is_none());
+    let since =
+        root.map_or_else(|| "since the run began".to_owned(), |root| format!("since tick {}", root.tick));
+    let rev = format!("{}@{}", answer.run, answer.tick);
+    let more = ["dendrer", "state", &rev, "--path", &path, "--full"].map(str::to_owned).to_vec();
+    let read = if page.is_usual { String::new() } else { page.read_from() };
+    Line::value(format!("{shown} {since}  {path} of {}{read}", answer.run), more)
 }
 
 impl Answer for WhyAnswer {
@@ -390,31 +437,29 @@ impl Answer for WhyAnswer {
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let (path, followed) = (quote::path(&self.path), quote::path(&self.followed));
-        let shown = self.value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
-        let place = format!("{path} at {}@{}   {shown}{}", self.run, self.tick, page.of_run(&self.run));
-        let mut lines = vec![Line::from(place)];
+        let mut lines = vec![answer_line(self, page)];
         if let Some(from) = &self.from {
             lines.push(format!("the run began with it: a merge took it from {from}").into());
-            lines.extend(self.sources.iter().map(|write| shortened(page, &source_line(write))));
+            lines.extend(self.sources.iter().map(|write| Line::from(source_line(write))));
             lines.push(format!("in {from}:").into());
         }
         match &self.why.root {
             Some(root) => {
-                lines.extend(tree_lines(&self.records, root).iter().map(|line| shortened(page, line)));
+                let run = self.from.as_ref().unwrap_or(&self.run);
+                lines.extend(tree_lines(run, &self.records, root, None));
             }
             None => lines.push("no transition wrote it: the run began with it".into()),
         }
+        let ends = self.why.root.iter().flat_map(ends_of).collect::<std::collections::BTreeSet<_>>();
+        lines.extend(ends.into_iter().map(|words| Line::note(format!("note: {words}"))));
         if self.followed != self.path {
             let line = format!(
-                "{path} stands in the list {followed}: the last write that changed what stands there is shown"
+                "{path} is in the list {followed}: the last write that changed what is there is shown"
             );
             lines.push(line.into());
         }
         lines.extend(hidden_line(&self.why.hidden));
         lines.extend(unknown_line(&self.unknown));
-        lines.push(Line::note(
-            "note: that a transition wrote is exact; what it rested on is as sure as each line says",
-        ));
         lines
     }
 
@@ -433,7 +478,7 @@ impl Answer for Backtracked {
         let mut lines = write_lines(self, page);
         if self.followed != self.path {
             let (path, followed) = (quote::path(&self.path), quote::path(&self.followed));
-            lines.push(format!("{path} stands in a list, so every write of {followed} is listed").into());
+            lines.push(format!("{path} is in a list, so every write of {followed} is listed").into());
         }
         let all = count(self.total as u64, "write", "writes");
         let shown = self.writes.len();
@@ -469,24 +514,31 @@ fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
         found.writes.iter().map(|write| (write, row_of(write))).collect();
     let widest = |size: &dyn Fn(&(&BacktrackedWrite, Row)) -> usize| rows.iter().map(size).max().unwrap_or(0);
     let ticks = widest(&|(write, _)| write.tick.to_string().len());
-    let agents = widest(&|(_, row)| row.agent.chars().count());
+    let agents = widest(&|(_, row)| columns(&row.agent));
     let types = widest(&|(_, row)| row.type_name.len());
-    let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
     let mut lines = Vec::new();
     for (write, row) in &rows {
-        let what = match &write.sides {
-            Some((before, after)) => format!("{} -> {}", side(before), side(after)),
-            None => ops_words(&write.ops, Some(&found.followed)),
-        };
-        let (tick, agent, type_name) = (write.tick, &row.agent, &row.type_name);
-        let run = write.from.as_ref().map(|(run, _)| format!("  (in {run})")).unwrap_or_default();
-        let line = format!("  tick {tick:>ticks$}  {agent:<agents$}  {type_name:<types$}  {what}{run}");
-        lines.push(shortened(page, &line));
+        let (tick, agent, type_name) = (write.tick, pad(&row.agent, agents), &row.type_name);
+        let run = write.from.as_ref().map(|(run, _)| run);
+        let head = format!("tick {tick:>ticks$}  {agent}  {type_name:<types$}");
+        let more = whole_command(run.unwrap_or(&found.run), tick, Some(&found.followed));
+        let in_run = run.map(|run| format!("(in {run})")).unwrap_or_default();
+        match &write.sides {
+            Some((before, after)) => {
+                let change = ShownChange::of(head, before.as_ref(), after.as_ref(), more);
+                let note = if in_run.is_empty() { change.note.clone() } else { in_run };
+                lines.extend(page.changes(&[ShownChange { note, ..change }], 0));
+            }
+            None => {
+                let what = ops_words(&write.ops, Some(&found.followed));
+                lines.push(Line::value(format!("  {head}  {what}  {in_run}").trim_end(), more));
+            }
+        }
         let Some(mut node) = write.inputs.clone() else { continue };
         // Only one step is listed here; `why` shows the rest.
         node.inputs.iter_mut().for_each(|input| input.stops = None);
-        let inputs = tree_lines(records_of(&found.records, write), &node).into_iter().skip(1);
-        lines.extend(inputs.map(|line| Line::from(format!("      {line}"))));
+        let records = records_of(&found.records, write);
+        lines.extend(input_lines(run.unwrap_or(&found.run), records, &node, 3));
     }
     lines
 }

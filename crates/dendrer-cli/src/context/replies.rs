@@ -8,7 +8,7 @@ use dendrer::lines::{LinesStopped, LinesTally, Recording, Reply};
 use dendrer_object::Code;
 use dendrer_object::{RunName, Value};
 use dendrer_view::answer::ItemAnswer;
-use dendrer_view::{commit, count, quote};
+use dendrer_view::{commit, count, layout, quote};
 
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -90,7 +90,7 @@ fn failure(stopped: LinesStopped, run: &RunName, shows_text: bool) -> Failure {
             let mut failure = Failure::new(error.code(), error.kind.to_string());
             failure = failure.at("byte", error.offset.to_string()).at("line", line.number.to_string());
             if shows_text {
-                let text = quote::shorten(&String::from_utf8_lossy(&line.text), TEXT_SHOWN);
+                let text = layout::cut(&String::from_utf8_lossy(&line.text), TEXT_SHOWN);
                 failure = failure.at("text", text);
             }
             if error.path.is_empty() { failure } else { failure.at("path", error.path) }

@@ -33,7 +33,8 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     if let BisectReplyKind::One(answer) = &reply.answer {
         say_known(global, &answer.found.report);
     }
-    let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[] };
+    let is_paper = global.format.as_deref() == Some("paper");
+    let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[], is_paper };
     let recorded = shown.record(&mut CommandDesk::new(global, out))?;
     out.answer_or(&BisectReplyShown { recorded: &recorded, ..shown }, reply.problem.clone())
 }

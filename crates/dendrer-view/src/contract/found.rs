@@ -13,7 +13,7 @@ use dendrer_object::document::Positive;
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value, document};
 
 use super::{ContractChangeObject, ToolObject, change_line, extension_lines};
-use crate::answer::{Answer, CUT, End, Line, Page, Style};
+use crate::answer::{Answer, End, Line, Page, Style};
 use crate::runs::UnclearRun;
 use crate::table::{Align, Table};
 use crate::{count, quote};
@@ -282,8 +282,7 @@ impl Answer for Listing {
                 listed.runs.last().map(RunName::to_string).unwrap_or_default(),
             ]);
         }
-        let (rows, cut) = table.lines(page.width);
-        let mut lines: Vec<Line> = rows.into_iter().map(Line::from).collect();
+        let mut lines = page.rows(&table);
         let warn = |text: String| Line::styled(Style::Warn, "WARN").then(text);
         let title = |pack: &Pack| (Arc::clone(&pack.name), Arc::clone(&pack.version));
         let alike = self.packs.windows(2).filter(|pair| title(&pair[0].pack) == title(&pair[1].pack));
@@ -298,7 +297,6 @@ impl Answer for Listing {
         let contracts = count(self.packs.len() as u64, "contract", "contracts");
         let without = count(self.without, "run", "runs");
         lines.push(format!("{contracts}, {without} without one").into());
-        lines.extend(cut.then(|| Line::note(CUT)));
         lines
     }
 }

@@ -30,29 +30,26 @@ fn an_onset_comes_with_its_causes_and_a_suggestion() {
     check(
         &text,
         r#"
-        run        risky, ticks 0..4
-        predicate  expression v1   pure: by construction   monotone: on this run (4 candidate ticks checked for recovery)   window: after
-                   violated when state.risk > 0.75   digest 68b0a3fc50e8
-        ends       tick 0 compliant OK      tick 4 violation FAIL
-        search     4 ticks, at most 2 probes
-          1/2  tick 2  compliant  OK      left 3..4
-          2/2  tick 3  violation  FAIL    left 3
-        ORIGIN (exact)  tick 3  observation.add  by writer   hash 78e08010a0be
-          intent "step 3"
+        ONSET (exact)  tick 3  observation.add  by writer   78e08010a0be
+          "step 3"
           confidence 0.900
-          ~ risk  0.6 -> 0.8
+          ~ risk      0.6 -> 0.8
           + notes[2]  "note 3"
         CONTRIBUTORS (exact for the recorded intents, heuristic for what an agent would then have done)
           none: tick 3 is violated without any of them   (every set was tried: 2 of 2 earlier transitions can matter, 3 re-reductions)
           why: intents bring their changes themselves (delta/1), so leaving one out changes no later one; recorded links say what led there
         CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not known
-          tick 3  observation.add  "step 3"   the onset
-          tick 4  observation.add  "step 4"   <- 3 built on what stood there (exact)
-              ~ risk  0.8 -> 0.9
+          tick 4  observation.add  "step 4"
+              <- 3 built on what stood there (exact)
+              ~ risk      0.8 -> 0.9
               + notes[3]  "note 4"
         DIAGNOSIS  looks contingent (state-level): compliant until 2, broken by data that entered at 3
         SUGGESTION  dendrer fork --run risky --from tick 2 --tool-policy 'require source verification before observation.add'
-        (stderr) help: dendrer show risky@3"#,
+        SEARCH  violated when state.risk > 0.75, in ticks 0..4 of risky
+          pure by construction; 4 candidate ticks do not recover; digest 68b0a3fc50e8
+          ends tick 0 OK, tick 4 FAIL; at most 2 probes
+          1/2  tick 2  compliant  OK      left 3..4
+          2/2  tick 3  violation  FAIL    left 3"#,
     );
     assert_eq!(end, End::Answered);
 }
@@ -63,11 +60,10 @@ fn no_violation_is_the_answer_no() {
     check(
         &text,
         r#"
-        run        risky, ticks 0..4
-        predicate  expression v1   pure: by construction   monotone: on this run (4 candidate ticks checked for recovery)   window: after
-                   violated when state.risk > 0.75   digest 68b0a3fc50e8
-        ends       tick 0 compliant OK      tick 4 compliant OK
-        no violation: tick 0 and tick 4 are both compliant, and every tick that wrote what it reads was checked"#,
+        no violation: tick 0 and tick 4 are both compliant, and every tick that wrote what it reads was checked
+        SEARCH  violated when state.risk > 0.75, in ticks 0..4 of risky
+          pure by construction; 4 candidate ticks do not recover; digest 68b0a3fc50e8
+          ends tick 0 OK, tick 4 OK"#,
     );
     assert_eq!(end, End::No);
 }
@@ -78,13 +74,12 @@ fn a_predicate_that_recovers_is_shown_with_its_turns() {
     check(
         &text,
         r#"
-        run        risky, ticks 0..4
-        predicate  expression v1   pure: by construction   monotone: no, it recovers on this run (4 candidate ticks checked)   window: after
-                   violated when state.risk > 0.75   digest 68b0a3fc50e8
-        ends       tick 0 compliant OK      tick 4 violation FAIL
           tick 2  violation  FAIL
           tick 3  ok         OK     <- recovered: binary search could return a wrong tick
-          tick 4  violation  FAIL"#,
+          tick 4  violation  FAIL
+        SEARCH  violated when state.risk > 0.75, in ticks 0..4 of risky
+          pure by construction; it recovers on this run (4 candidate ticks checked); digest 68b0a3fc50e8
+          ends tick 0 OK, tick 4 FAIL"#,
     );
     assert_eq!(end, End::Unknown);
 }

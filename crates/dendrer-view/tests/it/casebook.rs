@@ -44,10 +44,12 @@ fn labels_are_listed_by_name() {
     check(
         &text(&answer, &Page { width: Some(20), ..NARROW }),
         r#"
-        label      at    ...
-        before     risky@...
-        the-whole  risky ...
-        (lines are cut at the width; a larger --width shows more, --full everything)
+        label      at
+          hash
+        before     risky@2
+          4dc199d19048
+        the-whole  risky
+          2a645f76e7f0
         2 labels"#,
     );
     answer.recorded = Some(record);

@@ -28,17 +28,16 @@ fn differences_are_listed_below_the_headline() {
     check(
         &text,
         r#"
-        diverged at tick 2, cause: observation.add, state.risk 0.6 -> 0.7
-        runs      a risky, b other
-        shared    nothing: the runs begin with different records
-        compared  a 0..4 with b 0..3, aligned by tick, floats quantized as declared
-        found     structural 1   semantic 1   confidence 0   outcome 1
+        they part at tick 2; 1 of 4 pairs differs, and the end
+        they share nothing: they begin with different records
+        found structural 1, semantic 1, outcome 1
 
-          tick 2    semantic    observation.add  state.risk  0.6 -> 0.7
-          tick 4|-  structural  only in a: 1 transition
-          outcome   at 4|3                       notes[3]    "note 4" -> (absent)
-                                                 risk        0.9 -> 0.8
-        4 pairs compared, 1 differs, 1 only in a"#,
+        2  semantic  observation.add
+          ~ state.risk  0.6 -> 0.7
+        4|-  structural  only in a: 1 transition
+        end 4|3  outcome
+          - notes[3]  "note 4"
+          ~ risk      0.9 -> 0.8"#,
     );
     assert_eq!(end, End::No);
 }
@@ -50,19 +49,19 @@ fn two_columns_stop_at_the_limit() {
     check(
         &text,
         r#"
-        diverged at tick 2, cause: observation.ad...
-        runs      a risky, b other
-        shared    nothing: the runs begin with di...
-        compared  a 0..4 with b 0..3, aligned by ...
-        found     structural 1   semantic 1   confidence 0   outcome 1
-        a                           differs   b
-        2 observation.add "step 2"  semantic  2 o...
-        (lines are cut at the width; a larger --width shows more, --full everything)
+        they part at tick 2; 1 of 4 pairs differs,
+          and the end
+        they share nothing: they begin with
+          different records
+        found structural 1, semantic 1, outcome 1
 
-          outcome  at 4|3        notes[3]  "note ...
-                                 risk      0.9 ->...
-        1 of 2 pairs listed (use -n 0 for all)
-        4 pairs compared, 1 differs, 1 only in a"#,
+        a                           differs   b
+        2 observation.add "step 2"  semantic  2
+          observation.add "step 2"
+        end 4|3  outcome
+          - notes[3]  "note 4"
+          ~ risk      0.9 -> 0.8
+        1 of 2 pairs listed (use -n 0 for all)"#,
     );
     assert_eq!(end, End::Answered);
 }
@@ -73,15 +72,12 @@ fn types_are_counted_instead_of_pairs() {
     check(
         &compared(form, &Page::WIDE).0,
         r#"
-        diverged at tick 2, cause: observation.add, state.risk 0.6 -> 0.7
-        runs      a risky, b other
-        shared    nothing: the runs begin with different records
-        compared  a 0..4 with b 0..3, aligned by tick, floats quantized as declared
-        found     structural 1   semantic 1   confidence 0   outcome 1
+        they part at tick 2; 1 of 4 pairs differs, and the end
+        they share nothing: they begin with different records
+        found structural 1, semantic 1, outcome 1
         type                      pairs  equal  structural  semantic  confidence
         observation.add               3      2           0         1           0
         observation.add | (none)      1      0           1         0           0
-        run                           1      1           0         0           0
-        4 pairs compared, 1 differs, 1 only in a"#,
+        run                           1      1           0         0           0"#,
     );
 }

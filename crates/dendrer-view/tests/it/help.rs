@@ -43,16 +43,29 @@ fn exit_codes_are_a_table() {
         r#"
         code  meaning                     for example
            0  done, or the answer is yes  onset found; intact
-           1  done, the answer is no      bisect found no violati...
-           2  usage                       unknown flag, two that ...
-           3  not found                   store, run, tick, path,...
-           4  integrity                   content, chain, root, t...
-           5  refused for safety          an agent tried a type t...
-           6  unsound or unverifiable     bisect with a predicate...
-           7  replay divergence           replay does not reprodu...
-           8  environment                 disk full, store locked...
-         130  interrupted                 safe at any time; nothi...
-        of several answers the worst one counts: 4, then 7, then 6; each error's own code is in dendrer explain"#,
+           1  done, the answer is no      bisect found no violation;
+             another onset than expected; diff --exit-code differs;
+             a case of a suite failed
+           2  usage                       unknown flag, two that
+             exclude each other, a text that is not JSON
+           3  not found                   store, run, tick, path,
+             file, predicate
+           4  integrity                   content, chain, root, tip
+             or signature is not what was committed
+           5  refused for safety          an agent tried a type that
+             is not its own; the run has ended or moved on
+           6  unsound or unverifiable     bisect with a predicate
+             that recovers; erased values, a missing prefix, an
+             unknown key
+           7  replay divergence           replay does not reproduce
+             a recorded state
+           8  environment                 disk full, store locked,
+             newer format, no key, a command of fork --exec that
+             failed
+         130  interrupted                 safe at any time; nothing
+           is left half-written
+        of several answers the worst one counts: 4, then 7, then 6;
+          each error's own code is in dendrer explain"#,
     );
 }
 

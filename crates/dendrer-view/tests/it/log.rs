@@ -7,6 +7,7 @@ use super::{NARROW, check, last_text, risky, trace};
 
 fn terms(lanes: Option<Lanes>) -> LogTerms {
     LogTerms {
+        newest: false,
         from: 1,
         to: 4,
         reverse: false,
@@ -39,11 +40,11 @@ fn a_log_lines_its_columns_up_and_counts() {
     check(
         &logged(terms(None), &Page::WIDE),
         r#"
-          tick  agent   type             conf  summary
-             1  writer  observation.add  0.90  "step 1"
-             2  reader  observation.add  0.90  "step 2"
-             3  writer  observation.add  0.90  "step 3"
-        3 of 4 transitions (use -n 0 for all), 2 agents, 0 anomalies, not verified yet"#,
+         tick  agent   type             conf  summary
+            1  writer  observation.add  0.90  "step 1"
+            2  reader  observation.add  0.90  "step 2"
+            3  writer  observation.add  0.90  "step 3"
+        3 of 4 transitions (use -n 0 for all), 2 agents, 0 anomalies"#,
     );
 }
 
@@ -52,12 +53,12 @@ fn a_cut_log_notes_it_before_the_sum() {
     check(
         &logged(terms(None), &NARROW),
         r#"
-          tick  agent   type             conf  summary
-             1  writer  observation.add  0.90  "s...
-             2  reader  observation.add  0.90  "s...
-             3  writer  observation.add  0.90  "s...
-        (lines are cut at the width; a larger --width shows more, --full everything)
-        3 of 4 transitions (use -n 0 for all), 2 agents, 0 anomalies, not verified yet"#,
+         tick  agent   type          summary
+            1  writer  observati...  "step 1"
+            2  reader  observati...  "step 2"
+            3  writer  observati...  "step 3"
+        3 of 4 transitions (use -n 0 for all), 2
+          agents, 0 anomalies"#,
     );
 }
 
@@ -69,12 +70,12 @@ fn lanes_are_drawn_from_data() {
         &logged(LogTerms { limit: 9, ..terms(Some(lanes)) }, &Page::WIDE),
         r#"
         lanes   reader, writer
-          tick       agent   type             conf  summary
-             1    *  writer  observation.add  0.90  "step 1"
-             2  * |  reader  observation.add  0.90  "step 2"
-             3  | *  writer  observation.add  0.90  "step 3"
-             4  *    reader  observation.add  0.90  "step 4"
-        4 of 4 transitions, 2 agents, 0 anomalies, not verified yet"#,
+         tick       agent   type             conf  summary
+            1    *  writer  observation.add  0.90  "step 1"
+            2  * |  reader  observation.add  0.90  "step 2"
+            3  | *  writer  observation.add  0.90  "step 3"
+            4  *    reader  observation.add  0.90  "step 4"
+        4 of 4 transitions, 2 agents, 0 anomalies"#,
     );
 }
 
@@ -84,8 +85,8 @@ fn a_filter_takes_only_matching_records() {
     check(
         &logged(LogTerms { filter, ..terms(None) }, &Page::WIDE),
         r#"
-          tick  agent   type             conf  summary
-             2  reader  observation.add  0.90  "step 2"
-        1 of 4 transitions, 1 agent, 0 anomalies, not verified yet"#,
+         tick  agent   type             conf  summary
+            2  reader  observation.add  0.90  "step 2"
+        1 of 4 transitions, 1 agent, 0 anomalies"#,
     );
 }

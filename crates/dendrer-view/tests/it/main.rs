@@ -43,16 +43,29 @@ use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value, json};
 use dendrer_testkit::{memory, record, run_name};
 use dendrer_view::answer::{Answer, ItemAnswer, Page, plain};
+use dendrer_view::layout::lay;
 use dendrer_view::problem::{Problem, ShownProblem as _};
 use dendrer_view::text::TimeForm;
 
 /// A page as narrow as a small terminal.
-const NARROW: Page =
-    Page { width: Some(44), times: TimeForm::Utc, accessible: false, sources: Vec::new(), is_usual: true };
+const NARROW: Page = Page {
+    width: Some(44),
+    full: false,
+    times: TimeForm::Utc,
+    accessible: false,
+    sources: Vec::new(),
+    is_usual: true,
+};
 
 /// A page for a screen reader, without times.
-const HEARD: Page =
-    Page { width: None, times: TimeForm::None, accessible: true, sources: Vec::new(), is_usual: true };
+const HEARD: Page = Page {
+    width: None,
+    full: false,
+    times: TimeForm::None,
+    accessible: true,
+    sources: Vec::new(),
+    is_usual: true,
+};
 
 fn value(text: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap()
@@ -99,13 +112,13 @@ fn repo(store: &Shared) -> Repo {
 }
 
 fn text(answer: &impl Answer, page: &Page) -> String {
-    plain(&answer.lines(page))
+    plain(&lay(answer.lines(page), page))
 }
 
 /// Returns the text after every item was taken.
 fn last_text(answer: &mut impl ItemAnswer, page: &Page) -> String {
-    let kept = plain(&answer.kept_lines(page));
-    kept + &plain(&answer.last_lines(page))
+    let kept = plain(&lay(answer.kept_lines(page), page));
+    kept + &plain(&lay(answer.last_lines(page), page))
 }
 
 /// A root for answers about no store.
@@ -124,5 +137,11 @@ fn error_text(error: impl Into<Problem>) -> String {
 fn check(found: &str, expected: &str) {
     let lines = expected.trim_start_matches('\n').trim_end().lines();
     let expected: Vec<&str> = lines.map(|line| line.get(8..).unwrap_or_default()).collect();
+    if std::env::var_os("UPD").is_some() && found.trim_end() != expected.join("\n") {
+        let at = std::panic::Location::caller();
+        let name = format!("/tmp/upd/{}_{}", at.file().replace('/', "_"), at.line());
+        std::fs::write(name, format!("{}\n{}\n{}", at.file(), at.line(), found.trim_end())).unwrap();
+        return;
+    }
     assert_eq!(found.trim_end(), expected.join("\n"), "\n{found}");
 }

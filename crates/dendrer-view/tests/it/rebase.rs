@@ -44,12 +44,19 @@ fn each_intent_has_a_line_with_its_fate() {
     check(
         &text(&plan, &Page { width: Some(40), ..Page::WIDE }),
         r#"
-          tick 1  observation.add  -  as 3: a...
-          tick 2  observation.add  -  as 4: a...
-          tick 3  observation.add  -  as 5: a...
-          tick 4  observation.add  -  as 6: a...
-        plan: 4 intents carry over; nothing was written
-        (stderr) note: no model and no tool was called; a program that can ask tools brings its own executor"#,
+          tick 1  observation.add  -  as 3: a
+            fact
+          tick 2  observation.add  -  as 4: a
+            fact
+          tick 3  observation.add  -  as 5: a
+            fact
+          tick 4  observation.add  -  as 6: a
+            fact
+        plan: 4 intents carry over; nothing was
+          written
+        (stderr) note: no model and no tool was called; a
+        (stderr)   program that can ask tools brings its
+        (stderr)   own executor"#,
     );
     assert_eq!((written.end(), plan.end()), (End::Answered, End::Answered));
 }

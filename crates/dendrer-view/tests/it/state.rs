@@ -53,7 +53,7 @@ fn a_difference_names_both_places() {
         r#"
         + notes[1]  "note 2"
         + notes[2]  "note 3"
-        ~ risk  0.5 -> 0.8
+        ~ risk      0.5 -> 0.8
         3 differences from risky@1 to risky@3"#,
     );
     check(

@@ -12,11 +12,16 @@ fn the_last_write_of_a_place_comes_with_its_inputs() {
     check(
         &text(&answer, &Page::WIDE),
         r#"
-        notes at risky@4   ["note 1","note 2","note 3","note 4"]
-        tick 4  reader  observation.add  append "note 4"
-          <- tick 3  writer  observation.add  notes: append "note 3"   built on what stood there (exact)
-            <- tick 2  reader  observation.add  notes: append "note 2"   built on what stood there (exact)   (--depth goes further)
-        (stderr) note: that a transition wrote is exact; what it rested on is as sure as each line says"#,
+        ["note 1","note 2","note 3","note 4"] since tick 4  notes of risky
+        tick 4  observation.add  reader  "step 4"
+          notes: append "note 4"
+          <- tick 3  observation.add  writer  built on what stood there (exact)
+             "step 3"
+             notes: append "note 3"
+            <- tick 2  observation.add  reader  built on what stood there (exact)
+               "step 2"
+               notes: append "note 2"
+        (stderr) note: --depth goes further back"#,
     );
     assert_eq!(answer.end(), End::Answered);
     assert!(why(&trace(&store, "risky"), 4, &path("/nothing"), reach).unwrap().is_none());
@@ -40,8 +45,8 @@ fn writes_are_listed_newest_first_up_to_a_limit() {
     check(
         &text(&answer, &Page::WIDE),
         r#"
-          tick 4  reader  observation.add  0.8 -> 0.9
-          tick 3  writer  observation.add  0.6 -> 0.8
+        ~ tick 4  reader  observation.add  0.8 -> 0.9
+        ~ tick 3  writer  observation.add  0.6 -> 0.8
         2 of 4 writes (use -n 0 for all) in 4 ticks"#,
     );
     answer.hidden = vec![2];

@@ -58,6 +58,8 @@ pub struct LogTerms {
     pub reverse: bool,
     /// How many records are handed over at most.
     pub limit: u64,
+    /// Whether the limit leaves out the oldest records of the range and not the newest.
+    pub newest: bool,
     /// Whether refusals are handed over after the record they were judged against.
     pub refusals: bool,
     /// The records that are listed.
@@ -88,6 +90,8 @@ pub struct LoggedRecord {
 pub struct LogSummary {
     /// How many transitions the range has.
     pub total: u64,
+    /// How many transitions the run has.
+    pub of: u64,
     /// How many records were handed over.
     pub shown: u64,
     /// How many of them are refusals.
@@ -180,10 +184,15 @@ pub fn log<E: From<Error>>(
     let at_start = refusals.remove(&trace.start().id()).unwrap_or_default();
     let summary = LogSummary {
         total: (to + 1).saturating_sub(from.max(1)),
+        of: trace.tip(),
         tip: Some(trace.summary().head.id),
         ..LogSummary::default()
     };
-    let mut walk = Walk { trace, terms, refusals, summary, agents: BTreeSet::new(), f };
+    let begin = (terms.newest && !reverse).then(|| newest(trace, &terms, &refusals)).transpose()?;
+    let skip = begin.map_or(0, |begin| begin.skip);
+    let mut walk = Walk { trace, terms, refusals, summary, skip, agents: BTreeSet::new(), f };
+    let from = begin.map_or(from, |begin| begin.from);
+    walk.summary.left_out = begin.is_some_and(|begin| begin.left_out);
     if from <= 1 {
         for record in at_start {
             walk.see(&record);
@@ -203,12 +212,42 @@ pub fn log<E: From<Error>>(
     Ok(walk.summary)
 }
 
+/// The place at which the newest records of a range begin.
+#[derive(Debug, Clone, Copy)]
+struct NewestRecords {
+    from: u64,
+    /// How many records at that tick are older.
+    skip: u64,
+    left_out: bool,
+}
+
+/// Looks back from the end of the range for the place from which on as many records are listed as the limit has.
+fn newest(
+    trace: &Trace,
+    terms: &LogTerms,
+    refusals: &BTreeMap<Digest, Vec<Record>>,
+) -> Result<NewestRecords, Error> {
+    let mut listed = 0;
+    for tick in (terms.from.max(1)..=terms.to).rev() {
+        let record = trace.record(tick)?;
+        let here =
+            u64::from(terms.filter.takes(&record)) + refusals.get(&record.id()).map_or(0, Vec::len) as u64;
+        listed += here;
+        if listed > terms.limit {
+            return Ok(NewestRecords { from: tick, skip: listed - terms.limit, left_out: true });
+        }
+    }
+    Ok(NewestRecords { from: terms.from, skip: 0, left_out: false })
+}
+
 /// A log as far as it was walked.
 struct Walk<'w, E> {
     trace: &'w Trace,
     terms: LogTerms,
     refusals: BTreeMap<Digest, Vec<Record>>,
     summary: LogSummary,
+    /// How many records are passed over before the first that is handed over.
+    skip: u64,
     agents: BTreeSet<String>,
     f: &'w mut dyn FnMut(LoggedRecord) -> Result<(), E>,
 }
@@ -221,6 +260,10 @@ impl<E: From<Error>> Walk<'_, E> {
         refused.iter().for_each(|record| self.see(record));
         let record = self.terms.filter.takes(&record).then_some(record);
         for record in record.into_iter().chain(refused) {
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
+            }
             if self.summary.shown == self.terms.limit {
                 self.summary.left_out = true;
                 return Ok(ControlFlow::Break(()));

@@ -32,7 +32,8 @@ question! {
         pub refusals: bool,
         /// Whether the newest transition comes first
         pub reverse: bool,
-        /// The number of records at most; 0 for all, 1000 if not given
+        /// The number of records at most; 0 for all. The newest of the range, or the first from `from` on; the first 1000
+        /// if not given
         pub limit: Option<u64>,
         /// Whether each record has its content
         pub full: bool,
@@ -126,6 +127,7 @@ impl LogQuestion {
                 0 => u64::MAX,
                 limit => limit,
             },
+            newest: self.limit.is_some_and(|limit| limit > 0) && from.is_none(),
             refusals: self.refusals,
             filter,
             details: LogDetails { whole: self.full, ..LogDetails::default() },
