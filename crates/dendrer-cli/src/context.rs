@@ -221,6 +221,14 @@ pub(crate) fn sign(repo: &Repo) -> Result<Option<SignedNote>> {
 
 /// Signs the log if its key is here, and closes the store.
 pub(crate) fn close(repo: Repo) -> Result<()> {
+    if let Some(late) = repo.late_index() {
+        let late = dendrer_view::count(late, "record", "records");
+        // Ignored: there is no other place to report a closed stderr.
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: another program has index.sqlite locked, so it is {late} behind the log; nothing waits for it (dendrer doctor)"
+        );
+    }
     signed(repo.close()?);
     Ok(())
 }

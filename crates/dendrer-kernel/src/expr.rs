@@ -146,6 +146,15 @@ impl Expr {
         self.0.reads.counters != check::Counted::None
     }
 
+    /// Lists the counters that it looks at; none if it can look at any.
+    pub fn counters_read(&self) -> impl Iterator<Item = &str> {
+        let names = match &self.0.reads.counters {
+            check::Counted::Some(names) => Some(names),
+            check::Counted::None | check::Counted::All => None,
+        };
+        names.into_iter().flatten().map(|name| &**name)
+    }
+
     /// Tells whether it can look at this counter.
     pub fn reads_counter(&self, name: &str) -> bool {
         match &self.0.reads.counters {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dendrer_object::merkle::Peaks;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
@@ -163,6 +163,19 @@ struct IndexerShared {
     stop: AtomicBool,
     covered: Mutex<Option<Covered>>,
     failure: Mutex<Option<String>>,
+    /// When another program was last seen to have the index locked.
+    locked: Mutex<Option<Instant>>,
+}
+
+impl IndexerShared {
+    fn note_lock(&self, seen: Option<Instant>) {
+        *self.locked.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+    }
+
+    fn was_locked_just_now(&self) -> bool {
+        let seen = *self.locked.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.is_some_and(|seen| seen.elapsed() < LOCKED_PAUSE)
+    }
 }
 
 impl fmt::Debug for Embedded {
@@ -482,12 +495,23 @@ impl Embedded {
         self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts into the index what waited for it to be made, or for the thread that advances it, which can take long.
-    fn keep_snapshots(&self) -> Result<(), StoreError> {
+    /// Puts into the index what waited for it to be made, or for the thread that advances it, which can take long. While
+    /// another program has the index locked, the newest snapshots wait.
+    fn keep_snapshots(&self, wait: Duration) -> Result<(), StoreError> {
         let busy = self.indexer.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         let Some(index) = self.index.as_ref().filter(|_| !busy) else { return Ok(()) };
-        let snapshots = std::mem::take(&mut *self.waiting_snapshots());
-        snapshots.iter().try_for_each(|snapshot| index.put_snapshot(snapshot, self.size()))
+        let mut snapshots = std::mem::take(&mut *self.waiting_snapshots());
+        for at in 0..snapshots.len() {
+            match index.put_snapshot(&snapshots[at], self.size(), wait) {
+                Err(StoreError::IndexLocked) => {
+                    let newest = snapshots.len().saturating_sub(SNAPSHOTS_WAITING_MAX);
+                    *self.waiting_snapshots() = snapshots.split_off(at.max(newest));
+                    return Ok(());
+                }
+                put => put?,
+            }
+        }
+        Ok(())
     }
 
     /// Notes an erasure that is to be finished.
@@ -518,7 +542,7 @@ impl Embedded {
             self.covered_to = (at.segment, u64::from(at.offset) + frame::COMMIT_SIZE);
         }
         // Derived data that is missing costs time at most.
-        let _ = self.keep_snapshots();
+        let _ = self.keep_snapshots(Duration::ZERO);
     }
 
     /// Starts to advance the index in the background if much is uncovered and known to be on disk.
@@ -526,7 +550,7 @@ impl Embedded {
         self.absorb_index();
         let uncovered = self.durable.size.saturating_sub(self.tail.base);
         let much = uncovered >= self.options.uncovered_max || self.uncovered_bytes() >= UNCOVERED_BYTES;
-        if uncovered == 0 || !much || !self.may_index() {
+        if uncovered == 0 || !much || !self.may_index() || self.indexer.shared.was_locked_just_now() {
             return;
         }
         if self.indexer.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
@@ -536,7 +560,10 @@ impl Embedded {
             let _ = thread.join();
         }
         // A commit is acknowledged after this, so no lock is waited for. The next commit looks again.
-        if self.make_index(Duration::ZERO).is_err() {
+        if let Err(error) = self.make_index(Duration::ZERO) {
+            if matches!(error, StoreError::IndexLocked) {
+                self.indexer.shared.note_lock(Some(Instant::now()));
+            }
             return;
         }
         let (path, segments, store) = (self.index_path(), Arc::clone(&self.segments), self.info.id);
@@ -545,8 +572,13 @@ impl Embedded {
             let publish = |covered: &Covered| {
                 *shared.covered.lock().unwrap_or_else(PoisonError::into_inner) = Some(covered.clone());
             };
-            if let Err(error) = index::advance(&path, &segments, store, target, &shared.stop, &publish) {
-                *shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+            // Closing waits for this thread, so it does not wait for another program.
+            match index::advance(&path, &segments, store, target, (&shared.stop, index::BRIEF), &publish) {
+                Ok(_) => shared.note_lock(None),
+                Err(StoreError::IndexLocked) => shared.note_lock(Some(Instant::now())),
+                Err(error) => {
+                    *shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                }
             }
         };
         self.indexer.thread = std::thread::Builder::new().name("dendrer-index".into()).spawn(work).ok();
@@ -575,6 +607,7 @@ impl Embedded {
         // Another process may have made it since.
         let made = match Index::open(&self.index_path(), self.info.id) {
             Ok(_) => Ok(()),
+            Err(NoIndex::Locked) => Err(StoreError::IndexLocked),
             Err(_) => Index::create(&self.index_path(), self.info.id, self.chunks.key),
         };
         self.unlock();
@@ -593,12 +626,13 @@ impl Embedded {
         // Without starting the thread again: two that advance the index at once keep its log from ever being emptied.
         self.sync_together()?;
         self.make_index(self.options.lock_wait)?;
-        self.advance_index()
+        self.advance_index(index::PATIENT)
     }
 
-    fn advance_index(&mut self) -> Result<(), StoreError> {
+    fn advance_index(&mut self, wait: Duration) -> Result<(), StoreError> {
         let (path, stop) = (self.index_path(), AtomicBool::new(false));
-        let covered = index::advance(&path, &self.segments, self.info.id, self.durable.size, &stop, &|_| {})?;
+        let (id, target) = (self.info.id, self.durable.size);
+        let covered = index::advance(&path, &self.segments, id, target, (&stop, wait), &|_| {})?;
         self.indexer.shared.covered.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.trim(&covered);
         Ok(())
@@ -646,7 +680,8 @@ impl Embedded {
         self.catch_up(true)?;
         self.sync_now()?;
         let never = AtomicBool::new(false);
-        index::advance(beside, &self.segments, self.info.id, self.durable.size, &never, &|_| {}).map(drop)
+        let (id, target) = (self.info.id, self.durable.size);
+        index::advance(beside, &self.segments, id, target, (&never, index::PATIENT), &|_| {}).map(drop)
     }
 
     /// Takes the lock for building an index beside the one in use. The lock is held as long as the returned file.
@@ -687,9 +722,15 @@ impl Embedded {
     }
 
     fn finish(&mut self) -> Result<(), StoreError> {
-        if self.check_owner().is_err() {
-            return Ok(());
+        if self.check_owner().is_ok() {
+            self.bring_up_index();
         }
+        Ok(())
+    }
+
+    /// Finishes background work, and brings the index up to date if much is missing there. Never waits for another program
+    /// that has the index locked: then returns how many records are missing in the index.
+    fn bring_up_index(&mut self) -> Option<u64> {
         if let Err(why) = self.durable.syncs.wait_for_all() {
             self.set_trouble(StoreError::SyncFailed { why });
         }
@@ -698,13 +739,35 @@ impl Embedded {
         }
         self.absorb_index();
         let much = self.tail.len() >= CLOSE_UNCOVERED || self.uncovered_bytes() >= CLOSE_UNCOVERED_BYTES;
-        if much && self.tail.len() > 0 && self.may_index() {
-            // An index that could not be brought up to date is late, not wrong.
-            let _ = self.update_index();
+        let late = self.tail.len() as u64;
+        if late == 0 || !self.may_index() {
+            return None;
         }
-        Ok(())
+        if !much {
+            let kept = self.keep_snapshots(index::BRIEF);
+            return (kept.is_ok() && self.index.is_some() && !self.waiting_snapshots().is_empty())
+                .then_some(late);
+        }
+        if self.indexer.shared.was_locked_just_now() {
+            return Some(late);
+        }
+        let brought = self.sync_together().and_then(|_| self.make_index(index::BRIEF));
+        match brought.and_then(|()| self.advance_index(index::BRIEF)) {
+            Err(StoreError::IndexLocked) => {
+                self.indexer.shared.note_lock(Some(Instant::now()));
+                Some(late)
+            }
+            // An index that could not be brought up to date is late, not wrong.
+            _ => None,
+        }
     }
 }
+
+/// How many snapshots wait while another program has the index locked, at most.
+const SNAPSHOTS_WAITING_MAX: usize = 16;
+
+/// For how long no handle tries again to advance an index that was locked.
+const LOCKED_PAUSE: Duration = Duration::from_millis(500);
 
 /// How many bytes may be outside the index before it is advanced in the background.
 const UNCOVERED_BYTES: u64 = 32 << 20;
@@ -727,7 +790,7 @@ impl Drop for Embedded {
             let _ = thread.join();
         }
         let _ = self.durable.syncs.wait_for_all();
-        let _ = self.keep_snapshots();
+        let _ = self.keep_snapshots(index::BRIEF);
     }
 }
 
@@ -888,7 +951,7 @@ impl KeepDerived for Embedded {
         match (slot, &self.index) {
             (Slot::Snapshot(run, tick), _) if self.may_index() && !self.saw_erasure => {
                 self.waiting_snapshots().push(Snapshot { run: run.clone(), tick, bytes: bytes.to_vec() });
-                self.keep_snapshots()
+                self.keep_snapshots(Duration::ZERO)
             }
             (Slot::Verdicts(run, question), Some(index)) if self.trouble.is_none() => {
                 index.put_verdicts(run, question, bytes)
@@ -908,6 +971,11 @@ impl KeepDerived for Embedded {
 }
 
 impl AppendLog for Embedded {
+    fn late_index(&mut self) -> Option<u64> {
+        self.check_owner().ok()?;
+        self.bring_up_index()
+    }
+
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         if records.is_empty() {
             self.check_owner()?;

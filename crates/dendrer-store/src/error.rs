@@ -170,6 +170,9 @@ pub enum StoreError {
     /// The derived index could not be used. Nothing is lost: it can be deleted.
     #[error("the index: {0}")]
     Index(String),
+    /// Another program has the derived index locked. Nothing is lost: the index is late.
+    #[error("the index is locked by another program")]
+    IndexLocked,
     /// Pages of the derived index are not what was written. Nothing is lost: it can be made again, and done without.
     #[error("the index is damaged: {0}")]
     IndexDamaged(String),
@@ -210,7 +213,7 @@ impl StoreError {
             StoreError::Stale { .. } => Code::E0407,
             StoreError::DiskFull { .. } | StoreError::Io { .. } | StoreError::Index(_) => Code::E0801,
             StoreError::IndexDamaged(_) => Code::E0809,
-            StoreError::Locked { .. } => Code::E0802,
+            StoreError::Locked { .. } | StoreError::IndexLocked => Code::E0802,
             StoreError::NewerFormat { .. } => Code::E0803,
             StoreError::DraftFormat { .. } => Code::E0811,
             StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => {

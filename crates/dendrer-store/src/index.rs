@@ -54,11 +54,14 @@ fn counted_rows(key: &str) -> &'static str {
 
 const SCHEMA: &str = include_str!("index/schema.sql");
 
-/// How long a statement waits for another process.
-const BUSY: Duration = Duration::from_secs(10);
+/// How long a statement of maintenance waits for another program that has the index locked.
+pub(crate) const PATIENT: Duration = Duration::from_secs(10);
 
-/// How long a read-only handle waits to keep verdicts there: computing them again is no loss.
-const BUSY_READER: Duration = Duration::from_millis(500);
+/// How long a statement waits when a record or an answer waits for it: the index may be late, and is derived.
+pub(crate) const BRIEF: Duration = Duration::from_millis(20);
+
+/// How long a handle waits to open the index before it works without.
+const BUSY_OPEN: Duration = Duration::from_millis(50);
 
 /// Up to where the index is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +89,8 @@ impl Covered {
 pub(crate) enum NoIndex {
     /// There is no file, or one of an older version of the tables.
     Absent,
+    /// Another program has it locked at this moment, for reading too.
+    Locked,
     /// It cannot be opened here, as WAL databases sometimes cannot on read-only media.
     Unreadable(String),
     /// It is not what it must be, or of another store. May be made anew.
@@ -138,6 +143,9 @@ impl From<rusqlite::Error> for StoreError {
             FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
         };
         use rusqlite::ffi::{ErrorCode, SQLITE_IOERR_SHORT_READ};
+        if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) {
+            return StoreError::IndexLocked;
+        }
         let is_missing = |error: &rusqlite::Error| error.to_string().starts_with("no such ");
         match error.sqlite_error() {
             // A table, a column or a value that this code did not put there.
@@ -219,12 +227,18 @@ impl Index {
 
     /// Keeps bytes for a run and tick, by someone who has seen so many records. An index that knows more may have been
     /// emptied by an erasure that the bytes know nothing of: then they are not kept.
-    pub(crate) fn put_snapshot(&self, snapshot: &Snapshot, seen: u64) -> Result<(), StoreError> {
+    pub(crate) fn put_snapshot(
+        &self,
+        snapshot: &Snapshot,
+        seen: u64,
+        wait: Duration,
+    ) -> Result<(), StoreError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let db = match &*writer {
             Some(db) => db,
-            None => writer.insert(open_writer(&self.path, false)?),
+            None => writer.insert(open_writer_within(&self.path, false, wait)?),
         };
+        db.busy_timeout(wait)?;
         let mut statement = db.prepare_cached(
             "INSERT OR REPLACE INTO snapshot (run, tick, state) SELECT ?1, ?2, ?3
              WHERE (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'size') <= ?4",
@@ -241,8 +255,7 @@ impl Index {
         question: &Digest,
         statement: &[u8],
     ) -> Result<(), StoreError> {
-        let db = open_writer(&self.path, false)?;
-        db.busy_timeout(BUSY_READER)?;
+        let db = open_writer_within(&self.path, false, BRIEF)?;
         db.execute(
             "INSERT OR REPLACE INTO verdict (run, question, statement) VALUES (?1, ?2, ?3)",
             params![run.as_str(), &question.0[..], statement],
@@ -600,7 +613,7 @@ fn open_reader(path: &Path, immutable: bool) -> Result<Connection, NoIndex> {
         Connection::open_with_flags(path, flags)
     };
     let db = db.map_err(no_index)?;
-    db.busy_timeout(BUSY).map_err(no_index)?;
+    db.busy_timeout(BUSY_OPEN).map_err(no_index)?;
     keep_plans(&db).map_err(no_index)?;
     db.set_prepared_statement_cache_capacity(32);
     Ok(db)
@@ -617,14 +630,32 @@ fn uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
+/// Whether another program has the index locked, so that nothing is written there.
+pub(crate) fn is_locked(path: &Path) -> bool {
+    let asked = open_writer_within(path, false, BUSY_OPEN).and_then(|mut db| {
+        drop(db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?);
+        Ok(())
+    });
+    matches!(asked, Err(StoreError::IndexLocked))
+}
+
 pub(crate) fn open_writer(path: &Path, create: bool) -> Result<Connection, StoreError> {
+    open_writer_within(path, create, PATIENT)
+}
+
+/// Opens the index to be written, by statements that wait so long for another program.
+pub(crate) fn open_writer_within(
+    path: &Path,
+    create: bool,
+    wait: Duration,
+) -> Result<Connection, StoreError> {
     are_files(path).map_err(StoreError::IndexDamaged)?;
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if create {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
     let db = Connection::open_with_flags(path, flags)?;
-    db.busy_timeout(BUSY)?;
+    db.busy_timeout(wait)?;
     db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     db.pragma_update(None, "synchronous", "NORMAL")?;
     // Bytes that an erasure removes are overwritten, not only unlinked.
@@ -645,7 +676,8 @@ fn no_index(error: rusqlite::Error) -> NoIndex {
         CannotOpen, DatabaseBusy, DatabaseLocked, PermissionDenied, ReadOnly, SystemIoFailure,
     };
     match error.sqlite_error_code() {
-        Some(CannotOpen | ReadOnly | PermissionDenied | SystemIoFailure | DatabaseBusy | DatabaseLocked) => {
+        Some(DatabaseBusy | DatabaseLocked) => NoIndex::Locked,
+        Some(CannotOpen | ReadOnly | PermissionDenied | SystemIoFailure) => {
             NoIndex::Unreadable(error.to_string())
         }
         _ => NoIndex::Corrupt(error.to_string()),

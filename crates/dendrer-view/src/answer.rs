@@ -317,13 +317,6 @@ pub fn plain(lines: &[Line]) -> String {
     lines.iter().map(|line| one(line) + "\n").collect()
 }
 
-/// Writes a value over several lines, two blanks a level; below `depth` levels only the number of members is written.
-pub fn pretty(value: &Value, indent: usize, depth: Option<usize>) -> Vec<String> {
-    let mut lines = Vec::new();
-    text::pretty(value, indent, depth, &mut lines, "");
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,13 +330,5 @@ mod tests {
             plain(&[line, command, Line::help(["dendrer", "runs"])]),
             "abc  x\nSUGGESTION  dendrer show 'a b'\n(stderr) help: dendrer runs\n"
         );
-    }
-
-    #[test]
-    fn pretty_values_end_at_a_depth() {
-        let value = dendrer_object::json::parse_door(br#"{"a":[1,{"b":2}],"c":{}}"#).unwrap();
-        let all = ["{", "  \"a\": [", "    1", "    {", "      \"b\": 2", "    }", "  ]", "  \"c\": {}", "}"];
-        assert_eq!(pretty(&value, 0, None), all);
-        assert_eq!(pretty(&value, 1, Some(1)), ["  {", "    \"a\": [... 2 items]", "    \"c\": {}", "  }"]);
     }
 }

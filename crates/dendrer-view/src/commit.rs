@@ -353,7 +353,7 @@ impl ReasonParts<'_> {
                 let text = |name: &str| reason.get(name).and_then(Value::as_str).map(str::to_owned);
                 Some(ReasonParts {
                     code: text("code").unwrap_or_default(),
-                    message: chain::refused(&refusal.content()).unwrap_or_default(),
+                    message: refused(refusal),
                     path: text("path").map(Some),
                     claimed_author: text("claimed_author"),
                     commitments: reason.get("commitments").cloned(),
@@ -392,6 +392,20 @@ impl ReasonParts<'_> {
 
 /// The command that lists the types.
 const HELP: [&str; 3] = ["dendrer", "schema", "intent"];
+
+/// Returns the sentence on a refusal. Of a line that names the user it names the flag with which a line may.
+fn refused(refusal: &Record) -> String {
+    let message = chain::refused(&refusal.content()).unwrap_or_default();
+    let reason = refusal.body().value("/reason");
+    let names_user = |reason: &Value| {
+        let is = |name: &str, text: &str| reason.get(name).and_then(Value::as_str) == Some(text);
+        is("cause", "author_not_given") && is("author", "user")
+    };
+    match reason.as_ref().is_some_and(names_user) {
+        true => format!("{message}; `dendrer commit --as runtime,user` takes lines of a user"),
+        false => message,
+    }
+}
 
 /// Returns the word for a line with a `base` or a `key` that was not taken.
 fn turned_word(why: &TurnedLine) -> &'static str {
@@ -445,8 +459,7 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             let reason = refusal.body().value("/reason").unwrap_or(Value::Null);
             let part =
                 |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-            let message = chain::refused(&refusal.content()).map(|words| quote::escape(&words));
-            let message = message.unwrap_or_default();
+            let message = quote::escape(&self::refused(refusal));
             let code = part("code");
             let name = type_name(refusal);
             let hint = unknown_type(refusal, Some(&reason)).map(|(name, message)| {

@@ -168,7 +168,7 @@ document! {
             IndexState::Absent => ("absent", None),
             IndexState::Corrupt(_) => ("corrupt", None),
             IndexState::Newer(_) => ("newer", None),
-            IndexState::Unreadable(_) => ("unreadable", None),
+            IndexState::Unreadable(_) | IndexState::Locked => ("unreadable", None),
             IndexState::Unused => ("unused", None),
         };
         let sum = |number: fn(&RunSummary) -> u64| store.runs.iter().map(number).sum::<u64>();
@@ -386,10 +386,26 @@ fn signed_check(fact: &SignedFact) -> DoctorCheck {
     }
 }
 
+/// The check of an index that another program has locked.
+fn locked_check(fact: &IndexFact) -> DoctorCheck {
+    let size = thousands(fact.size);
+    let what = match fact.state {
+        IndexState::Ready(covered) => format!(
+            "covers {} of {size}, and another program has it locked: {} are read from the log until it lets go",
+            thousands(covered),
+            thousands(fact.size.saturating_sub(covered))
+        ),
+        _ => format!("locked by another program: not used, and {size} are read from the log"),
+    };
+    DoctorCheck::warn("index", what).code(Code::E0802)
+}
+
 fn index_check(fact: &IndexFact) -> DoctorCheck {
     const NAME: &str = "index";
     let size = thousands(fact.size);
     let (code, what) = match &fact.state {
+        IndexState::Locked => return locked_check(fact),
+        IndexState::Ready(_) if fact.is_locked => return locked_check(fact),
         IndexState::Ready(covered) if !fact.is_wanting => {
             return DoctorCheck::ok(NAME, format!("covers {} of {size}", thousands(*covered)));
         }

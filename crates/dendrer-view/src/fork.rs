@@ -9,7 +9,8 @@ use dendrer::lines::{LinesTally, Reply};
 use dendrer_object::document::{As, Positive};
 use dendrer_object::{Digest, RunName, Value, document};
 
-use crate::answer::{Answer, ItemAnswer, Line, Page, Style};
+use crate::answer::{Answer, End, ItemAnswer, Line, Page, Style};
+use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
 use crate::merge::{BegunViolated, violated_lines};
 use crate::rebase::{StopObject, side, stopped};
 use crate::{commit, count, quote};
@@ -97,6 +98,10 @@ impl Answer for ForkReply {
         let mut answer = ForkAnswer::of(self);
         [answer.kept_lines(page), answer.last_lines(page)].concat()
     }
+
+    fn end(&self) -> End {
+        ItemAnswer::end(&ForkAnswer::of(self))
+    }
 }
 
 impl ItemAnswer for ForkAnswer<'_> {
@@ -126,6 +131,14 @@ impl ItemAnswer for ForkAnswer<'_> {
         if std::mem::replace(&mut self.headed, true) { Vec::new() } else { self.made_lines() }
     }
 
+    fn end(&self) -> End {
+        match () {
+            _ if !self.reply.unknown.is_empty() => End::Unknown,
+            _ if self.printed_nothing() => End::No,
+            _ => End::Answered,
+        }
+    }
+
     fn last_lines(&mut self, _: &Page) -> Vec<Line> {
         let reply = self.reply;
         let (run, parent) = (reply.terms.run.as_str(), reply.parent.as_str());
@@ -134,6 +147,9 @@ impl ItemAnswer for ForkAnswer<'_> {
         }
         let mut lines = Vec::new();
         match &self.exec {
+            Some(_) if self.printed_nothing() => {
+                lines.push(Line::styled(Style::Bad, "ended      the command printed no intent"));
+            }
             Some(exec) => lines.push(Line::note(commit::words(&exec.tally))),
             None => {
                 if reply.carried.is_none() {
@@ -153,6 +169,11 @@ impl ItemAnswer for ForkAnswer<'_> {
 }
 
 impl ForkAnswer<'_> {
+    /// Whether a command that continues the fork has ended without a line.
+    fn printed_nothing(&self) -> bool {
+        self.exec.as_ref().is_some_and(|exec| exec.status.is_some() && exec.replies == 0)
+    }
+
     fn count(&mut self, reply: &Reply) {
         if let Some(exec) = &mut self.exec {
             exec.tally.count(reply);
@@ -179,8 +200,10 @@ impl ForkAnswer<'_> {
         });
         let changed = forked.changed.iter().map(change_line);
         let pack = terms.pack.iter().map(|_| "enforced   another pack from here on".to_owned());
-        let replaced =
-            terms.replace.keys().map(|tick| format!("changed    tool output of parent tick {tick}"));
+        let replaced = terms.replace.keys().map(|tick| match self.reply.as_text.contains(tick) {
+            true => format!("changed    tool output of parent tick {tick}, as a text that holds JSON"),
+            false => format!("changed    tool output of parent tick {tick}"),
+        });
         let restored = terms
             .restored
             .iter()
@@ -190,6 +213,7 @@ impl ForkAnswer<'_> {
         lines.extend(facts.map(Line::from));
         lines.extend(violated_lines(&forked.violations));
         lines.extend(carried.iter().flat_map(|carried| carried_lines(carried, *parent_tip)));
+        lines.extend(unknown_line(&self.reply.unknown));
         lines.extend(self.exec.iter().map(|exec| {
             let word = if *dry_run { "would run" } else { "running  " };
             Line::from(format!("{word}  {}", quote::escape(exec.command)))
@@ -260,6 +284,9 @@ fn carried_lines(carried: &Carried, tip: u64) -> Vec<Line> {
             lines.push(Line::styled(Style::Warn, line));
         }
     }
+    for (tick, error) in carried.error_words.iter().take(TICKS_SHOWN) {
+        lines.push(Line::styled(Style::Warn, format!("           {tick}: {}", quote::escape(error))));
+    }
     if !carried.silent.is_empty() {
         let ticks = count(carried.silent.len() as u64, "parent tick says", "parent ticks say");
         let what = "nothing of what was decided on, and may have been decided otherwise here";
@@ -313,6 +340,10 @@ document! {
             reply.extensions.iter().map(|(one, stays)| ForkExtension::of(one, *stays)).collect(),
         /// The ticks of the parent whose answers were replaced
         replaced: Vec<u64> = terms.replace.keys().copied().collect(),
+        /// Those of them whose answer was put in as a text, as the record holds it
+        as_text?: &[u64] = Some(&reply.as_text[..]).filter(|ticks| !ticks.is_empty()),
+        /// The places that are unknown at the end of the fork, and known in the parent; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(&reply.unknown),
         /// The later intents of the parent that were applied again; null if that was not asked for
         carried: Option<CarriedObject> = reply.carried.as_ref().map(CarriedObject::of),
         /// The last tick of the fork

@@ -172,6 +172,7 @@ fn file_line(fact: &FileFact) -> Option<FileLine> {
             IndexState::Newer(version) => {
                 FileLine::new(INDEX, "note", format!("of a newer version ({version}), not looked at"))
             }
+            IndexState::Locked => FileLine::new(INDEX, "note", "locked by another program, so not looked at"),
             IndexState::Unreadable(why) => {
                 FileLine::new(INDEX, "note", format!("cannot be opened here ({why})"))
             }

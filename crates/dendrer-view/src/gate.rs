@@ -5,7 +5,7 @@ use dendrer::ask::gate::{GateStep, GateVerdict, JudgedGate};
 use dendrer::run::witness::StepDoubt;
 use dendrer_chain::ActionType;
 use dendrer_object::record::Author;
-use dendrer_object::{Code, RunName, Value, document};
+use dendrer_object::{Code, Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::bisect::from_text_line;
@@ -14,12 +14,27 @@ use crate::{count, quote};
 /// How many steps of a gate are printed.
 const SHOWN: usize = 20;
 
+/// The values that a gate over states read: `state.total is 3 at tick 53`. `None` for one over steps.
+fn read_words(gate: &JudgedGate) -> Option<String> {
+    if gate.places.is_empty() || !gate.steps.is_empty() {
+        return None;
+    }
+    let place = |(path, value): &(Pointer, Option<Value>)| {
+        let value = value.as_ref().map_or_else(|| "absent".to_owned(), quote::json);
+        format!("{} is {}", path.in_state(), value)
+    };
+    let places: Vec<String> = gate.places.iter().map(place).collect();
+    Some(format!("{} at tick {}", places.join(", "), gate.tick))
+}
+
 /// Why a gate has its verdict, in words.
 pub(crate) fn why(gate: &JudgedGate) -> String {
     let failed: Vec<&GateStep> = gate.steps.iter().filter(|step| step.success == Some(false)).collect();
     let steps = count(gate.steps.len() as u64, "step", "steps");
     let first = failed.first().map(|step| format!(", {} failed, first at tick {}", failed.len(), step.tick));
-    let rests = format!("rests on {steps}{}", first.unwrap_or_else(|| ", none failed".to_owned()));
+    let rests = read_words(gate).unwrap_or_else(|| {
+        format!("rests on {steps}{}", first.unwrap_or_else(|| ", none failed".to_owned()))
+    });
     match &gate.verdict {
         GateVerdict::Passed => rests,
         GateVerdict::Failed => format!("does not hold; {rests}"),
@@ -94,8 +109,14 @@ impl Answer for GateAnswer {
                 GateVerdict::NoSteps(_) => ("NONE", Style::Warn),
                 GateVerdict::Uncertain(_) => ("OPEN", Style::Warn),
             };
-            lines.push(Line::styled(style, format!("{word}  {}", quote::escape(&gate.expression))));
-            lines.push(Line::from(format!("      {}", quote::escape(&why(gate)))));
+            let (first, second) = match read_words(gate) {
+                Some(read) if matches!(gate.verdict, GateVerdict::Passed | GateVerdict::Failed) => {
+                    (read, gate.expression.clone())
+                }
+                _ => (gate.expression.clone(), why(gate)),
+            };
+            lines.push(Line::styled(style, format!("{word}  {}", quote::escape(&first))));
+            lines.push(Line::from(format!("      {}", quote::escape(&second))));
             for step in gate.steps.iter().take(SHOWN) {
                 let success = match step.success {
                     Some(true) => "ok",

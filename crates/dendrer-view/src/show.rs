@@ -13,12 +13,13 @@ use dendrer_object::{
     json, tag,
 };
 
-use crate::answer::{Answer, Line, Page, Style, pretty};
+use crate::answer::{Answer, Line, Page, Style};
 use crate::certainty::{Certainty, UnknownPlace, left_unknown, unknown_line, unknown_places};
 pub use crate::change::content_json;
 use crate::change::{ChangeObject, ShownChange};
 use crate::layout::{columns, pad};
 use crate::provenance::ProvenanceObject;
+use crate::text::pretty;
 use crate::why::op_words;
 use crate::{count, messages, provenance, quote, row};
 

@@ -5,9 +5,10 @@ use dendrer::ask::state::{StateAnswer, StateDifference};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
-use crate::answer::{Answer, End, Line, Page, pretty};
-use crate::certainty::{Certainty, Places, UnknownPlace, unknown_line, unknown_places};
+use crate::answer::{Answer, End, Line, Page};
+use crate::certainty::{Certainty, Places, UnknownPlace, unknown_line, unknown_places, unknown_words};
 use crate::change::{ChangeObject, ShownChange};
+use crate::text::pretty;
 use crate::{count, quote};
 
 document! {
@@ -110,8 +111,13 @@ fn state_lines(answer: &StateAnswer, depth: Option<usize>, page: &Page) -> Vec<L
         let of = of.unwrap_or_default();
         Line::note(format!("state root {}{}{of}", answer.root, page.of_run(&answer.run)))
     });
-    let lines = lines.into_iter().map(Line::from);
-    lines.chain(unknown_line(&answer.unknown)).chain(root).collect()
+    let run = answer.run.as_str();
+    let bare = answer
+        .is_bare
+        .then(|| Line::note(format!("note: no pack made a state; counters: dendrer state {run} counters")));
+    // The answer is valid JSON: unknown places are notes on stderr.
+    let unknown = unknown_words(&answer.unknown).map(|words| Line::note(format!("UNKNOWN    {words}")));
+    lines.into_iter().map(Line::from).chain(unknown).chain(bare).chain(root).collect()
 }
 
 fn difference_lines(found: &StateDifference, page: &Page) -> Vec<Line> {

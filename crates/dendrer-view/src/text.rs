@@ -47,44 +47,72 @@ pub fn relative(ms: u64, now: i64) -> String {
     if passed < 0 { format!("in {text}") } else { format!("{text} ago") }
 }
 
-/// Adds a value to `lines`, two blanks a level, `depth` levels deep; `lead` precedes its first line.
-pub fn pretty(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Vec<String>, lead: &str) {
-    let pad = "  ".repeat(indent);
-    let closed = depth == Some(0);
-    match value {
-        Value::Object(object) if closed && !object.is_empty() => {
-            lines.push(format!("{pad}{lead}{{... {} members}}", object.len()))
-        }
-        Value::Array(array) if closed && !array.is_empty() => {
-            lines.push(format!("{pad}{lead}[... {} items]", array.len()))
-        }
-        Value::Object(object) if !object.is_empty() => {
-            lines.push(format!("{pad}{lead}{{"));
-            for (name, member) in object.iter() {
-                pretty(
-                    member,
-                    indent + 1,
-                    depth.map(|depth| depth - 1),
-                    lines,
-                    &format!("{}: ", quote::quoted(tag::shown_name(object, name))),
-                );
-            }
-            lines.push(format!("{pad}}}"));
-        }
-        Value::Array(array) if !array.is_empty() => {
-            lines.push(format!("{pad}{lead}["));
-            for item in array.iter() {
-                pretty(item, indent + 1, depth.map(|depth| depth - 1), lines, "");
-            }
-            lines.push(format!("{pad}]"));
-        }
-        other => lines.push(format!("{pad}{lead}{}", quote::value(other))),
+/// Writes a value as JSON, a member a line, two blanks a level and `indent` levels deep. Of levels below `depth` the
+/// number of members is written, as a text.
+pub fn pretty(value: &Value, indent: usize, depth: Option<usize>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = "  ".repeat(indent);
+    write_json(&tag::with_user_names(value), (indent, indent), depth, &mut line, &mut lines);
+    lines.push(line);
+    lines
+}
+
+fn write_json(
+    value: &Value,
+    (indent, level): (usize, usize),
+    depth: Option<usize>,
+    line: &mut String,
+    lines: &mut Vec<String>,
+) {
+    let members: Vec<(Option<String>, &Value)> = match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (Some(quote::json_as_it_is(&Value::from(&**name))), value))
+            .collect(),
+        Value::Array(items) => items.iter().map(|item| (None, item)).collect(),
+        _ => Vec::new(),
+    };
+    if members.is_empty() {
+        return line.push_str(&quote::json_as_it_is(value));
     }
+    let is_object = matches!(value, Value::Object(_));
+    if depth == Some(level - indent) {
+        let words = if is_object { ("member", "members") } else { ("item", "items") };
+        let words = count(members.len() as u64, words.0, words.1);
+        return line.push_str(&quote::json(&Value::from(words)));
+    }
+    let (open, close) = if is_object { ('{', '}') } else { ('[', ']') };
+    line.push(open);
+    let last = members.len() - 1;
+    for (at, (name, member)) in members.into_iter().enumerate() {
+        lines.push(std::mem::take(line));
+        line.push_str(&"  ".repeat(level + 1));
+        if let Some(name) = name {
+            line.push_str(&format!("{name}: "));
+        }
+        write_json(member, (indent, level + 1), depth, line, lines);
+        if at < last {
+            line.push(',');
+        }
+    }
+    lines.push(std::mem::take(line));
+    line.push_str(&"  ".repeat(level));
+    line.push(close);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_json_and_end_at_a_depth() {
+        let value = dendrer_object::json::parse_door(br#"{"a":[1,{"b":2}],"c":{}}"#).unwrap();
+        let all =
+            ["{", "  \"a\": [", "    1,", "    {", "      \"b\": 2", "    }", "  ],", "  \"c\": {}", "}"];
+        assert_eq!(pretty(&value, 0, None), all);
+        let deep = ["  {", "    \"a\": \"2 items\",", "    \"c\": {}", "  }"];
+        assert_eq!(pretty(&value, 1, Some(1)), deep);
+    }
 
     #[test]
     fn relative_times_take_the_largest_unit_that_fits() {

@@ -8,6 +8,8 @@ pub mod commitments;
 pub mod compare;
 pub mod contract;
 pub mod contributors;
+pub mod counters;
+pub mod derived;
 pub mod diagnosis;
 pub mod diff;
 mod difference;

@@ -520,6 +520,12 @@ impl Repo {
         }
     }
 
+    /// Finishes background work on the index. Returns how many records are missing there if another program has it locked:
+    /// nothing waits for that program.
+    pub fn late_index(&self) -> Option<u64> {
+        self.inner.writer.get().filter(|_| self.inner.mode == Mode::Write)?.clone().late_index()
+    }
+
     /// Signs the log, if it was opened for writing and its key is here, and finishes background work unless clones, recorders or
     /// traces are left.
     pub fn close(self) -> Result<Signed, Error> {

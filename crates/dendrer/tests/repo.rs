@@ -488,3 +488,45 @@ fn two_threads_in_each_of_two_processes_pass_the_checker_of_histories() {
     let report = dendrer::verify::store(&reader, &dendrer::verify::VerifyTerms::default()).unwrap();
     assert_eq!(report.findings.len(), 0, "{:?}", report.findings);
 }
+
+#[test]
+fn runs_that_begin_at_once_have_a_name_each() {
+    for (trust, dir) in trusts() {
+        let path = made(dir.path(), &trust, 1);
+        let begin = |trust: &Arc<dyn Trust>| {
+            let repo = Repo::open(&path, Arc::clone(trust), Mode::Write).unwrap();
+            (0..3)
+                .map(|_| {
+                    let mut recorder = repo.begin_free(&Start::new(name("shop"))).unwrap();
+                    recorder.propose(&step()).unwrap();
+                    recorder.commit().unwrap();
+                    recorder.head().run().to_string()
+                })
+                .collect::<Vec<_>>()
+        };
+        let mut names: Vec<String> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(|| begin(&trust))).collect();
+            all.into_iter().flat_map(|one| one.join().unwrap()).collect()
+        });
+        let mut expected: Vec<String> = (2..=24).map(|number| format!("shop+{number}")).collect();
+        expected.push("shop".to_owned());
+        names.sort();
+        expected.sort();
+        assert_eq!(names, expected);
+        let repo = Repo::open(&path, Arc::clone(&trust), Mode::Read).unwrap();
+        for run in &names {
+            assert_eq!(repo.run(&name(run)).unwrap().tip(), 1, "{run}");
+        }
+    }
+}
+
+#[test]
+fn a_run_does_not_take_the_name_of_the_casebook() {
+    for (trust, dir) in trusts() {
+        let path = made(dir.path(), &trust, 1);
+        let repo = Repo::open(&path, Arc::clone(&trust), Mode::Write).unwrap();
+        let error = repo.begin_free(&Start::new(name("casebook"))).unwrap_err();
+        assert_eq!(error.code(), Code::E0424, "{error}");
+        assert_eq!(repo.runs().unwrap().len(), 1);
+    }
+}

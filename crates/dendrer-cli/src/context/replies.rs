@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
-use dendrer::lines::{LinesStopped, LinesTally, Recording, Reply};
+use dendrer::lines::{LinesStopped, LinesTally, NoIntent, Recording, Reply};
 use dendrer_object::Code;
 use dendrer_object::{RunName, Value};
 use dendrer_view::answer::ItemAnswer;
@@ -94,6 +94,16 @@ fn failure(stopped: LinesStopped, run: &RunName, shows_text: bool) -> Failure {
                 failure = failure.at("text", text);
             }
             if error.path.is_empty() { failure } else { failure.at("path", error.path) }
+        }
+        LinesStopped::NoIntent { line, why } => {
+            let failure = Failure::new(Code::E0209, why.to_string())
+                .at("line", line.to_string())
+                .at("member", "type")
+                .note(format!("nothing was recorded, and {run} was not begun"));
+            match why {
+                NoIntent::Chat => failure.help(&["dendrer", "import", "FILE"]),
+                NoIntent::Object | NoIntent::Other(_) => failure.help(&["dendrer", "schema", "intent"]),
+            }
         }
         LinesStopped::Intent { line, error } => {
             let ended_by_limit = error.code() == Code::E0521;

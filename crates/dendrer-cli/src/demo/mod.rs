@@ -16,6 +16,7 @@ use dendrer_object::note::SigningKey;
 use dendrer_store::StoreInfo;
 
 mod damage;
+pub(crate) mod making;
 mod script;
 mod sized;
 

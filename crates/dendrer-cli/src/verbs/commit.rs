@@ -1,6 +1,7 @@
 //! `dendrer commit`: intents as JSON lines, through the kernel, onto a run.
 
 use std::io::{IsTerminal, Read};
+use std::ops::ControlFlow;
 
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
@@ -13,7 +14,7 @@ use dendrer::store::prelude::*;
 use dendrer::{Recorder, Repo};
 use dendrer_object::Code;
 use dendrer_object::record::Record;
-use dendrer_object::{REDACTION, RunName, Value};
+use dendrer_object::{REDACTION, RunName, TypeName, Value};
 use dendrer_view::commit::CommitAnswer;
 
 use crate::context;
@@ -31,6 +32,9 @@ use crate::out::files;
 use crate::progress::Progress;
 use dendrer::repo::new_run::given_name;
 
+/// The type of the end of a run, in the view of an agent.
+const COMPLETE: &str = "goal.complete";
+
 /// `commit`
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
@@ -43,9 +47,9 @@ pub(crate) struct Commit {
     /// The agent of lines that do not name one
     #[arg(long)]
     pub(crate) agent: Option<String>,
-    /// Who writes. Without it: agents, and an action.result is by the runtime
-    #[arg(long = "as", value_enum)]
-    pub(crate) author: Option<AuthorChoice>,
+    /// Who writes. Without it: agents, and an action.result is by the runtime. With runtime,user a line may name the user
+    #[arg(long = "as", value_enum, value_delimiter = ',', value_name = "AUTHOR")]
+    pub(crate) author: Vec<AuthorChoice>,
     /// With --as runtime: the scope of the calls. Commitments of other scopes are not asked about them
     #[arg(long, value_name = "NAME")]
     pub(crate) scope: Option<String>,
@@ -88,25 +92,24 @@ pub(crate) struct Commit {
 }
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
-    if args.author == Some(AuthorChoice::System) {
-        return Err(Failure::new(Code::E0408, "system transitions are made by the kernel alone")
-            .note("nothing was committed"));
-    }
-    if args.scope.is_some() && args.author != Some(AuthorChoice::Runtime) {
-        return Err(Failure::new(Code::E0408, "only the runtime says of which scope a call is")
-            .note("nothing was committed; add --as runtime"));
-    }
+    refuse_authors(args)?;
     let name = name(args)?;
     let lines = lines::read(input(&args.file)?).map_err(|error| replies::no_thread(&error))?;
     let repo = context::write_store(global)?;
     let (mut recorder, is_new) = open(&repo, args, || context::say_no_key(&repo, out))?;
-    // A client of a pipe may wait for `begun` before it writes a line, so the run begins now.
+    // A line that is no intent begins no run, and neither does an input without a line.
     let is_file = is_whole_file(&args.file);
-    let mut begun = None;
+    let (reading, mut begun, mut first) = (args.reading()?, None, None);
     if is_new && !is_file && !args.dry_run {
-        begun = begin(&repo, args, &mut recorder)?.map(Reply::Begun);
+        first = lines::first(&lines);
+        if matches!(&first, Some(Ok(line)) if reading.begins_run(line)) {
+            begun = begin(&repo, args, &mut recorder)?.map(Reply::Begun);
+        }
     }
     let is_made = begun.is_some();
+    if !is_new && let Some(tick) = completed_at(&repo, &name)? {
+        out.say(format!("note: {name} was completed at tick {tick} ({COMPLETE}); these lines go on with it"));
+    }
     let not_enforced = recorder.head().not_enforced();
     let answer = CommitAnswer::new(name.clone(), recorder.head().tick(), args.dry_run);
     let mut answer = answer.without_enforcing(not_enforced);
@@ -114,11 +117,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));
     let heard = Heard { progress: progress.as_ref().map(Progress::counter), ..Heard::default() };
-    let mut recording = Recording::new(&mut recorder, lines, args.reading(), args.dry_run);
-    // A file is read first, so that a file whose first line is no intent leaves no run.
-    if begun.is_none() && !is_file {
-        begun = recording.begin();
-    }
+    let recording = Recording::new(&mut recorder, lines, reading, args.dry_run).after(first);
     let result = begun.iter().try_for_each(|begun| {
         replies::print_one(begun, &mut answer, &heard, out)?;
         out.flush()
@@ -140,7 +139,24 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         Failure { changed: failure.changed || is_made, ..failure }
     })?;
     closed?;
+    if is_new && answer.tally() == &LinesTally::default() {
+        out.say(format!("note: no line came, so {name} was not begun"));
+    }
     out.end(&mut answer)
+}
+
+/// Refuses authors that no input has, and a scope that the authors cannot give.
+fn refuse_authors(args: &Commit) -> Result<()> {
+    if args.author.contains(&AuthorChoice::System) {
+        return Err(Failure::new(Code::E0408, "system transitions are made by the kernel alone")
+            .note("nothing was committed"));
+    }
+    authors(&args.author)?;
+    if args.scope.is_some() && !args.author.contains(&AuthorChoice::Runtime) {
+        return Err(Failure::new(Code::E0408, "only the runtime says of which scope a call is")
+            .note("nothing was committed; add --as runtime"));
+    }
+    Ok(())
 }
 
 fn name(args: &Commit) -> Result<RunName> {
@@ -214,7 +230,8 @@ pub(crate) fn record(global: &Global, args: &Commit) -> Result<(Repo, Recorder, 
     if is_new {
         begin(&repo, args, &mut recorder)?;
     }
-    Ok((repo, recorder, args.reading()))
+    let reading = args.reading()?;
+    Ok((repo, recorder, reading))
 }
 
 impl Commit {
@@ -225,14 +242,14 @@ impl Commit {
     }
 
     /// How lines are read.
-    fn reading(&self) -> LineOptions {
-        LineOptions {
+    fn reading(&self) -> Result<LineOptions> {
+        Ok(LineOptions {
             agent: self.agent.clone(),
-            authors: authors(self.author),
+            authors: authors(&self.author)?,
             tagged: self.tagged,
             causal: self.causal,
             scope: self.scope.as_deref().map(Into::into),
-        }
+        })
     }
 }
 
@@ -344,13 +361,35 @@ fn began_so(repo: &Repo, args: &Commit, start: &Start) -> Result<bool> {
     Ok(again.id() == recorded.id())
 }
 
-fn authors(choice: Option<AuthorChoice>) -> Authors {
+fn authors(choice: &[AuthorChoice]) -> Result<Authors> {
+    use AuthorChoice::{Agent, Runtime, User};
     match choice {
-        None | Some(AuthorChoice::System) => Authors::Pipe,
-        Some(AuthorChoice::Agent) => Authors::Agent,
-        Some(AuthorChoice::Runtime) => Authors::Runtime,
-        Some(AuthorChoice::User) => Authors::User,
+        [] => Ok(Authors::Pipe),
+        [Agent] => Ok(Authors::Agent),
+        [Runtime] => Ok(Authors::Runtime),
+        [User] => Ok(Authors::User),
+        [Runtime, User] | [User, Runtime] => Ok(Authors::RuntimeAndUser),
+        _ => {
+            Err(Failure::new(Code::E0106, "--as takes one author, or runtime,user")
+                .note("nothing was committed"))
+        }
     }
+}
+
+/// How many of the newest ticks are looked at for the end of a run.
+const COMPLETED_LOOK: u64 = 256;
+
+/// Returns the newest tick at which the run was completed, of its newest ticks.
+fn completed_at(repo: &Repo, name: &RunName) -> Result<Option<u64>> {
+    let trace = repo.run(name)?;
+    let (tip, mut found) = (trace.tip(), None);
+    let from = tip.saturating_sub(COMPLETED_LOOK).max(1);
+    trace.for_each(from, tip, &mut |tick, record| {
+        let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
+        found = if type_name == Some(COMPLETE) { Some(tick) } else { found };
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }
 
 /// Whether the intents are in a file that is whole: no client is writing it line by line.

@@ -19,6 +19,7 @@ use crate::context;
 use crate::context::STORE_DIR;
 use crate::context::keys;
 use crate::demo as content;
+use crate::demo::making::{self, Making};
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -116,15 +117,16 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     for name in [STORE_DIR, "corrupt", "logistics-run-47.dnd", "tampered.dnd"] {
         files::makes(&dir.join(name))?;
     }
-    // Made beside and moved to its place when it is whole: one that was interrupted is in nobody's way.
+    // Made beside and moved to its place when it is whole: an interrupted demo leaves one directory, and no store.
     std::fs::create_dir_all(dir).map_err(io(dir))?;
-    let mut beside = tempfile::Builder::new();
-    beside.prefix(".dendrer-making-");
-    #[cfg(unix)]
-    beside.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    let making = beside.tempdir_in(dir).map_err(io(dir))?;
+    for left in making::left_in(dir) {
+        std::fs::remove_dir_all(&left).map_err(io(&left))?;
+    }
+    let making = Making::begin(dir).map_err(io(dir))?;
+    let made = making.join("store");
+    std::fs::create_dir(&made).map_err(io(&made))?;
     let key = Arc::new(content::key());
-    let store = Embedded::create(making.path(), content::store_info(), Options::write())?;
+    let store = Embedded::create(&made, content::store_info(), Options::write())?;
     let mut store = store.with_key(Some(Arc::clone(&key)));
     begin_log(&mut store, &mut Fixed::new("dendrer demo log", BEGINS_MS, 1))?;
     let repo = Repo::over(Box::new(store), keys::trust(global))?;
@@ -146,7 +148,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         damaged = bad.len();
         let good = [("logistics-run-47.dnd", bundle), ("corrupt/suite.json", SUITE.as_bytes().to_vec())];
         for (name, bytes) in good.into_iter().chain(bad) {
-            let file = dir.join(name);
+            let file = making.join(name);
             std::fs::create_dir_all(file.parent().unwrap_or(dir)).map_err(io(&file))?;
             std::fs::write(&file, bytes).map_err(io(&file))?;
             files.push(name);
@@ -157,8 +159,15 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         _ => Vec::new(),
     };
     context::close(repo)?;
+    // The store first: an interrupted demo leaves no file without it.
     let path = dir.join(STORE_DIR);
-    std::fs::rename(making.keep(), &path).map_err(io(&path))?;
+    std::fs::rename(&made, &path).map_err(io(&path))?;
+    for name in &files {
+        let file = dir.join(name);
+        std::fs::create_dir_all(file.parent().unwrap_or(dir)).map_err(io(&file))?;
+        std::fs::rename(making.join(name), &file).map_err(io(&file))?;
+    }
+    drop(making);
     let stop =
         |(command, exit, shows): &(&'static str, u8, &'static str)| TourStop { command, exit: *exit, shows };
     let shown = |run: content::DemoRun| DemoRunShown { name: run.name, ticks: run.ticks, shows: run.shows };

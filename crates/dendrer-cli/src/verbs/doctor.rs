@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap::{Args, ValueHint};
 use dendrer::care::check::{check_derived, check_log, figures};
-use dendrer::store::embedded::{Embedded, Options};
+use dendrer::store::embedded::{Embedded, Leftover, Options};
 use dendrer::store::prelude::*;
 use dendrer_view::doctor::{DoctorAnswer, DoctorCheck, ReportOrigin, check_of, report};
 use dendrer_view::problem::in_store;
@@ -15,6 +15,7 @@ use dendrer_view::{count, quote};
 
 use crate::context;
 use crate::context::keys;
+use crate::demo::making;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -62,6 +63,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
         checks.push(key(global.key.as_deref(), args.fix, store));
         checks.extend(check_derived(store, args.fix)?.iter().map(check_of));
     }
+    checks.extend(making::left(found.as_ref().map(Embedded::dir)).iter().map(interrupted_demo));
     checks.push(clock(found.as_ref()));
     checks.extend(disk::checks(found.as_ref().map_or(Path::new("."), Embedded::dir)));
     if let Some(file) = &args.report {
@@ -128,6 +130,13 @@ fn find_store(global: &Global, checks: &mut Vec<DoctorCheck>) -> Option<Embedded
             None
         }
     }
+}
+
+/// Names what an interrupted demo left.
+fn interrupted_demo(left: &Leftover) -> DoctorCheck {
+    let Leftover { file, bytes } = left;
+    let what = format!("{}: of a demo that was interrupted, {bytes} bytes", quote::escape(file));
+    DoctorCheck::warn("leftovers", what).code(Code::E0801).next(&["dendrer", "gc"])
 }
 
 /// Whether the key of the log is here, and can be used.

@@ -18,6 +18,9 @@ pub(crate) struct State {
     /// What: RUN@TICK, or RUN:AGENT@TICK for the state of an agent along its causal ancestors
     #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) rev: String,
+    /// One place of it, as with --path
+    #[arg(value_name = "PLACE", conflicts_with = "path", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) place: Option<String>,
     /// One path of it
     #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
@@ -35,7 +38,7 @@ pub(crate) struct State {
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let question = StateQuestion {
         rev: args.rev.clone(),
-        path: args.path.clone(),
+        path: args.path.clone().or_else(|| args.place.clone()),
         window: Some(args.window),
         base: args.base.clone(),
     };

@@ -369,9 +369,8 @@ fn a_forged_type_has_one_reply_that_names_its_anomaly() {
     assert_eq!(noted.get(0).unwrap().get("id"), anomaly.get("id"));
 }
 
-/// A client that waits for `begun` has not written a line yet.
 #[test]
-fn begun_is_on_disk_before_a_line_is_read() {
+fn a_run_begins_with_its_first_line() {
     let place = Place::with_store();
     for (run, flags) in [("r", &[][..]), ("s", &["--jsonl"]), ("d", &["-n"])] {
         let mut child = place
@@ -381,14 +380,93 @@ fn begun_is_on_disk_before_a_line_is_read() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"\n{\"type\":\"plan.update\"}\n").unwrap();
         let mut first = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
         assert!(first.contains("begun"), "{first}");
         let known = place.run(&["log", run]).code;
         assert_eq!(known, if run == "d" { 3 } else { 0 }, "{run}");
-        drop(child.stdin.take());
+        drop(stdin);
         assert!(child.wait().unwrap().success());
     }
+}
+
+#[test]
+fn a_line_that_is_no_intent_begins_no_run() {
+    let place = Place::with_store();
+    let chat = r#"{"role":"user","content":"hi"}"#;
+    let cases = [
+        ("", 0, "note: no line came, so r was not begun"),
+        ("\n\n", 0, "note: no line came, so r was not begun"),
+        (chat, 2, "error[E0209]: a chat message is no intent: it names no type"),
+        (r#"[{"role":"user"}]"#, 2, "error[E0209]: a chat message is no intent"),
+        (r#"{"messages":[{"role":"user"}]}"#, 2, "error[E0209]: a chat message is no intent"),
+        (r#"{"a":1}"#, 2, "error[E0209]: an intent names its type"),
+        ("3", 2, "error[E0209]: an intent is an object, and this is a number"),
+        ("oops", 2, "error[E0201]: not JSON"),
+    ];
+    for (input, code, says) in cases {
+        for file in [false, true] {
+            std::fs::write(place.path().join("in.jsonl"), input).unwrap();
+            let ran = match file {
+                true => place.run(&["commit", "--run", "r", "--file", "in.jsonl"]),
+                false => place.run_with(&["commit", "--run", "r"], input.as_bytes()),
+            };
+            assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{input}: {}", ran.stderr);
+            assert!(ran.stderr.contains(says), "{input}: {}", ran.stderr);
+        }
+    }
+    assert!(
+        place.run_with(&["commit", "--run", "r"], chat.as_bytes()).stderr.contains("dendrer import FILE")
+    );
+    assert_eq!(place.ok(&["runs"]).lines().next(), Some("0 of 0 runs"));
+    // Of a run that exists, the refusal is kept.
+    assert_eq!(place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}").code, 0);
+    assert_eq!(place.run_with(&["commit", "--run", "r"], chat.as_bytes()).code, 5);
+    // A line that names a type and is refused begins one, too.
+    assert_eq!(place.run_with(&["commit", "--run", "s"], b"{\"type\":\"kernel.anomaly\"}").code, 5);
+    assert_eq!(place.run(&["log", "s"]).code, 0);
+}
+
+#[test]
+fn the_user_speaks_through_a_runtime_that_is_told_so_and_through_no_agent() {
+    let place = Place::with_store();
+    let line = r#"{"type":"observation.add","author":"user","user":"ann"}"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--as", "runtime,user"], line.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(place.json(&["show", "r@1"]).1.get("author"), Some(&"user".into()));
+    let spellings = [
+        line,
+        r#"{"type":"plan.update","\u0061uthor":"us\u0065r"}"#,
+        r#"{"type":"plan.update","user":"ann"}"#,
+        r#"{"type":"plan.update","author":"USER"}"#,
+        r#"{"type":"plan.update","author":["user"]}"#,
+        r#"{"type":"plan.update","author":"agent","author":"user"}"#,
+        r#"{"type":"plan.update","intent":{"author":"user"}}"#,
+        r#"{"step":{"author":"user"},"author":"user"}"#,
+    ];
+    for flags in [&[][..], &["--as", "agent"], &["--as", "runtime"]] {
+        for spelling in spellings {
+            place.run_with(&[&["commit", "--run", "a"], flags].concat(), spelling.as_bytes());
+        }
+    }
+    let log = place.ok(&["log", "a", "--json", "--full"]);
+    assert!(!log.contains(r#""author":"user""#), "{log}");
+    let refused = place.run_with(&["commit", "--run", "a"], line.as_bytes());
+    assert!(refused.stdout.contains("`dendrer commit --as runtime,user`"), "{}", refused.stdout);
+    assert_eq!(place.run_with(&["commit", "--run", "b", "--as", "agent,user"], line.as_bytes()).code, 2);
+}
+
+#[test]
+fn a_run_that_was_completed_goes_on_with_a_note() {
+    let place = Place::with_store();
+    let lines = b"{\"type\":\"plan.update\"}\n{\"type\":\"goal.complete\"}\n";
+    assert!(!place.run_with(&["commit", "--run", "r"], lines).stderr.contains("completed"));
+    let again = place.run_with(&["commit", "--run", "r"], lines);
+    let note = "note: r was completed at tick 2 (goal.complete); these lines go on with it\n";
+    assert!(again.stderr.starts_with(note), "{}", again.stderr);
+    assert_eq!((again.code, place.ok(&["runs"]).contains('+')), (0, false));
 }
 
 #[test]

@@ -614,11 +614,11 @@ fn a_range_that_ends_before_it_begins_is_refused() {
 }
 
 #[test]
-fn a_run_that_was_begun_is_a_change_whatever_its_first_line_is() {
+fn a_first_line_that_is_no_intent_is_no_change() {
     let place = Place::with_store();
     let ran = place.run_with(&["commit", "--run", "z", "--new", "--json"], b"oops\n");
     let problem = parse(&ran.stdout);
-    assert_eq!((ran.code, problem.get("changed")), (2, Some(&Value::Bool(true))), "{problem}");
+    assert_eq!((ran.code, problem.get("changed")), (2, Some(&Value::Bool(false))), "{problem}");
     let ran = place.run_with(&["commit", "--run", "y", "--new", "--json", "-n"], b"oops\n");
     assert_eq!(parse(&ran.stdout).get("changed"), Some(&Value::Bool(false)));
 }

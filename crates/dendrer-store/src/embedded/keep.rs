@@ -36,6 +36,8 @@ pub enum IndexState {
     Corrupt(String),
     /// One of a newer version of the tables. Not ours to remove.
     Newer(i64),
+    /// One that another program has locked, for reading too.
+    Locked,
     /// One that cannot be opened here, and why.
     Unreadable(String),
     /// One that this handle does not look at.
@@ -98,8 +100,17 @@ impl Embedded {
             (None, Some(NoIndex::Absent)) => IndexState::Absent,
             (None, Some(NoIndex::Corrupt(why))) => IndexState::Corrupt(why.clone()),
             (None, Some(NoIndex::Newer(version))) => IndexState::Newer(*version),
+            (None, Some(NoIndex::Locked)) => IndexState::Locked,
             (None, Some(NoIndex::Unreadable(why))) => IndexState::Unreadable(why.clone()),
             (None, None) => IndexState::Unused,
+        }
+    }
+
+    /// Whether another program has the index locked, so that the index is late.
+    pub fn is_index_locked(&self) -> bool {
+        match (&self.index, &self.no_index) {
+            (Some(_), _) => index::is_locked(&self.index_path()),
+            (None, no_index) => matches!(no_index, Some(NoIndex::Locked)),
         }
     }
 

@@ -572,6 +572,10 @@ impl AppendLog for Shared {
         wait(&told.ok_or(StoreError::Unsupported(unknown))?, &|| {}).map(drop)
     }
 
+    fn late_index(&mut self) -> Option<u64> {
+        self.store_mut().late_index()
+    }
+
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         self.into_inner().map_or(Ok(()), AppendLog::close)
     }

@@ -12,7 +12,8 @@ use dendrer_object::{Digest, RunName, StoreId, json};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{
-    APART, Covered, KeyOfChunks, NoIndex, RUNS, Sql, open_writer, put_count, put_covered, read_meta, tick,
+    APART, Covered, KeyOfChunks, NoIndex, RUNS, Sql, open_writer, open_writer_within, put_count, put_covered,
+    read_meta, tick,
 };
 use crate::error::StoreError;
 use crate::frame::{self, At, COMMIT_SIZE};
@@ -48,16 +49,16 @@ const AGENT: &str = "/agent_id";
 
 /// Advances an index to a size of the log, which the caller knows to be on disk. Returns what it covers then: less
 /// if the log is damaged or an erasure is not finished, or where it begins a run or has a tick a second time; more if another
-/// process went further.
+/// process went further. Each statement waits for another program for `wait`.
 pub(crate) fn advance(
     path: &Path,
     segments: &Arc<Segments>,
     store: StoreId,
     target: u64,
-    stop: &AtomicBool,
+    (stop, wait): (&AtomicBool, Duration),
     publish: &dyn Fn(&Covered),
 ) -> Result<Covered, StoreError> {
-    let mut db = open_writer(path, false)?;
+    let mut db = open_writer_within(path, false, wait)?;
     let covered = take_in(&mut db, segments, store, target, stop, publish, &mut None)?;
     // A handle that only reads would read all of SQLite's log when it opens the index. If others read at this moment, the log
     // stays.

@@ -59,6 +59,12 @@ pub trait AppendLog: ReadLog {
 
     /// Finishes background work. Groups that were submitted and not waited for may be written or not.
     fn close(self: Box<Self>) -> Result<(), StoreError>;
+
+    /// Finishes background work on what is derived from the log. Returns how many records are missing there if another program
+    /// has it locked: nothing waits for that program, and nothing is lost.
+    fn late_index(&mut self) -> Option<u64> {
+        None
+    }
 }
 
 /// Fails if one of some runs has another head.

@@ -8,7 +8,8 @@ use dendrer_view::quote;
 use super::{check, text};
 
 fn index(state: IndexState) -> IndexFact {
-    IndexFact { state, is_damaged: false, size: 12, is_backup: false, is_wanting: false, rebuilt: None }
+    let (is_damaged, is_backup, is_locked, is_wanting) = (false, false, false, false);
+    IndexFact { state, is_damaged, size: 12, is_backup, is_locked, is_wanting, rebuilt: None }
 }
 
 fn checks(facts: &[StoreFact]) -> Vec<DoctorCheck> {

@@ -2,7 +2,16 @@
 
 use dendrer_object::{Pointer, Value};
 
-use crate::ask::show::PlaceChange;
+/// One place of the state with its value before and after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceChange {
+    /// The place.
+    pub path: Pointer,
+    /// The value before; `None` if there was none.
+    pub before: Option<Value>,
+    /// The value after; `None` if the place is missing after it.
+    pub after: Option<Value>,
+}
 
 /// Lists the places at which two values differ: in each object those of the base first, in canonical order, then
 /// what is new. `base` is the side before.

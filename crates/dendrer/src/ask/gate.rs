@@ -10,8 +10,9 @@ use std::sync::{Arc, LazyLock};
 
 use dendrer_chain::ActionType;
 use dendrer_kernel::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
+use dendrer_kernel::step::COUNTERS;
 use dendrer_object::record::Author;
-use dendrer_object::{Code, Value, tag};
+use dendrer_object::{Code, Pointer, Value, tag};
 use regex::Regex;
 
 use crate::ask::prose::{count, results_under};
@@ -88,6 +89,10 @@ pub struct JudgedGate {
     pub verdict: GateVerdict,
     /// The steps that it asks for, in the order of ticks.
     pub steps: Vec<GateStep>,
+    /// The tick whose state it reads.
+    pub tick: u64,
+    /// The places of the state that it reads, each with its value there; `None` if it has none.
+    pub places: Vec<(Pointer, Option<Value>)>,
     /// How many results have a status that was read from prose, if the expression uses it.
     pub from_text: u64,
 }
@@ -137,6 +142,19 @@ impl Gate {
         // Names of definitions are written out in the text, so what is left of `steps` was written by the caller.
         let reads_all = Regex::new(r"\bsteps\b").expect("a pattern").is_match(text);
         Ok(Gate { expr, holds, actions, reads_all })
+    }
+
+    /// The places of the state that the expression reads, with their values.
+    fn places(&self, (state, counters): (&Value, &Value)) -> Vec<(Pointer, Option<Value>)> {
+        let served = Value::record([(COUNTERS, counters.clone())]);
+        let read = self.expr.read_set().iter().filter(|path| !path.as_str().is_empty());
+        let read = read.map(|path| (path.clone(), path.get(state).cloned()));
+        let counted = self.expr.counters_read().map(|name| {
+            let path = Pointer::of([COUNTERS, name]);
+            let value = path.get(&served).cloned();
+            (path, value)
+        });
+        read.chain(counted).collect()
     }
 
     fn asks_for(&self, step: &WitnessStep) -> bool {
@@ -204,8 +222,7 @@ pub fn judge(
         let hidden = gate.expr.hidden_counter(&moment.counters);
         let verdict = match (&truth, missing) {
             _ if let Some(hidden) = hidden => {
-                let (place, tick) = (hidden.pointer.dotted(), hidden.tick);
-                GateVerdict::Uncertain(format!("{place} of tick {tick} was erased or withheld"))
+                GateVerdict::Uncertain(missing_words(hidden.tick, &hidden.pointer))
             }
             _ if let Some(found) = unfinished => GateVerdict::Uncertain(found.words()),
             (_, Some(action)) if !allow_empty => GateVerdict::NoSteps(format!("no step is a {action}")),
@@ -218,9 +235,15 @@ pub fn judge(
             (Ok(holds), _) => is_passed(*holds),
             (Err(why), _) => GateVerdict::Uncertain(why.clone()),
         };
-        JudgedGate { expression: gate.expr.text().to_owned(), verdict, steps, from_text }
+        let (places, tick) = (gate.places((&moment.state, &counters)), upto);
+        JudgedGate { expression: gate.expr.text().to_owned(), verdict, steps, tick, places, from_text }
     });
     Ok(judged.collect())
+}
+
+/// Names a value that is erased or withheld.
+fn missing_words(tick: u64, place: &Pointer) -> String {
+    format!("{} of tick {tick} was erased or withheld", place.dotted())
 }
 
 /// How many ways of reading the steps in doubt are tried. With more of them, they are unknown in one reading.

@@ -6,23 +6,15 @@ use dendrer_object::delta::Op;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, RunName, Value};
 
+use crate::ask::derived::{changes_at, is_derived, value_at};
 use crate::ask::provenance::{Provenance, provenance};
 use crate::error::Error;
 use crate::run::trace::ReadHandle;
 use crate::run::trace::Trace;
 
-pub mod question;
+pub use crate::ask::difference::PlaceChange;
 
-/// One place of the state with its value before and after.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlaceChange {
-    /// The place.
-    pub path: Pointer,
-    /// The value before; `None` if there was none.
-    pub before: Option<Value>,
-    /// The value after; `None` if the place is missing after it.
-    pub after: Option<Value>,
-}
+pub mod question;
 
 /// Lists the places that a transition wrote, each once, in order of first writing.
 pub fn changes(record: &Record, before: &Value, after: &Value) -> Vec<PlaceChange> {
@@ -115,22 +107,24 @@ pub struct ShownRecord {
 /// A state that was asked for and is not known is an error; changes that are not known are not.
 pub fn show(trace: &Trace, tick: u64, terms: &ShowTerms) -> Result<ShownRecord, Error> {
     let record = trace.record(tick)?;
-    let mut writes = ShownWrites::of(trace, tick, &record)?;
+    let mut writes = match &terms.path {
+        Some(path) if is_derived(path) => ShownWrites::Known(changes_at(trace, tick, path)?),
+        _ => ShownWrites::of(trace, tick, &record)?,
+    };
     if let Some(path) = &terms.path {
         writes.keep(path);
     }
     let read = |window| {
-        let state = match window {
-            Window::Before => trace.state(tick.saturating_sub(1))?,
-            Window::After => trace.state(tick)?,
+        let at = match window {
+            Window::Before => tick.saturating_sub(1),
+            Window::After => tick,
         };
-        Ok::<_, Error>((
-            window,
-            match &terms.path {
-                Some(path) => path.get(&state).cloned(),
-                None => Some(state),
-            },
-        ))
+        let state = trace.state(at)?;
+        let value = match &terms.path {
+            Some(path) => value_at(trace, at, &state, path)?,
+            None => Some(state),
+        };
+        Ok::<_, Error>((window, value))
     };
     let state = terms.state.map(read).transpose()?;
     let provenance = terms.provenance.then(|| provenance(trace, &record)).transpose()?;

@@ -2,7 +2,7 @@
 
 use dendrer_kernel::predicate::Window;
 use dendrer_kernel::replay::ReplayError;
-use dendrer_kernel::unknown::{self, Since};
+use dendrer_kernel::unknown::Since;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 
 use crate::address::Address;
@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::problem::Problem;
 use crate::run::trace::Trace;
 
+pub use crate::ask::derived::{is_derived, unknown_at, value_at};
 pub use crate::ask::difference::differences;
 
 pub mod question;
@@ -36,6 +37,8 @@ pub struct StateAnswer {
     pub derived: bool,
     /// The unknown places that the value meets, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
+    /// Whether no pack makes the state, and nothing is in it.
+    pub is_bare: bool,
 }
 
 /// The difference between the states of two places.
@@ -53,45 +56,6 @@ pub struct StateDifference {
     pub changes: Vec<PlaceChange>,
     /// The unknown places of both states that the comparison meets, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
-}
-
-/// Finds the value at a path of a state that was read at a tick; `None` if the path leads nowhere.
-///
-/// `counters` is derived and lies outside the state, but is found like any other member.
-pub fn value_at(trace: &Trace, tick: u64, state: &Value, path: &Pointer) -> Result<Option<Value>, Error> {
-    if !is_derived(path) {
-        return Ok(path.get(state).cloned());
-    }
-    let (counters, counter) = (trace.at(tick)?.counters, path.tokens().nth(1));
-    if let Some(hidden) = counters.hidden(counter.as_deref().map(|name| [name])) {
-        let (what, pointer) = (path.in_state(), hidden.pointer.clone());
-        return Err(Error::Hidden { what, tick: hidden.tick, pointer });
-    }
-    Ok(path.get(&Value::record([("counters", counters.to_value())])).cloned())
-}
-
-/// Lists the unknown places that a value meets, each with its cause. A counter is unknown behind a message that could not be read.
-pub fn unknown_at(
-    trace: &Trace,
-    tick: u64,
-    state: &Value,
-    path: &Pointer,
-) -> Result<Vec<(Pointer, Since)>, Error> {
-    if !is_derived(path) {
-        return Ok(unknown::met_by(state, path));
-    }
-    let counters = trace.at(tick)?.counters;
-    let (name, member) = (path.tokens().nth(1), path.tokens().nth(2));
-    let since = match &name {
-        None => counters.unread_since(),
-        Some(name) => counters.unknown_since(Some(name), member.as_deref()),
-    };
-    Ok(since.map(|since| (path.clone(), since)).into_iter().collect())
-}
-
-/// Whether a path leads to values that are derived from the record.
-pub fn is_derived(path: &Pointer) -> bool {
-    path.tokens().next().is_some_and(|first| first == "counters")
 }
 
 /// Reports which missing value leaves the state after a tick unknown.

@@ -285,6 +285,8 @@ pub struct IndexFact {
     pub size: u64,
     /// Whether the store is a backup, which has no index.
     pub is_backup: bool,
+    /// Whether another program has the index locked while it lacks records of the log.
+    pub is_locked: bool,
     /// Whether a rebuild is worth its time.
     pub is_wanting: bool,
     /// Number of records that the rebuilt index covers, and number of records of the log; `None` if it was not rebuilt.
@@ -383,10 +385,13 @@ fn index(store: &mut Embedded, path: &Path, fix: bool) -> IndexFact {
         IndexState::Absent => !is_backup && size >= UNCOVERED_MANY,
         IndexState::Corrupt(_) => true,
         // The log is damaged, or the index knows more than it: that is evidence.
-        IndexState::Newer(_) | IndexState::Unreadable(_) | IndexState::Unused => false,
+        IndexState::Newer(_) | IndexState::Locked | IndexState::Unreadable(_) | IndexState::Unused => false,
     };
+    let is_behind = !matches!(state, IndexState::Ready(covered) if covered >= size);
+    let is_locked = is_behind && store.is_index_locked();
+    let is_wanting = is_wanting && !is_locked;
     let rebuilt = (fix && is_wanting).then(|| rebuild(store, path));
-    IndexFact { state, is_damaged, size, is_backup, is_wanting, rebuilt }
+    IndexFact { state, is_damaged, size, is_backup, is_locked, is_wanting, rebuilt }
 }
 
 fn rebuild(store: &mut Embedded, path: &Path) -> Result<(u64, u64), StoreError> {

@@ -159,6 +159,8 @@ pub struct Carried {
     pub silent: Vec<u64>,
     /// Of those, the ticks of the parent at which a rule met an error here, so that nothing changed.
     pub errors: Vec<u64>,
+    /// The errors of those rules, each with its tick of the parent.
+    pub error_words: Vec<(u64, String)>,
     /// The ticks of the parent whose answer was replaced, and whose change of the state is the same all the same.
     pub unmoved: Vec<u64>,
     /// The ticks of the parent that were left out, and why.
@@ -538,9 +540,11 @@ impl Carrying<'_> {
         if replaced.is_some() && delta(&made) == delta(step.record) {
             self.carried.unmoved.push(step.tick);
         }
-        if !rule_errors(&made).is_empty() {
+        let errors = rule_errors(&made);
+        if !errors.is_empty() {
             self.carried.errors.push(step.tick);
         }
+        self.carried.error_words.extend(errors.into_iter().map(|error| (step.tick, error)));
         if basis == Basis::Unsaid {
             self.carried.silent.push(step.tick);
         }

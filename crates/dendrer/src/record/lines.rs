@@ -64,6 +64,14 @@ pub fn read(input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result
     Ok(receive)
 }
 
+/// Waits for the first line that is not blank; `None` if the input ends before.
+pub fn first(lines: &Receiver<io::Result<IntentLine>>) -> Option<io::Result<IntentLine>> {
+    let is_blank = |line: &io::Result<IntentLine>| {
+        line.as_ref().is_ok_and(|line| line.text.iter().all(u8::is_ascii_whitespace))
+    };
+    lines.iter().find(|line| !is_blank(line))
+}
+
 /// Who may write through a stream of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Authors {
@@ -77,6 +85,8 @@ pub enum Authors {
     Runtime,
     /// A person, in their own words.
     User,
+    /// The runtime, and a person through it: as [`Authors::Runtime`], and a line may name the user.
+    RuntimeAndUser,
 }
 
 /// The type with which the runtime says what a policy decided.
@@ -87,7 +97,8 @@ impl Authors {
     fn of(self, type_name: &str) -> Author {
         match (self, type_name) {
             (Authors::User, _) => Author::User,
-            (Authors::Pipe | Authors::Runtime, RESULT) | (Authors::Runtime, DECISION) => Author::Runtime,
+            (Authors::Pipe | Authors::Runtime | Authors::RuntimeAndUser, RESULT)
+            | (Authors::Runtime | Authors::RuntimeAndUser, DECISION) => Author::Runtime,
             _ => Author::Agent,
         }
     }
@@ -96,6 +107,7 @@ impl Authors {
     fn may(self, type_name: &str) -> &'static [Author] {
         match (self, type_name) {
             (Authors::User, _) => &[Author::User],
+            (Authors::RuntimeAndUser, _) => &[Author::Agent, Author::Runtime, Author::User],
             (Authors::Pipe, RESULT) | (Authors::Runtime, _) => &[Author::Agent, Author::Runtime],
             _ => &[Author::Agent],
         }
@@ -136,6 +148,16 @@ impl LineOptions {
         match self.intent(line) {
             Ok(intent) => LineRead::Intent(Box::new(intent)),
             Err(fault) => LineRead::Fault(line.clone(), fault),
+        }
+    }
+
+    /// Whether a line begins a run: it is an intent, or names a type or a step and is refused. Another line of a run that does
+    /// not exist is answered, and not recorded.
+    pub fn begins_run(&self, line: &IntentLine) -> bool {
+        match self.read(line) {
+            Ok(Some(LineRead::Intent(_))) => true,
+            Ok(Some(LineRead::Fault(value, _))) => NoIntent::of(&value).is_none(),
+            Ok(None) | Err(_) => false,
         }
     }
 
@@ -208,6 +230,46 @@ pub enum LineRead {
     Intent(Box<Intent>),
     /// JSON that is no intent, or one that speaks for another author. The refusal of it is kept.
     Fault(Value, LineFault),
+}
+
+/// The kinds of JSON that name neither a type nor a step, so that an intent cannot be read from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoIntent {
+    /// A chat message, a list of them, or an object with such a list.
+    Chat,
+    /// An object with other members.
+    Object,
+    /// No object.
+    Other(&'static str),
+}
+
+impl NoIntent {
+    /// Returns the kind of a value; `None` if it names a type or a step.
+    fn of(value: &Value) -> Option<NoIntent> {
+        let is_message = |value: &Value| value.get("role").is_some_and(|role| role.as_str().is_some());
+        let is_list = |value: &Value| value.as_array().and_then(|items| items.get(0)).is_some_and(is_message);
+        let names = ["type", "transition_type", chain::STEP];
+        match value {
+            Value::Object(members) if names.iter().any(|name| members.get(name).is_some()) => None,
+            Value::Object(_) if is_message(value) => Some(NoIntent::Chat),
+            Value::Object(members) if members.iter().any(|(_, member)| is_list(member)) => {
+                Some(NoIntent::Chat)
+            }
+            Value::Object(_) => Some(NoIntent::Object),
+            value if is_list(value) => Some(NoIntent::Chat),
+            value => Some(NoIntent::Other(value.described())),
+        }
+    }
+}
+
+impl std::fmt::Display for NoIntent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoIntent::Chat => f.write_str("a chat message is no intent: it names no type"),
+            NoIntent::Object => f.write_str("an intent names its type, like \"observation.add\", or a step"),
+            NoIntent::Other(what) => write!(f, "an intent is an object, and this is {what}"),
+        }
+    }
 }
 
 /// The outcome of a line. Each line that is not blank has exactly one reply, up to the line at which a recording stops.
@@ -406,6 +468,14 @@ pub enum LinesStopped {
         /// Why the line is no intent.
         error: JsonError,
     },
+    /// The first line of a run that does not exist is JSON without a type and a step. Nothing was recorded.
+    #[error("line {line}: {why}")]
+    NoIntent {
+        /// The number of the line.
+        line: u64,
+        /// The kind of JSON.
+        why: NoIntent,
+    },
     /// A line is an intent and cannot be judged or sealed.
     #[error("line {line}: {error}")]
     Intent {
@@ -516,6 +586,12 @@ struct Group {
     stopped: Option<LinesStopped>,
 }
 
+impl Group {
+    fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.guarded.is_empty()
+    }
+}
+
 /// Whether a line is judged alone.
 pub(crate) fn is_guarded(intent: &Intent) -> bool {
     intent.base.is_some() || intent.member(KEY).is_some()
@@ -566,6 +642,13 @@ impl<'r> Recording<'r> {
             ended: false,
             sent: VecDeque::new(),
         }
+    }
+
+    /// Takes a line before those of the input, as [`first`] returned it.
+    #[must_use]
+    pub fn after(mut self, line: Option<io::Result<IntentLine>>) -> Recording<'r> {
+        self.held = line;
+        self
     }
 
     /// Makes the first record of a new run durable before a line is read, and returns [`Reply::Begun`]. `None` if the run
@@ -636,6 +719,13 @@ impl<'r> Recording<'r> {
                     group.stopped = Some(LinesStopped::Line { line, error });
                     return;
                 }
+                Ok(Some(LineRead::Fault(value, _)))
+                    if self.begins && group.is_empty() && NoIntent::of(&value).is_some() =>
+                {
+                    let why = NoIntent::of(&value).expect("asked just now");
+                    group.stopped = Some(LinesStopped::NoIntent { line: line.number, why });
+                    return;
+                }
                 Ok(Some(read)) => {
                     group.grouper.add(line.text.len());
                     let mut is_alone = false;
@@ -658,6 +748,11 @@ impl<'r> Recording<'r> {
     /// Takes one group, and returns the replies that are due.
     fn take(&mut self, replies: &mut Vec<Reply>) {
         let mut group = self.gather();
+        if self.begins && group.is_empty() && (group.closed || group.stopped.is_some()) {
+            // Only the first record is pending: no run is left without a line.
+            self.recorder.discard();
+            self.begins = false;
+        }
         if self.dry_run {
             self.judge(&mut group, replies);
         } else {
@@ -908,6 +1003,10 @@ impl Iterator for Recording<'_> {
 fn failed_line(stopped: &LinesStopped) -> Option<FailedLine> {
     match stopped {
         LinesStopped::Line { line, error } => Some(FailedLine::of_line(line.number, error)),
+        LinesStopped::NoIntent { line, why } => {
+            let (code, message, path) = (Code::E0209, why.to_string(), "/type".to_owned());
+            Some(FailedLine { line: *line, code, message, path, byte: None })
+        }
         LinesStopped::Intent { line, error } => Some(FailedLine::of(*line, error)),
         LinesStopped::Input(_) | LinesStopped::Store(_) => None,
     }

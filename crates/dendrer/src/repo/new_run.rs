@@ -1,12 +1,18 @@
 //! Names for new runs.
 
+use std::sync::Arc;
+
+use dendrer_kernel::step::Start;
 use dendrer_object::name::{NAME_SIZE_MAX, NameError};
 use dendrer_object::{Code, RunName};
-use dendrer_store::Store;
+use dendrer_store::{Store, StoreError};
 
 use crate::address::{OF_STORE, is_hash, is_reachable};
-use crate::error::ForeignError;
+use crate::error::{Error, ForeignError};
 use crate::problem::Problem;
+use crate::record::recorder::Recorder;
+use crate::redact::Redactor;
+use crate::repo::Repo;
 
 pub use crate::address::{MADE, made_name};
 
@@ -38,6 +44,64 @@ pub fn new_name(given: Option<&str>, of: &str, store: &dyn Store) -> Result<RunN
             return Ok(name);
         }
         number += 1;
+    }
+}
+
+/// Makes a run under the first free name of `NAME`, `NAME+2`, `NAME+3` and so on, beginning with `number` (1 for `NAME`
+/// itself). `make` commits a run of the name that it is given. A commit looks under the lock of the log whether the name is
+/// taken, so of processes that make a run at the same time each has its own.
+///
+/// # Errors
+///
+/// Those of `make` for which `is_taken` is false.
+pub fn first_free<T, E>(
+    name: &RunName,
+    mut number: u64,
+    is_taken: impl Fn(&E) -> bool,
+    mut make: impl FnMut(RunName) -> Result<T, E>,
+) -> Result<T, E> {
+    loop {
+        let free = match number {
+            1 => name.clone(),
+            number => made_name(name.as_str(), number).parse().expect("a name with a number is a name"),
+        };
+        match make(free) {
+            Err(error) if is_taken(&error) => number += 1,
+            made => return made,
+        }
+    }
+}
+
+/// Whether an error is that of a name which a run or a label has already.
+pub fn is_name_taken(error: &Error) -> bool {
+    matches!(error, Error::Store(StoreError::RunExists(_)) | Error::NameOfLabel { .. })
+}
+
+impl Repo {
+    /// Begins a run under the first free name of `NAME`, `NAME+2`, `NAME+3` and so on, where `NAME` is `start.run`. Its `run`
+    /// record is durable when this returns, and the head of the [`Recorder`] has the name. Processes that begin the same name
+    /// at the same time get a run each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repo::begin`] and [`Recorder::commit`], but for a name that is taken. A name with a `+` is taken as it is: what
+    /// takes a name from a person refuses it before ([`refuse_made`]).
+    pub fn begin_free(&self, start: &Start) -> Result<Recorder, Error> {
+        let redactor = self.redactor(start.pack.as_ref().map(|bound| &bound.value))?;
+        self.begin_free_redacted(start, redactor)
+    }
+
+    /// As [`Repo::begin_free`], with other rules for secrets.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Repo::begin_free`].
+    pub fn begin_free_redacted(&self, start: &Start, redactor: Arc<Redactor>) -> Result<Recorder, Error> {
+        first_free(&start.run, 1, is_name_taken, |run| {
+            let mut recorder = self.begin_redacted(&Start { run, ..start.clone() }, Arc::clone(&redactor))?;
+            recorder.commit()?;
+            Ok(recorder)
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use crate::ask::state::{
 use crate::problem::Problem;
 use crate::run::causal::{self, AgentState};
 use crate::run::declared;
+use crate::run::pack::of_run;
 use crate::run::trace::Trace;
 use crate::source::{Asked, Desk};
 
@@ -128,6 +129,9 @@ impl Asked for StateQuestion {
                 .help(&["dendrer", "backtrack", run.as_str(), &path.dotted()]));
         };
         let (root, agent) = (read.state.digest(), read.agent);
-        Ok(StateReply::State(StateAnswer { run, agent, tick, window, path, root, value, derived, unknown }))
+        let is_empty = agent.is_none() && value.as_object().is_some_and(|members| members.is_empty());
+        let is_bare = is_empty && path.as_str().is_empty() && of_run(trace)?.is_none();
+        let answer = StateAnswer { run, agent, tick, window, path, root, value, derived, unknown, is_bare };
+        Ok(StateReply::State(answer))
     }
 }

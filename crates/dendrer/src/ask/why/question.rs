@@ -3,6 +3,8 @@
 use dendrer_object::{Code, question};
 
 use crate::address::{Address, Position, state_path};
+use crate::ask::counters;
+use crate::ask::state::is_derived;
 use crate::ask::why::Reach;
 use crate::ask::why::action::{ActionWhy, action};
 use crate::ask::why::gather::{self, BacktrackTerms, Backtracked, CausalPath, WhyAnswer};
@@ -81,6 +83,11 @@ impl Asked for WhyQuestion {
             return Ok(WhyReply::Action(Box::new(action(trace, tick)?)));
         };
         let path = state_path(path)?;
+        if is_derived(&path)
+            && let Some(answer) = counters::why(trace, tick, &path)?
+        {
+            return Ok(WhyReply::Place(Box::new(answer)));
+        }
         let reach = Reach { depth: depth as usize, cross_agent: self.cross_agent };
         if let Some(answer) = gather::why(trace, tick, &path, reach)? {
             return Ok(WhyReply::Place(Box::new(answer)));
@@ -125,7 +132,11 @@ impl Asked for BacktrackQuestion {
         let (agent, values, inputs) = (self.agent.clone(), self.values, self.inputs);
         let into_sources = self.from.is_none();
         let terms = BacktrackTerms { path, from, to, agent, along, limit, values, inputs, into_sources };
-        if let Some(answer) = gather::backtrack(trace, &terms)? {
+        let found = match is_derived(&terms.path) {
+            true => counters::backtrack(trace, &terms)?,
+            false => gather::backtrack(trace, &terms)?,
+        };
+        if let Some(answer) = found {
             return Ok(answer);
         }
         declared::place(&[trace], &terms.path)?;

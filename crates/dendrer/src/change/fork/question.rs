@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_kernel::pack::Bound;
+use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::document::{Shape, any_of};
 use dendrer_object::question::QuestionMember;
 use dendrer_object::{Code, Delta, Object, Pointer, RunName, Value, json, question};
 
 use super::{Carried, ForkTerms, Forked, ReplacedAnswer, carry_on};
-use crate::address::{Address, Position, state_path};
+use crate::address::{Address, MADE, Position, state_path};
 use crate::change::selection::Selection;
+use crate::error::Error;
 use crate::problem::Problem;
 use crate::redact::Redactor;
 use crate::repo::Repo;
-use crate::repo::new_run::new_name;
+use crate::repo::new_run::{first_free, is_name_taken, new_name};
 use crate::run::pack::reducer_of;
 use crate::run::trace::Trace;
 use crate::source::{Asked, Desk};
@@ -127,6 +129,10 @@ pub struct ForkReply {
     pub extensions: Vec<(Value, bool)>,
     /// The last tick of the fork.
     pub tip: u64,
+    /// The ticks of the parent whose answer was given as JSON and is put in as a text, as the record holds it.
+    pub as_text: Vec<u64>,
+    /// The places that are unknown at the end of the fork, and known in the parent.
+    pub unknown: Vec<(Pointer, Since)>,
     /// Whether nothing was to be written.
     pub dry_run: bool,
 }
@@ -165,7 +171,7 @@ impl ForkQuestion {
         let tick =
             asked.one_tick(self.from.as_ref(), "say once where it is forked: --from tick N, or RUN@N")?;
         let name = new_name(self.r#as.as_deref(), parent.name().as_str(), &*asked.source.store)?;
-        let mut terms = self.terms(name, parent, desk)?;
+        let (mut terms, as_text) = self.terms(name, parent, desk)?;
         if selection != Selection::default() && !self.replay_rest {
             return Err(refused("--skip and --only choose what --replay-rest takes"));
         }
@@ -173,24 +179,69 @@ impl ForkQuestion {
         let repo = desk.target(&asked.source, self.dry_run)?;
         let redactor = repo.redactor(None)?;
         terms.redactor = Some(Arc::clone(&redactor));
-        let (mut recorder, mut forked) = repo.fork(parent, tick, &terms)?;
+        let made = match &self.r#as {
+            Some(_) => self.make_named(&repo, parent, tick, &terms)?,
+            // Another process may take the name meanwhile.
+            None => {
+                let number = made_number(&terms.run);
+                first_free(parent.name(), number, is_name_taken, |run| {
+                    terms.run = run;
+                    self.make_named(&repo, parent, tick, &terms)
+                })?
+            }
+        };
+        let MadeFork { mut forked, carried, extensions, tip, unknown } = made;
+        without_secrets(&redactor, &mut terms, &mut forked);
+        let (parent, parent_tip, dry_run) = (parent.name().clone(), parent.tip(), self.dry_run);
+        let reply = ForkReply {
+            parent,
+            parent_tip,
+            terms,
+            forked,
+            carried,
+            extensions,
+            tip,
+            as_text,
+            unknown,
+            dry_run,
+        };
+        Ok((reply, repo))
+    }
+
+    /// Makes the fork under the name of its terms.
+    fn make_named(
+        &self,
+        repo: &Repo,
+        parent: &Trace,
+        tick: u64,
+        terms: &ForkTerms,
+    ) -> Result<MadeFork, Error> {
+        let (mut recorder, forked) = repo.fork(parent, tick, terms)?;
         let carried = match self.replay_rest {
-            true => Some(carry_on(&mut recorder, parent, &forked, &terms, !self.dry_run)?),
+            true => Some(carry_on(&mut recorder, parent, &forked, terms, !self.dry_run)?),
             false => None,
         };
         let tip = recorder.head().tick();
-        let extensions = forked.extensions(&parent.state(forked.tick)?, &terms, recorder.head());
+        let extensions = forked.extensions(&parent.state(forked.tick)?, terms, recorder.head());
+        // A place that is unknown in the parent, too, is no consequence of the fork.
+        let known = parent.state(if self.replay_rest { parent.tip() } else { tick })?;
+        let before = [unknown::listed(&known), unknown::listed(&parent.state(tick)?)].concat();
+        let is_new = |place: &Pointer| !before.iter().any(|(known, _)| known == place);
+        let mut unknown = unknown::listed(recorder.head().state());
+        unknown.retain(|(place, _)| is_new(place));
         match self.dry_run {
             true => drop(recorder.discard()),
             false => drop(recorder.commit()?),
         }
-        drop(recorder);
-        without_secrets(&redactor, &mut terms, &mut forked);
-        let (parent, parent_tip, dry_run) = (parent.name().clone(), parent.tip(), self.dry_run);
-        Ok((ForkReply { parent, parent_tip, terms, forked, carried, extensions, tip, dry_run }, repo))
+        Ok(MadeFork { forked, carried, extensions, tip, unknown })
     }
 
-    fn terms(&self, name: RunName, parent: &Trace, desk: &dyn Desk) -> Result<ForkTerms, Problem> {
+    fn terms(
+        &self,
+        name: RunName,
+        parent: &Trace,
+        desk: &dyn Desk,
+    ) -> Result<(ForkTerms, Vec<u64>), Problem> {
         let mut terms = ForkTerms::new(name);
         terms.reason = self.reason.as_deref().map(Into::into);
         terms.although = self.although.as_deref().map(Into::into);
@@ -220,17 +271,18 @@ impl ForkQuestion {
             let source = desk.pack("contract", text)?;
             terms.pack = Some(Bound { value: source.pack.value().clone(), text: source.text });
         }
-        terms.replace = self.replacements(parent, desk)?;
+        let as_text;
+        (terms.replace, as_text) = self.replacements(parent, desk)?;
         refuse_two_values(&terms)?;
-        Ok(terms)
+        Ok((terms, as_text))
     }
 
-    /// Reads each answer of a tool that is replaced.
+    /// Reads each answer of a tool that is replaced, and returns the ticks of those that are put in as a text.
     fn replacements(
         &self,
         parent: &Trace,
         desk: &dyn Desk,
-    ) -> Result<BTreeMap<u64, ReplacedAnswer>, Problem> {
+    ) -> Result<(BTreeMap<u64, ReplacedAnswer>, Vec<u64>), Problem> {
         let takes_delta = reducer_of(parent)?.takes_delta();
         let read = |(tick, value): &(String, Option<Value>)| {
             let (Some(position), Some(value)) = (Position::parse(tick), value) else {
@@ -239,12 +291,57 @@ impl ForkQuestion {
             let name = || desk.name_of(&format!("tool_output.{tick}"));
             Ok((position.tick(parent)?, answer(value, takes_delta, name)?))
         };
-        let replace = self.tool_output.0.iter().map(read).collect::<Result<BTreeMap<_, _>, Problem>>()?;
+        let mut replace = self.tool_output.0.iter().map(read).collect::<Result<BTreeMap<_, _>, Problem>>()?;
+        let mut as_text = Vec::new();
+        for (tick, answer) in &mut replace {
+            if as_recorded(parent, *tick, answer)? {
+                as_text.push(*tick);
+            }
+        }
         match replace.len() < self.tool_output.0.len() {
             true => Err(refused("--tool-output names one tick twice")),
-            false => Ok(replace),
+            false => Ok((replace, as_text)),
         }
     }
+}
+
+/// A fork as it was made.
+struct MadeFork {
+    forked: Forked,
+    carried: Option<Carried>,
+    extensions: Vec<(Value, bool)>,
+    tip: u64,
+    unknown: Vec<(Pointer, Since)>,
+}
+
+/// Returns the number of a name that the program made.
+fn made_number(run: &RunName) -> u64 {
+    run.as_str().rsplit_once(MADE).and_then(|(_, number)| number.parse().ok()).unwrap_or(2)
+}
+
+/// Puts an object or a list in as a text if the record holds a text of JSON there. Returns whether it did.
+fn as_recorded(parent: &Trace, tick: u64, answer: &mut ReplacedAnswer) -> Result<bool, Problem> {
+    if !matches!(answer.output, Value::Object(_) | Value::Array(_)) || tick == 0 || tick > parent.tip() {
+        return Ok(false);
+    }
+    let record = parent.record(tick)?;
+    let content = record.content();
+    let output = ["result", "intent"].iter().find_map(|member| content.get(member)?.get("output").cloned());
+    let Some(Value::String(text)) = output else { return Ok(false) };
+    let is_json = json::parse_door(text.as_bytes())
+        .is_ok_and(|value| matches!(value, Value::Object(_) | Value::Array(_)));
+    if !is_json {
+        let run = parent.name();
+        let what = format!(
+            "the output of {run}@{tick} is a text that holds no JSON, and the answer for it is {}",
+            answer.output.described()
+        );
+        return Err(refused(what)
+            .note("an answer is of the kind of the recorded one: a text is written as '\"text\"'"));
+    }
+    let text = String::from_utf8(json::to_vec(&answer.output)).expect("JSON is text");
+    answer.output = Value::from(text);
+    Ok(true)
 }
 
 /// Takes out of the terms what the record does not have either: the answer is shown and logged like the record.
