@@ -2,7 +2,7 @@
 
 use dendrer::Error;
 use dendrer::ask::bisect::gather::{
-    BisectAnswer, BisectFound, BisectOrigin, HardFound, RegressionAnswer, violated_at,
+    BisectAnswer, BisectFound, BisectOrigin, HardFound, RegressionAnswer, Suggestion, violated_at,
 };
 use dendrer::ask::bisect::question::{BisectQuestion, BisectReply, BisectReplyKind};
 use dendrer::ask::regression::Regression;
@@ -27,6 +27,7 @@ use crate::certainty::{Certainty, ReasonObject, reasons, reasons_line, reasons_w
 use crate::change::{ChangeObject, ShownChange};
 use crate::contributors::{ContributorsObject, DiagnosisObject, FlipObject};
 use crate::diff::{IgnoredPlace, PairObject, ignored_places};
+use crate::first_seen::{FirstSeenMembers, moved_lines, seen_lines};
 use crate::registration::{other_line, registration_line};
 use crate::row::RowObject;
 use crate::table::{Align, Table};
@@ -292,6 +293,7 @@ document! {
         let flip = flip.map(|(allows, onset)| Either::Right(FlipObject::of(records, onset, allows)));
         let set = answer.contributors.as_ref().map(|found| Either::Left(ContributorsObject::of(records, found)));
         let divergence = if let BisectSubject::Divergence(found) = &found.question { Some(found) } else { None };
+        let suggestions = answer.suggestions();
         /// The tick from which on the question can be asked, if an extension or a fork brought the predicate in, or its places
         /// are written from there on
         since: Option<u64> = *begin,
@@ -312,8 +314,13 @@ document! {
         /// The writes in the sources of a merge that a violated beginning comes from; absent if there are none
         sources?: Vec<SourceObject> = (!answer.sources.is_empty())
             .then(|| answer.sources.iter().map(SourceObject::of).collect()),
-        /// The command that is worth trying next
-        suggestion?: CommandObject = answer.suggestion().map(CommandObject::of),
+        /// The command that is worth trying first
+        suggestion?: CommandObject = suggestions.first().map(CommandObject::of),
+        /// The commands that are worth trying: first what changes the run by itself, then words for the agent; absent if there
+        /// are none
+        suggestions?: Vec<CommandObject> =
+            (!suggestions.is_empty()).then(|| suggestions.iter().map(CommandObject::of).collect()),
+        ..?FirstSeenMembers = answer.first_seen.as_ref().map(FirstSeenMembers::of),
         /// The first pair of transitions that differ, for a divergence
         divergence?: Option<PairObject> = divergence.map(|found| found.first.as_ref().map(PairObject::of)),
         /// The digest of another predicate of this name in the pack of the run
@@ -321,9 +328,11 @@ document! {
     }
 
     /// A command
-    object CommandObject(words: Vec<String>) {
-        /// The words of the command
-        argv: Vec<String> = words,
+    object CommandObject(suggested: &Suggestion) {
+        /// The words of the command; FILE is a file of the reader
+        argv: &[String] = &suggested.argv,
+        /// A remark for the reader, which is no part of the command
+        remark?: &str = suggested.remark.as_deref(),
     }
 
     /// The members that compare a score with the hard predicates
@@ -606,11 +615,15 @@ impl BisectShown<'_> {
         {
             contributors.extend(contributors::flip_lines(records, about.as_str(), onset, allows));
         }
+        if let Some(first_seen) = &self.answer.first_seen {
+            lines.extend(moved_lines(first_seen));
+            lines.extend(seen_lines(&found.run, first_seen));
+        }
         lines.extend(contributors.into_iter().map(Line::from));
         lines.extend(why::upstream_lines(records, upstream));
         lines.extend(chain.iter().flat_map(|chain| why::chain_lines(&found.run, records, chain, page)));
         lines.extend(self.diagnosis_lines());
-        lines.extend(self.answer.suggestion().map(suggestion_line));
+        lines.extend(self.answer.suggestions().into_iter().take(1).flat_map(suggestion_lines));
         lines
     }
 
@@ -629,8 +642,9 @@ impl BisectShown<'_> {
                 }
             }
             lines.extend(self.diagnosis_lines());
-            let suggestion = self.answer.suggestion().filter(|_| !self.answer.sources.is_empty());
-            lines.extend(suggestion.map(suggestion_line));
+            if !self.answer.sources.is_empty() {
+                lines.extend(self.answer.suggestions().into_iter().take(1).flat_map(suggestion_lines));
+            }
             return lines;
         }
         let words = match self.answer.since {
@@ -700,9 +714,11 @@ impl Answer for BisectShown<'_> {
     }
 }
 
-/// Writes the command that is worth trying next.
-fn suggestion_line(argv: Vec<String>) -> Line {
-    Line { command: Some(argv), ..Line::styled(Style::Strong, "SUGGESTION").then("  ") }
+/// Writes the command that is worth trying first, and the remark on it.
+fn suggestion_lines(suggested: Suggestion) -> Vec<Line> {
+    let command = Line::styled(Style::Strong, "SUGGESTION").then("  ");
+    let command = Line { command: Some(suggested.argv), ..command };
+    [command].into_iter().chain(suggested.remark.map(|remark| Line::from(format!("  {remark}")))).collect()
 }
 
 /// Writes why no answer is known: each reason with its ticks.

@@ -29,6 +29,7 @@ pub mod doctor;
 pub mod erase;
 pub mod export;
 pub mod fields;
+pub mod first_seen;
 pub mod foreign;
 pub mod fork;
 pub mod forms;

@@ -10,7 +10,8 @@ use dendrer_object::{Object, Pointer, Record, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{Certainty, UnknownPlace, unknown_line, unknown_places};
-use crate::change::{ChangeObject, ShownChange};
+use crate::change::{ChangeObject, ShownChange, place_text};
+use crate::first_seen::{FirstSeenMembers, seen_lines};
 use crate::layout::{columns, pad};
 use crate::row::{Row, TransitionObject, row};
 use crate::verdict::list;
@@ -262,6 +263,7 @@ document! {
             certainty.unless(!answer.unknown.is_empty()).as_str(),
         /// The unknown places that the answer reads; absent if every place is known
         unknown?: Vec<UnknownPlace> = unknown_places(&answer.unknown),
+        ..?FirstSeenMembers = answer.first_seen.as_ref().map(FirstSeenMembers::of),
     }
 
     /// Every write of a place in the state
@@ -417,6 +419,17 @@ fn hidden_line(hidden: &[u64]) -> Option<Line> {
     Some(format!("not known: what ticks {ticks} wrote was erased or withheld").into())
 }
 
+/// Writes what the last write changed, if it is of a number; of other values the operation has all there is.
+fn written_lines(answer: &WhyAnswer, run: &RunName, tick: u64, page: &Page) -> Option<Vec<Line>> {
+    let moved = &answer.first_seen.as_ref()?.moved;
+    let shown = moved.iter().filter(|write| write.tick == tick).map(|write| {
+        let more = whole_command(run, tick, Some(&write.place));
+        ShownChange::of(place_text(&write.place), write.before.as_ref(), Some(&write.after), more)
+    });
+    let shown: Vec<ShownChange> = shown.collect();
+    (!shown.is_empty()).then(|| page.changes(&shown, 2))
+}
+
 /// Writes the value, since when it is there, and the place.
 fn answer_line(answer: &WhyAnswer, page: &Page) -> Line {
     let path = quote::path(&answer.path);
@@ -446,7 +459,7 @@ impl Answer for WhyAnswer {
         match &self.why.root {
             Some(root) => {
                 let run = self.from.as_ref().unwrap_or(&self.run);
-                lines.extend(tree_lines(run, &self.records, root, None));
+                lines.extend(tree_lines(run, &self.records, root, written_lines(self, run, root.tick, page)));
             }
             None => lines.push("no transition wrote it: the run began with it".into()),
         }
@@ -460,6 +473,8 @@ impl Answer for WhyAnswer {
         }
         lines.extend(hidden_line(&self.why.hidden));
         lines.extend(unknown_line(&self.unknown));
+        let source = self.from.as_ref().unwrap_or(&self.run);
+        lines.extend(self.first_seen.iter().flat_map(|found| seen_lines(source, found)));
         lines
     }
 

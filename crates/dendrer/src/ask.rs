@@ -13,6 +13,7 @@ pub mod derived;
 pub mod diagnosis;
 pub mod diff;
 mod difference;
+pub mod first_seen;
 pub mod gate;
 pub mod log;
 pub mod named;

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use dendrer::ask::bisect::question::{BisectQuestion, BisectReplyKind};
+use dendrer::ask::named::STANDARD;
 use dendrer::bisect::BisectReport;
 use dendrer::source::Asked as _;
 use dendrer_view::bisect::{BisectCommand, BisectReplyShown};
@@ -51,7 +52,11 @@ fn question(args: &Bisect) -> Result<BisectQuestion> {
         ignore: args.ignore.clone(),
         align: args.align,
         regression: args.regression.clone(),
-        all_of: args.all_of.as_deref().map(of_file).transpose()?,
+        all_of: match args.all_of.as_deref() {
+            // A word and never a file; a file of this name is ./standard.
+            Some(STANDARD) => Some(STANDARD.to_owned()),
+            named => named.map(of_file).transpose()?,
+        },
         lift: args.lift,
         window: args.window,
         from: args.from.clone(),

@@ -10,7 +10,7 @@ use dendrer_object::{Pointer, Value};
 
 use crate::ask::derived::{served, unknown_at, value_at};
 use crate::ask::why::gather::{BacktrackTerms, Backtracked, BacktrackedWrite, Records, WhyAnswer};
-use crate::ask::why::{Stops, WhyNode, WhyTree};
+use crate::ask::why::{WhyNode, WhyTree};
 use crate::error::Error;
 use crate::run::declared;
 use crate::run::trace::Trace;
@@ -92,7 +92,7 @@ pub fn why(trace: &Trace, tick: u64, path: &Pointer) -> Result<Option<WhyAnswer>
     let root = last.map(|(tick, after, record)| {
         records.insert(tick, record);
         let wrote = Some((path.clone(), vec![Op::set(path.clone(), after)]));
-        WhyNode { tick, wrote, because: None, inputs: Vec::new(), stops: Some(Stops::Nothing) }
+        WhyNode { tick, wrote, because: None, inputs: Vec::new(), stops: None }
     });
     Ok(Some(WhyAnswer {
         run: trace.name().clone(),
@@ -105,5 +105,6 @@ pub fn why(trace: &Trace, tick: u64, path: &Pointer) -> Result<Option<WhyAnswer>
         from: None,
         sources: Vec::new(),
         unknown: unknown_at(trace, tick, &state, path)?,
+        first_seen: None,
     }))
 }

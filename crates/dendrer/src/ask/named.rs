@@ -5,6 +5,7 @@
 
 use dendrer_kernel::counters;
 use dendrer_kernel::expr::ExprError;
+use dendrer_kernel::names::KERNEL_PATHS;
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{BUILT_IN, Polarity, Predicate, Window};
 use dendrer_kernel::progress::{CANNOT_TELL, NO_SCORE};
@@ -281,6 +282,33 @@ pub fn with_hint(failure: Problem, trace: &Trace, predicate: &Predicate, why: &s
     }
 }
 
+/// The word that stands for the standard questions in the place of a list of predicates.
+pub const STANDARD: &str = "standard";
+
+/// The predicates of the kernel among the standard questions.
+const STANDARD_NAMES: [&str; 2] = ["kernel.policy_compliant", "kernel.anomaly_free"];
+
+/// The conditions among the standard questions.
+const STANDARD_HOLDS: [&str; 2] = ["state.counters.tool_errors == 0", "state.counters.denied_count == 0"];
+
+/// Returns the standard questions of a run: each predicate and violation of the pack in force with its extensions, that the run
+/// kept its policy, has no anomaly, no failed call and no denied one.
+pub fn standard(trace: &Trace) -> Result<Vec<Predicate>, Error> {
+    let tip = trace.tip();
+    // The state has the extensions of a pack, and is read for nothing else.
+    let pack = match crate::run::pack::of_run(trace)? {
+        Some(_) => crate::run::pack::in_force(trace, tip + 1, &trace.state(tip)?)?,
+        None => None,
+    };
+    let mut asked: Vec<Predicate> =
+        pack.iter().flat_map(Pack::declared).map(|declared| declared.predicate.clone()).collect();
+    asked.extend(STANDARD_NAMES.into_iter().filter_map(Predicate::built_in));
+    for text in STANDARD_HOLDS {
+        asked.push(Predicate::holds("expression", text)?);
+    }
+    Ok(asked)
+}
+
 /// Reads the predicates of a text that are asked of a run: a list of them as JSON, which may use the names of the pack of the
 /// run, or a pack. `name` is the name of the text for messages.
 pub fn of_text(trace: &Trace, text: &str, name: &str) -> Result<Vec<Predicate>, Problem> {
@@ -354,9 +382,51 @@ pub fn near_field(trace: &Trace, predicate: &Predicate) -> Option<String> {
     }
     // No verdict depends on this: a state that cannot be read any more gives no hint.
     let state = trace.state(trace.tip()).ok()?;
-    let fields = state.as_object()?;
-    let known = || fields.entries().map(|entry| &*entry.key);
-    let mut missing = names.iter().filter(|name| !fields.contains_key(name));
-    let near = missing.find_map(|name| nearest(name, known()))?;
-    Some(Pointer::of(["state", near]).dotted())
+    let mut missing = predicate.read_set().iter().filter(|place| place.get(&state).is_none());
+    let near = missing.find_map(|place| near_place(&state, place))?;
+    Some(near.in_state())
+}
+
+/// Finds the place of a state that was probably meant by one that it does not have: a member of the object that lacks it, by its
+/// name or the first words of that, else the same name elsewhere in the state.
+fn near_place(state: &Value, place: &Pointer) -> Option<Pointer> {
+    let names: Vec<String> = place.tokens().map(std::borrow::Cow::into_owned).collect();
+    let above = |count: usize| Pointer::of(names[..count].iter().map(String::as_str));
+    let (count, object) = (0..names.len()).rev().find_map(|count| Some((count, above(count).get(state)?)))?;
+    let name = &names[count];
+    let members = || object.as_object().into_iter().flat_map(|object| object.entries()).map(|one| &*one.key);
+    let of_words = || {
+        let is_near = |key: &str| {
+            let ends = key.match_indices(['_', '-']).map(|(at, _)| at);
+            ends.into_iter().any(|end| nearest(name, [&key[..end]]).is_some())
+        };
+        members().find(|key| is_near(key))
+    };
+    let found = nearest(name, members()).or_else(of_words);
+    let own = found.map(|found| Pointer::of(names[..count].iter().map(String::as_str).chain([found])));
+    own.or_else(|| elsewhere(state, names.last()?))
+}
+
+/// How many objects of a state are looked through for a name.
+const OBJECTS_MAX: usize = 1_000;
+
+/// Finds a name in an object inside of a state, the outermost first.
+fn elsewhere(state: &Value, name: &str) -> Option<Pointer> {
+    let mut waiting = std::collections::VecDeque::from([(Pointer::root(), state)]);
+    for _ in 0..OBJECTS_MAX {
+        let (place, object) = waiting.pop_front()?;
+        let tokens: Vec<_> = place.tokens().collect();
+        let at = |key: &str| Pointer::of(tokens.iter().map(|token| &**token).chain([key]));
+        if !tokens.is_empty() && object.get(name).is_some() {
+            return Some(at(name));
+        }
+        let members = object.as_object().into_iter().flat_map(|object| object.entries());
+        let objects = members.filter(|one| one.value.as_object().is_some() && !is_kernel_name(&one.key));
+        waiting.extend(objects.map(|one| (at(&one.key), &one.value)));
+    }
+    None
+}
+
+fn is_kernel_name(name: &str) -> bool {
+    KERNEL_PATHS.contains(&name)
 }

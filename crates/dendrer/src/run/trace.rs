@@ -458,10 +458,20 @@ impl Trace {
         replay::recorded_state(&state, &record).ok()
     }
 
-    /// Hands over what transitions say of their deltas, in order; `None` where one cannot be read so, or is not the one that an
-    /// index says it is.
+    /// Hands over the deltas of transitions in order, as [`Trace::skim_fields`] does.
     fn skim(&self, ticks: RangeInclusive<u64>, f: &mut dyn FnMut(Skimmed<'_>) -> Option<()>) -> Option<()> {
-        let wanted = |_: &Header, field: &str| field == DELTA;
+        self.skim_fields(ticks, &|field| field == DELTA, f)
+    }
+
+    /// Hands over the wanted fields of transitions in order, compared with no digest; `None` if one cannot be read so, or is not
+    /// the one that an index names. The transitions before that one were handed over.
+    pub(crate) fn skim_fields(
+        &self,
+        ticks: RangeInclusive<u64>,
+        wanted: &dyn Fn(&str) -> bool,
+        f: &mut dyn FnMut(Skimmed<'_>) -> Option<()>,
+    ) -> Option<()> {
+        let wanted = |_: &Header, field: &str| wanted(field);
         let mut next = *ticks.start();
         while next <= *ticks.end() {
             let segment = self.segment(next);

@@ -43,8 +43,9 @@ pub(crate) struct Bisect {
     /// skeptic_survival_rate or a progress contract, as the pack of the run declares them
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["lift", "scan", "contributors", "diagnosis", "record"])]
     pub(crate) regression: Option<String>,
-    /// Every predicate of a pack, or of a JSON file {"predicates":[{"name":..,"holds":..}]}; the worst exit code counts
-    #[arg(long, value_name = "PACK|FILE", conflicts_with = "expect_onset")]
+    /// Every predicate of a pack, or of a JSON file {"predicates":[{"name":..,"holds":..}]}; standard, a word: those of the pack in
+    /// force, the policy, anomalies, failed calls and denied ones. The worst exit code counts
+    #[arg(long, value_name = "standard|PACK|FILE", conflicts_with = "expect_onset")]
     pub(crate) all_of: Option<String>,
     /// Find the first violation even if the predicate recovers from it
     #[arg(long)]

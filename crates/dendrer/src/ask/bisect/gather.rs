@@ -11,6 +11,7 @@ use crate::ask::bisect;
 use crate::ask::bisect::{BisectOutcome, BisectReport, BisectSubject, Range, bisect_each};
 use crate::ask::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
 use crate::ask::diagnosis;
+use crate::ask::first_seen::FirstSeen;
 use crate::ask::prose::results_read_from_text;
 use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
@@ -20,11 +21,27 @@ use crate::ask::why::{self, Chain, UpstreamRecord};
 use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::error::Error;
 use crate::registry::Registered;
+use crate::run::pack;
 use crate::run::timeline::Interval;
 use crate::run::trace::Trace;
 
 /// How many decisions of a flip are shown.
 pub const ALLOWS_SHOWN: usize = 12;
+
+/// The remark on a fork with words for the agent.
+const WORDS_ALONE: &str = "words for the agent; nothing enforces them";
+
+/// The remark on a fork before the answer of a call in a run whose agents bring the changes.
+const BEFORE_THE_ANSWER: &str = "before the answer came in; no rules, so the agent itself goes on from there";
+
+/// A command that is worth trying next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The words of the command; FILE is a file of the reader.
+    pub argv: Vec<String>,
+    /// A remark for the reader, which is no part of the command.
+    pub remark: Option<String>,
+}
 
 /// The onset of one question in a run.
 #[derive(Debug, Clone)]
@@ -94,6 +111,11 @@ pub struct BisectAnswer {
     pub upstream: Vec<UpstreamRecord>,
     /// For a policy flip: the ticks of the decisions without which it is no flip, if they were asked for.
     pub allows: Option<Vec<u64>>,
+    /// The largest writes up to the onset, and where their values were seen first; `None` if nothing is written that the
+    /// question reads.
+    pub first_seen: Option<FirstSeen>,
+    /// Whether rules of a pack compute the state at the onset, so that a fork that changes something has an effect.
+    pub has_rules: bool,
     /// The records of chain, contributors and links.
     pub records: Records,
     /// Whether a fork of the run can be suggested.
@@ -206,7 +228,18 @@ impl BisectAnswer {
         add_records(trace, upstream.iter().map(|one| one.tick), &mut records)?;
         let allows = allows_of(trace, &found, details, &mut records)?;
         let evaluations = evaluations(trace, question, report)?;
+        let (first_seen, has_rules) = match (&report.outcome, question.predicate()) {
+            (BisectOutcome::Onset(tick), Some(predicate)) => {
+                // A pack that cannot be read reduces nothing in a fork either.
+                let reducer = pack::reducer_of_segment(trace, trace.segment(*tick));
+                let has_rules = reducer.is_ok_and(|reducer| !reducer.takes_delta());
+                (FirstSeen::of_onset(trace, predicate, *tick)?, has_rules)
+            }
+            _ => (None, false),
+        };
         Ok(BisectAnswer {
+            first_seen,
+            has_rules,
             sources,
             upstream,
             allows,
@@ -235,13 +268,53 @@ impl BisectAnswer {
         self.decided.or(self.offer.as_ref().map(|offer| offer.class))
     }
 
-    /// Returns the command that forks the run before the onset.
-    ///
-    /// `None` if the run began with the problem, because then no state of it is from before; nor for a run that cannot be
-    /// forked.
+    /// Returns the command that is worth trying first; `None` if there is none ([`BisectAnswer::suggestions`]).
     pub fn suggestion(&self) -> Option<Vec<String>> {
+        Some(self.suggestions().into_iter().next()?.argv)
+    }
+
+    /// Returns the commands that are worth trying next: first what changes the run by itself, then words for the agent.
+    ///
+    /// None if the run began with the problem, because then no state of it is from before; nor for a run that cannot be
+    /// forked.
+    pub fn suggestions(&self) -> Vec<Suggestion> {
         // A divergence has no class: it is no failure of either run.
-        self.fork_for(self.class()?)
+        let Some(class) = self.class() else { return Vec::new() };
+        let words = self.fork_for(class).map(|argv| {
+            let is_reason = argv.iter().any(|word| word == "--reason");
+            Suggestion { remark: (!is_reason).then(|| WORDS_ALONE.to_owned()), argv }
+        });
+        let first = words.as_ref().and_then(|_| self.change());
+        first.into_iter().chain(words).collect()
+    }
+
+    /// Returns the fork that changes the run by itself.
+    fn change(&self) -> Option<Suggestion> {
+        let seen = self.first_seen.as_ref()?;
+        let run = self.found.run.as_str();
+        let fork = |tick: u64, more: &[String], remark: String| {
+            let point = format!("{run}@{tick}");
+            let argv = ["dendrer", "fork", &point].map(str::to_owned).into_iter().chain(more.iter().cloned());
+            Some(Suggestion { argv: argv.collect(), remark: Some(remark) })
+        };
+        let rest = "--replay-rest".to_owned();
+        match (seen.answered(), self.has_rules) {
+            (Some(at), true) => {
+                let file = ["--tool-output".to_owned(), format!("{}=FILE", at.tick), rest];
+                let of = at.tool.as_ref().map_or_else(String::new, |tool| format!(" of {tool}"));
+                fork(at.tick - 1, &file, format!("FILE has another answer{of}"))
+            }
+            (Some(at), false) => fork(at.tick - 1, &[], BEFORE_THE_ANSWER.to_owned()),
+            (None, true) => {
+                // A value at the end of what was asked about changes nothing that follows.
+                let has_rest = self.found.report.high.0 > seen.upto;
+                let write = seen.moved.iter().find(|write| write.tick == seen.upto).filter(|_| has_rest)?;
+                let (place, before) = (write.place.dotted(), write.before.as_ref()?);
+                let set = ["--set".to_owned(), format!("{place}={before}"), rest];
+                fork(write.tick, &set, format!("puts {place} back to its value before tick {}", write.tick))
+            }
+            (None, false) => None,
+        }
     }
 
     /// Returns the command that forks the run before the onset, for a class; `None` for what no fork helps. It follows from what

@@ -44,7 +44,8 @@ question! {
         pub align: Option<DiffAlign>,
         /// The score whose first fall is asked for
         pub regression: Option<String>,
-        /// A pack, or a list of predicates as JSON; every predicate of it is asked
+        /// A pack, or a list of predicates as JSON; every predicate of it is asked. `standard` is a word: the predicates and violations of
+        /// the pack in force, the policy, anomalies, failed calls and denied ones
         pub all_of: Option<String>,
         /// Whether the first violation is asked for even if the predicate recovers from it
         pub lift: bool,
@@ -299,6 +300,9 @@ impl BisectQuestion {
 
     /// Returns the predicates if several are asked at once.
     fn several(&self, trace: &Trace, desk: &dyn Desk) -> Result<Option<Vec<Predicate>>, Problem> {
+        if self.all_of.as_deref() == Some(named::STANDARD) {
+            return Ok(Some(named::standard(trace)?));
+        }
         if let Some(text) = &self.all_of {
             return named::of_text(trace, text, &desk.name_of("all_of")).map(Some);
         }

@@ -10,6 +10,7 @@ use dendrer_object::delta::{Action, Op};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
+use crate::ask::first_seen::FirstSeen;
 use crate::ask::why::sources::{self, SourceWrite};
 use crate::ask::why::{self, Reach, WhyNode, WhyTree};
 use crate::error::Error;
@@ -44,6 +45,8 @@ pub struct WhyAnswer {
     pub sources: Vec<SourceWrite>,
     /// The unknown places that the place meets, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
+    /// Where the value of the last write was seen first; `None` if no transition wrote the place.
+    pub first_seen: Option<FirstSeen>,
 }
 
 /// Finds the last write of a place up to a tick; `None` if nothing ever was at the place.
@@ -60,19 +63,24 @@ pub fn why(trace: &Trace, tick: u64, path: &Pointer, reach: Reach) -> Result<Opt
         return Ok(None);
     }
     let mut records = Records::new();
-    let (mut from, mut sources) = (None, Vec::new());
+    let (mut from, mut sources, mut first_seen) = (None, Vec::new(), None);
     match &found.root {
-        Some(root) => tree_records(trace, root, &mut records)?,
+        Some(root) => {
+            tree_records(trace, root, &mut records)?;
+            first_seen = Some(FirstSeen::of_write(trace, path, root.tick));
+        }
         None => {
             if let Some((source, root)) = sources::tree(trace, path, reach)? {
                 tree_records(&source, &root, &mut records)?;
+                first_seen = Some(FirstSeen::of_write(&source, path, root.tick));
                 (from, found.root) = (Some(source.name().clone()), Some(root));
                 sources = sources::last_writes(trace, path)?;
             }
         }
     }
     let (run, path) = (trace.name().clone(), path.clone());
-    Ok(Some(WhyAnswer { run, tick, path, followed, value, why: found, records, from, sources, unknown }))
+    let why = found;
+    Ok(Some(WhyAnswer { run, tick, path, followed, value, why, records, from, sources, unknown, first_seen }))
 }
 
 /// What is asked about the writes of a place.

@@ -132,6 +132,35 @@ pub(crate) fn of_one_state(trace: &Trace, predicate: &Predicate, onset: u64) -> 
     Ok(Predicate::anomaly(ACTED_AFTER_DENY))
 }
 
+/// A rule that is broken at an onset.
+pub(crate) struct BrokenRule {
+    pub(crate) name: String,
+    /// The places of the state that it reads.
+    pub(crate) reads: Vec<Pointer>,
+    /// The tick of the state that it was asked of.
+    pub(crate) tick: u64,
+}
+
+/// Returns the first rule that is broken at the onset of `kernel.policy_compliant`; `None` if none is, as where a denied
+/// request was acted on.
+pub(crate) fn broken_rule(
+    trace: &Trace,
+    predicate: &Predicate,
+    onset: u64,
+) -> Result<Option<BrokenRule>, Error> {
+    let tick = onset.saturating_sub(u64::from(predicate.window() == Window::Before));
+    let parts = parts(trace, tick)?;
+    let broken = broken_at(trace, &parts, tick)?.next().transpose()?;
+    Ok(broken.map(|part| {
+        let lag = match &part.rule {
+            Rule::State(predicate) => u64::from(predicate.window() == Window::Before),
+            Rule::Request(_) => 1,
+        };
+        let (name, reads) = (part.rule.name().to_owned(), part.rule.read_set().to_vec());
+        BrokenRule { name, reads, tick: tick.saturating_sub(lag) }
+    }))
+}
+
 /// Returns the predicates of states of which `kernel.policy_compliant` is made up to a tick.
 pub(crate) fn predicates(trace: &Trace, to: u64) -> Result<Vec<Predicate>, Error> {
     let parts = parts(trace, to)?.into_iter();
