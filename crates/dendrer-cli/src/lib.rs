@@ -22,6 +22,7 @@ use std::time::Instant;
 
 use clap::FromArgMatches;
 use dendrer::lines::LineOptions;
+use dendrer::repo::new_run::Resume;
 use dendrer::trust::Trust;
 use dendrer::{Recorder, Repo};
 use dendrer_object::{Code, Value};
@@ -97,15 +98,16 @@ pub struct VerbAnswer {
     pub problem_lines: Vec<String>,
 }
 
-/// Runs one verb, and returns its answer instead of printing it. The first argument is a name of the program.
-pub fn ask(args: &[String]) -> VerbAnswer {
+/// Runs one verb, and returns its answer instead of printing it. The first argument is a name of the program. With `as_shown`,
+/// notes, warnings and commands to type next are among the lines of the answer, where a terminal shows them.
+pub fn ask(args: &[String], as_shown: bool) -> VerbAnswer {
     let args = global::join_ticks(args.iter().cloned());
     files::forget_answers();
     let answer = Rc::new(RefCell::new(Vec::new()));
     let asked = parse(&args).map_err(|error| problem_of(&error, &args)).and_then(|cli| {
         let Some(verb) = &cli.verb else { return Err(Failure::new(Code::E0106, "no verb")) };
         let form = form(&cli.global, verb)?;
-        run(&cli.global, verb, &form, &mut || Out::kept_in(&cli.global, &form, &answer))
+        run(&cli.global, verb, &form, &mut || Out::kept_in(&cli.global, &form, &answer, as_shown))
     });
     let answer = answer.take();
     match asked {
@@ -130,16 +132,22 @@ pub struct Recorded {
     pub reading: LineOptions,
 }
 
-/// Opens the store and the run that the arguments of `dendrer commit` name, and begins the run if no run has this name.
-/// `state` is in place of the file of `--state`.
+/// Opens the store and the run that the arguments of `dendrer commit` name, and begins the run as `resume` decides.
+/// `state` is in place of the file of `--state`. The name of the run is that of the recorder.
 ///
 /// # Errors
 ///
 /// Those of `dendrer commit`.
-pub fn record(args: &[String], state: Option<Value>) -> std::result::Result<Recorded, Failure> {
+pub fn record(
+    args: &[String],
+    state: Option<Value>,
+    resume: Resume,
+) -> std::result::Result<Recorded, Failure> {
     let cli = parse(args).map_err(|error| problem_of(&error, args))?;
     let verb = cli.verb.ok_or_else(|| Failure::new(Code::E0106, "no verb"))?;
-    let (repo, recorder, reading) = verbs::record(&cli.global, verb, state)?;
+    let recorded = verbs::record(&cli.global, verb, state, resume);
+    let (repo, recorder, reading) =
+        recorded.map_err(|failure| failure.help_of(cli.global.store.as_deref()))?;
     Ok(Recorded { repo, recorder, reading })
 }
 

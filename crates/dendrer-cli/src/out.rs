@@ -80,6 +80,8 @@ pub(crate) struct Out {
     store: Option<String>,
     /// Whether nothing of the answer was written yet.
     untouched: bool,
+    /// Whether what goes to stderr is kept with the answer, as a terminal shows both.
+    keeps_notes: bool,
 }
 
 enum Sink {
@@ -145,12 +147,18 @@ impl Out {
             bundles: Vec::new(),
             store: global.store.clone(),
             untouched: true,
+            keeps_notes: false,
         }
     }
 
-    /// As [`Out::new`], with an answer that is kept in memory unless it goes to a file.
-    pub(crate) fn kept_in(global: &Global, form: &Form, answer: &Rc<RefCell<Vec<u8>>>) -> Out {
-        let mut out = Out::new(global, form);
+    /// As [`Out::new`], with an answer that is kept in memory unless it goes to a file; with its notes if `keeps_notes`.
+    pub(crate) fn kept_in(
+        global: &Global,
+        form: &Form,
+        answer: &Rc<RefCell<Vec<u8>>>,
+        keeps_notes: bool,
+    ) -> Out {
+        let mut out = Out { keeps_notes, ..Out::new(global, form) };
         if !matches!(out.sink, Sink::File(_)) {
             answer.borrow_mut().clear();
             out.sink = Sink::Kept(Rc::clone(answer));
@@ -445,10 +453,16 @@ impl Out {
         self.warn_as_wide(&format!("warning[{code}]: {}", quote::escape(message)));
     }
 
-    fn warn_as_wide(&self, line: &str) {
-        let page = Page { width: self.error_width, ..self.page() };
+    /// Writes a line that no flag silences to stderr, or where notes are kept.
+    fn warn_as_wide(&mut self, line: &str) {
+        let keeps = self.keeps_notes && matches!(self.sink, Sink::Kept(_));
+        let page = Page { width: if keeps { self.width } else { self.error_width }, ..self.page() };
         for line in lay(vec![Line::from(line)], &page) {
-            let _ = writeln!(io::stderr(), "{}", line.text());
+            match keeps {
+                // A buffer in memory takes every line.
+                true => drop(self.line(line.text())),
+                false => to_stderr(&line.text()),
+            }
         }
     }
 
@@ -520,6 +534,8 @@ impl Out {
         }
         match self.sink {
             Sink::Pager(_) => self.after.push(line.as_ref().to_owned()),
+            // A buffer in memory takes every line.
+            Sink::Kept(_) if self.keeps_notes => drop(self.line(line)),
             _ => {
                 // An answer that cannot be written is told of when it ends.
                 let _ = self.flush();

@@ -53,6 +53,7 @@ mod why;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::lines::LineOptions;
+use dendrer::repo::new_run::Resume;
 use dendrer::{Recorder, Repo};
 use dendrer_object::{Code, Value};
 use dendrer_view::codes::EXITS;
@@ -76,9 +77,10 @@ pub(crate) fn record(
     global: &Global,
     verb: Verb,
     state: Option<Value>,
+    resume: Resume,
 ) -> Result<(Repo, Recorder, LineOptions)> {
     match verb {
-        Verb::Commit(args) => commit::record(global, &commit::Commit { state_value: state, ..args }),
+        Verb::Commit(args) => commit::record(global, commit::Commit { state_value: state, ..args }, resume),
         _ => Err(Failure::new(Code::E0106, "a run is recorded by commit")),
     }
 }

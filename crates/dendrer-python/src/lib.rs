@@ -23,10 +23,16 @@ fn program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| dendrer_cli::program(&args))
 }
 
-/// Runs one verb, and returns its exit code, what it would have printed, and its problem as a document and as text.
+/// Runs one verb, and returns its exit code, what it would have printed, and its problem as a document and as text. With
+/// `as_shown`, notes are among what it would have printed, where a terminal shows them.
 #[pyfunction]
-fn ask<'py>(py: Python<'py>, args: Vec<String>) -> (u8, Bound<'py, PyBytes>, Option<(String, String)>) {
-    let asked = py.detach(|| dendrer_cli::ask(&args));
+#[pyo3(signature = (args, as_shown=false))]
+fn ask<'py>(
+    py: Python<'py>,
+    args: Vec<String>,
+    as_shown: bool,
+) -> (u8, Bound<'py, PyBytes>, Option<(String, String)>) {
+    let asked = py.detach(|| dendrer_cli::ask(&args, as_shown));
     let problem =
         asked.problem.map(|problem| (dendrer_view::quote::json(&problem), asked.problem_lines.join("\n")));
     (asked.exit, PyBytes::new(py, &asked.answer), problem)
@@ -59,4 +65,8 @@ mod _native {
     use super::saver::NativeSaver;
     #[pymodule_export]
     use super::{ask, plain, pointer, program};
+
+    /// The version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

@@ -28,6 +28,9 @@ pub(crate) struct NativeStore {
     trust: Arc<dyn Trust>,
 }
 
+/// Exit code, document, and the problem as a document and as text.
+type Answered<'py> = (u8, Bound<'py, PyBytes>, Option<(String, String)>);
+
 /// A run as it was when it was opened.
 #[pyclass(frozen, module = "dendrer._native")]
 pub(crate) struct NativeTrace(Trace);
@@ -66,9 +69,9 @@ impl NativeStore {
         names.map_err(|error| problem::of(py, error))
     }
 
-    /// Asks a question that is given as its document. Returns the exit code of the command that asks the same, and the
-    /// document of the answer.
-    fn ask<'py>(&self, py: Python<'py>, question: &str) -> PyResult<(u8, Bound<'py, PyBytes>)> {
+    /// Asks a question that is given as its document. Returns the exit code of the command that asks the same, the
+    /// document of the answer, and the problem with which it ends, as a document and as text.
+    fn ask<'py>(&self, py: Python<'py>, question: &str) -> PyResult<Answered<'py>> {
         let asked = py.detach(|| {
             let question = json::parse_door(question.as_bytes()).map_err(|error| {
                 Problem::new(Code::E0106, format!("the question is no JSON: {}", error.kind))
@@ -85,7 +88,11 @@ impl NativeStore {
             problem::of(py, error.help_of(self.dir().as_deref()))
         })?;
         let exit = asked.problem.as_ref().map_or(asked.exit, ShownProblem::exit);
-        Ok((exit, PyBytes::new(py, quote::json(&asked.document).as_bytes())))
+        let problem = asked.problem.map(|problem| {
+            let problem = problem.help_of(self.dir().as_deref());
+            (quote::json(&problem.to_json()), problem.lines(&|text| text.to_owned()).join("\n"))
+        });
+        Ok((exit, PyBytes::new(py, quote::json(&asked.document).as_bytes()), problem))
     }
 
     /// Opens a run as it is now.

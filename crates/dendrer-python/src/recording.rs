@@ -10,6 +10,7 @@ use dendrer::Repo;
 use dendrer::Trace;
 use dendrer::address::state_path;
 use dendrer::lines::{LineNotes, Reply};
+use dendrer::repo::new_run::Resume;
 use dendrer::writer::{LineWriter, after_pause};
 use dendrer_kernel::step::Anomaly;
 use dendrer_object::delta::Delta;
@@ -31,6 +32,8 @@ pub(crate) struct NativeRecording {
     /// by those that follow and by a flush.
     writes_out: Option<Thread>,
     is_abandoned: AtomicBool,
+    /// The name of the run.
+    name: String,
 }
 
 impl Drop for NativeRecording {
@@ -118,33 +121,61 @@ pub(crate) struct NativeReply {
 
 #[pymethods]
 impl NativeRecording {
-    /// Opens the run that the arguments of `commit` name.
+    /// Opens the run that the arguments of `commit` name. `resume` is true to continue it, false to begin a run, which may get
+    /// another name, and `None` to continue it or begin it.
     #[new]
-    #[pyo3(signature = (args, state, sync))]
-    fn new(py: Python<'_>, args: Vec<String>, state: Option<&Bound<'_, PyAny>>, sync: u64) -> PyResult<Self> {
+    #[pyo3(signature = (args, state, sync, resume))]
+    fn new(
+        py: Python<'_>,
+        args: Vec<String>,
+        state: Option<&Bound<'_, PyAny>>,
+        sync: u64,
+        resume: Option<bool>,
+    ) -> PyResult<Self> {
+        let resume = match resume {
+            None => Resume::Auto,
+            Some(true) => Resume::Must,
+            Some(false) => Resume::Never,
+        };
         let state = state.map(|state| read(py, state, false).map(|(value, _)| value)).transpose()?;
         let opened = py.detach(|| {
-            let recorded = dendrer_cli::record(&args, state)?;
+            let recorded = dendrer_cli::record(&args, state, resume)?;
             let writer = LineWriter::new(recorded.recorder, recorded.reading, sync)?;
             Ok::<_, Problem>(Open { writer, repo: recorded.repo, lost: None, written: Written::default() })
         });
-        let open = Arc::new(Gated::new(opened.map_err(|error| problem::of(py, error))?));
+        let opened = opened.map_err(|error| problem::of(py, error))?;
+        let name = opened.writer.head().run().to_string();
+        let open = Arc::new(Gated::new(opened));
         let weak = Arc::downgrade(&open);
         let write_out = move || {
             let Some(gated) = weak.upgrade() else { return false };
             gated.enter().as_mut().map(Open::write_out).is_some()
         };
         let writes_out = if sync > 1 { after_pause(write_out) } else { None };
-        Ok(NativeRecording { open, writes_out, is_abandoned: AtomicBool::new(false) })
+        Ok(NativeRecording { open, writes_out, is_abandoned: AtomicBool::new(false), name })
     }
 
-    /// Takes a line. What has no form becomes a gap if `keeps_gaps`.
-    fn take(&self, py: Python<'_>, line: &Bound<'_, PyAny>, keeps_gaps: bool) -> PyResult<NativeReply> {
+    /// The name of the run.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes a line; of the user if `is_user`. What has no form becomes a gap if `keeps_gaps`.
+    #[pyo3(signature = (line, keeps_gaps, is_user=false))]
+    fn take(
+        &self,
+        py: Python<'_>,
+        line: &Bound<'_, PyAny>,
+        keeps_gaps: bool,
+        is_user: bool,
+    ) -> PyResult<NativeReply> {
         let (value, gaps) = read(py, line, keeps_gaps)?;
         self.with(py, |open| {
             open.tell()?;
             open.is_there()?;
-            let mut reply = told(&open.writer.take(&value)?);
+            let taken = if is_user { open.writer.take_of_user(&value) } else { open.writer.take(&value) };
+            let mut reply = told(&taken?);
             reply.gaps = gaps;
             if open.writer.is_waiting() {
                 self.signal();

@@ -169,7 +169,7 @@ def test_the_command_reads_what_the_package_wrote_and_the_other_way_round() -> N
     with dendrer.run("x") as run:
         run.observe("package", {"n": 1})
     assert command("commit", "--run=x", input=LINE).returncode == 0
-    with dendrer.run("x") as run:
+    with dendrer.run("x", resume=True) as run:
         assert run.observe("again").tick == 3
     assert dendrer.open()["x"].verify().verdict == document("verify", "x")["verdict"] == "VERIFIED"
     assert command("export", "x", "-o", "x.dnd").returncode == 0

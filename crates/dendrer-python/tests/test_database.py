@@ -111,7 +111,7 @@ def imported(*args: str, exits: tuple[int, ...] = (0,)) -> dict[str, Any]:
 
 def onset(store: str, run: str, holds: str) -> tuple[str, int | None]:
     """The first violation of an expression."""
-    found = dendrer.open(store)[run].bisect(holds=holds)
+    found = dendrer.open(store)[run].bisect(holds=holds, on_uncertain="return")
     return found.outcome, None if found.onset is None else found.onset.tick
 
 
@@ -227,7 +227,7 @@ def test_what_cannot_be_read_is_a_gap() -> None:
     assert imported("c.sqlite", "--on-gap", "stop", exits=(2,))["code"] == "E0213"
     answer = imported("c.sqlite")
     assert answer["gaps"] > 0 and "message_unreadable" in answer["noted"]
-    found = dendrer.open("s")["pay"].bisect(holds="state.counters.tool_errors == 0")
+    found = dendrer.open("s")["pay"].bisect(holds="state.counters.tool_errors == 0", on_uncertain="return")
     assert found.outcome not in ("never", "onset") or found.onset is None
     with SqliteSaver.from_conn_string("c.sqlite") as old, DendrerSaver("s", serde=serde) as saver:
         old.serde = serde

@@ -224,13 +224,14 @@ def test_a_store_that_is_removed_does_not_disturb_and_acknowledges_nothing(on_er
     assert "committed" not in told
 
 
-def test_a_store_that_is_missing_is_said_at_once() -> None:
-    """`run` raises `NotFound` if there is no store, whatever `on_error` is: nothing could ever be recorded."""
+def test_a_store_that_cannot_be_made_is_said_at_once() -> None:
+    """`run` raises whatever `on_error` is: nothing could ever be recorded."""
+    Path("file").write_text("x")
     modes: tuple[Any, ...] = ("warn", "raise")
     for on_error in modes:
-        with pytest.raises(dendrer.NotFound) as caught:
-            dendrer.run("a", on_error=on_error)
-        assert caught.value.code == "E0103"
+        with pytest.raises(dendrer.StoreError):
+            dendrer.run("a", store="file/deep", on_error=on_error)
+    assert os.listdir() == ["file"]
 
 
 HOLD = """
@@ -398,9 +399,9 @@ def test_a_member_that_is_none_is_refused_and_does_not_disturb(members: dict[str
 
 
 def test_every_other_keyword_goes_into_the_intent() -> None:
-    """Names of members of a line, and `description`, are kept in the intent or refused; none is dropped without a word."""
+    """A name that no member of a line has is kept in the intent, and `description` is refused."""
     dendrer.init()
-    words: dict[str, Any] = {"type": "mine", "tick": 5, "author": "runtime", "result": 3, "own": [1]}
+    words: dict[str, Any] = {"tick": 5, "own": [1], "tool": "x"}
     with dendrer.run("a") as run:
         run.observe("x", **words)
         assert run.observe("y", description="mine").what == "gap"
@@ -448,7 +449,7 @@ def test_what_is_not_judged_is_not_allowed_where_the_run_enforces_its_contract()
     """The stage is that of the run, also where a later recording does not name it."""
     dendrer.init()
     dendrer.run("a", stage=2).close()
-    with dendrer.run("a") as run:
+    with dendrer.run("a", resume=True) as run:
         assert not run.propose(action={"tool": "pay", "params": list(range(1_000_001))}).allowed
         assert not run.propose(action=cast(Any, None)).allowed
 
@@ -804,7 +805,7 @@ def test_a_key_of_another_step_is_always_raised(on_error: str) -> None:
         with pytest.raises(dendrer.KeyReused) as caught:
             run.observe("two", key="k")
         assert caught.value.code == "E0433"
-    with dendrer.run("a", on_error=on_error) as run:  # type: ignore[arg-type]
+    with dendrer.run("a", on_error=on_error, resume=True) as run:  # type: ignore[arg-type]
         assert run.observe("one", {"n": 1}, key="k").what == "repeated"
     assert ticks("a") == [1] and gaps("a") == []
 

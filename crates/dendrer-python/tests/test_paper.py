@@ -89,11 +89,11 @@ def test_the_example_of_the_page() -> None:
 
 
 def test_a_missing_store_is_made_and_an_old_one_is_used() -> None:
-    """The store is made where it is named, once; a second writer goes on with the run."""
+    """The store is made where it is named, once; a second writer goes on with the run if it says so."""
     with TraceWriter("a", store="new/deep") as trace:
         assert trace.emit({"transition_type": "plan.update"}) == 1
     assert Path("new/deep/.dendrer").is_dir()
-    with TraceWriter("a", store="new/deep") as trace:
+    with TraceWriter("a", store="new/deep", resume=True) as trace:
         assert trace.next_tick() == 2
         assert trace.emit({"transition_type": "plan.update", "tick": 2}) == 2
     with TraceWriter("b", store="new/deep", goal="g", sync=10, agent="ann") as trace:

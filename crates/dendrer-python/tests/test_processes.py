@@ -81,7 +81,7 @@ def test_eight_threads_share_a_recording() -> None:
 def test_recordings_of_one_run_take_turns() -> None:
     """Several recordings of one run, each in a thread of its own, write one history."""
     dendrer.init()
-    runs = [dendrer.run("a", on_error="raise") for _ in range(4)]
+    runs = [dendrer.run("a", on_error="raise", resume="auto") for _ in range(4)]
     told: list[int | None] = []
 
     def work(run: dendrer.Recording, number: int) -> None:
@@ -156,7 +156,7 @@ def test_a_thread_has_no_run_of_its_own_and_to_thread_has() -> None:
         thread.join()
         assert dendrer.current() is not None
     assert dendrer.current() is None and ticks("a") == []
-    with dendrer.run("a"):
+    with dendrer.run("a", resume=True):
         asyncio.run(main())
         with ThreadPoolExecutor(1) as pool:
             pool.submit(contextvars.copy_context().run, look).result()
@@ -471,7 +471,7 @@ def test_two_programs_and_the_command_write_one_run() -> None:
         run.observe("one")
         assert command("commit", "--run=a", input=line).returncode == 0
         assert run.observe("two").tick == 3
-        ran = python('import dendrer\nwith dendrer.run("a") as run: print(run.observe("program").tick)')
+        ran = python('import dendrer\nwith dendrer.run("a", resume=True) as run: print(run.observe("program").tick)')
         assert ran.stdout == "4\n", ran.stderr
         assert run.observe("three").tick == 5
     assert [i["description"] for i in intents("a")] == ["one", "command", "two", "program", "three"]
@@ -556,7 +556,7 @@ def test_a_kill_takes_no_step_that_was_acknowledged(sync: int) -> None:
         # One more may be on disk whose reply was not read.
         assert len(found) - sync * len(told) <= sync
         assert dendrer.open()[name].verify().verdict in ("VERIFIED", "INTACT")
-        with dendrer.run(name) as run:
+        with dendrer.run(name, resume=True) as run:
             assert run.observe("next").tick == len(found) + 1
     assert acknowledged_in_all > 0
     is_clean(by_command=True)

@@ -57,7 +57,9 @@ def record() -> None:
         assert_type(seen.what, str)
         assert_type(seen.tick, "int | None")
         assert_type(bool(seen), bool)
-        run.plan("p")
+        run.plan("p", author="user", links=[])
+        assert_type(run.user("u", {"a": 1}), dendrer.Reply)
+        assert_type(run.name, str)
         run.remember("m", delta=[{"set": "/a", "value": 1}])
         run.complete("c")
         run.flag("kind", "text")
@@ -75,12 +77,12 @@ def read() -> None:
     store = dendrer.open("trip")
     assert_type(store, dendrer.Store)
     assert_type(store.names(), "list[str]")
-    assert_type(store.runs(where="ticks > 1"), "list[dendrer.RunSummary]")
+    assert_type(store.runs(where="ticks > 1"), "dendrer.Answers[dendrer.RunSummary]")
     r = store["trip"]
     assert_type(r, dendrer.Run)
     assert_type(r[1], dendrer.Transition)
     assert_type(r["tip"], dendrer.Transition)
-    assert_type(r[1:3], "list[dendrer.Transition]")
+    assert_type(r[1:3], "dendrer.Answers[dendrer.Transition]")
     assert_type([t.tick for t in r], "list[int]")
     assert_type(r.log(type=("a", "b"), from_=1), Iterator[dendrer.Transition])
     assert_type(r[1].changes, "tuple[dendrer.Change, ...]")
@@ -91,8 +93,13 @@ def read() -> None:
     assert_type(found.onset, "dendrer.Onset | None")
     if found.onset is not None:
         assert_type(found.onset.tick, int)
+    assert_type(found.first_seen, "list[dendrer.FirstSeen]")
+    assert_type(found.moved, "list[dendrer.Moved]")
+    assert_type(found.text(60), str)
+    assert_type(r.bisect("kernel.policy_compliant", on_uncertain="return"), dendrer.Bisect)
+    assert_type(dendrer.__version__, str)
     assert_type(r.diff("b", ignore=["metrics"]), dendrer.Diff)
-    assert_type(r.backtrack("n"), "list[dendrer.Write]")
+    assert_type(r.backtrack("n"), "dendrer.Answers[dendrer.Write]")
     assert_type(r.why(1, "n"), dendrer.Why)
     assert_type(r.verify(replay=True).verdict, str)
     assert_type(r.fork(1, name="f", reason="r", set={"n": 1}), dendrer.Run)
@@ -107,6 +114,8 @@ def errors() -> None:
     except dendrer.Stale as error:
         assert_type(error.head, "int | None")
         assert_type(error.code, str)
+    except dendrer.Uncertain as error:
+        assert_type(error.reasons, "list[str]")
     except dendrer.ValueNotRecordable as error:
         assert_type(error.path, str)
     except dendrer.DendrerError as error:
@@ -140,6 +149,8 @@ import dendrer
 run = dendrer.run("a", on_error="ignore")
 dendrer.run("a", author="kernel")
 dendrer.run("a", nosuch=1)
+dendrer.run("a", resume="always")
+run.observe("x", author="runtime")
 dendrer.run()
 dendrer.tool(effect="writes")
 run.observe()

@@ -583,6 +583,12 @@ impl BisectShown<'_> {
         let BisectFound { question, report, .. } = &self.answer.found;
         let evaluations = self.answer.evaluations.as_deref().unwrap_or_default();
         let mut lines = search_lines(&self.answer.found, evaluations, page);
+        let since = self.answer.since.filter(|since| *since > 1);
+        lines.extend(since.map(|since| {
+            Line::from(format!(
+                "  from tick {since} on, the first that can be judged; --from 0 asks of those before"
+            ))
+        }));
         lines.extend(self.answer.other_in_pack.map(|other| Line::from(other_line(other))));
         if let Some(registered) = &self.answer.registered {
             let here = match (&registered.known, &report.outcome) {

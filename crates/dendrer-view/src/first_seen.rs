@@ -211,11 +211,11 @@ fn value_lines(run: &RunName, seen: &SeenValue, widest: usize) -> Vec<Line> {
     let place = format!("  {value}  tick {}  {}{of}", at.tick, quote::path(&at.path));
     let mut lines = vec![Line::from(place).hang(widest + 6)];
     if at.within != seen.value {
-        lines.push(Line::value(format!("{deeper} {}", quote::value(&at.within)), more));
+        lines.push(Line::value(format!("{deeper}{}", quote::value(&at.within)), more));
     }
     if seen.unread > 0 {
         let earlier = count(seen.unread, "earlier transition has", "earlier transitions have");
-        let text = format!("{deeper} {earlier} a value that cannot be read");
+        let text = format!("{deeper}{earlier} a value that cannot be read");
         lines.push(Line::styled(Style::Warn, text));
     }
     lines

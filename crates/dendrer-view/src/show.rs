@@ -303,6 +303,9 @@ fn action_lines(content: &Value, all: bool, whole: &WholeRecord) -> Vec<Line> {
 fn result_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let Some(result) = content.get("result") else { return Vec::new() };
     let more = whole.part("--result");
+    // A status that a rule read from prose may be wrong; the other sources are as sure as the member.
+    let is_prose = result.get("status_from").is_some_and(|from| from.as_str() == Some("text"));
+    let known = if is_prose { ["status", "output", ""] } else { ["status", "output", "status_from"] };
     let status = match result.get("status") {
         Some(Value::String(status)) if &**status == "ok" => "ok".to_owned(),
         Some(Value::String(status)) => format!("FAIL {}", quote::escape(status)),
@@ -313,13 +316,13 @@ fn result_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let Some(output) = result.get("output") else {
         let line =
             style.map_or_else(|| Line::from(status.clone()), |style| Line::styled(style, status.clone()));
-        return [line].into_iter().chain(other_lines(result, &["status"], &more)).collect();
+        return [line].into_iter().chain(other_lines(result, &known, &more)).collect();
     };
     let holds = output.as_str().and_then(quote::held_json).map_or("", |_| " (text that holds JSON)");
     let head = format!("{status}  output{holds}");
     let head = style.map_or_else(|| Line::from(head.clone()), |style| Line::styled(style, head.clone()));
     let value = Line::value(format!("  {}", row::content_whole(output)), more.clone());
-    [head, value].into_iter().chain(other_lines(result, &["status", "output"], &more)).collect()
+    [head, value].into_iter().chain(other_lines(result, &known, &more)).collect()
 }
 
 /// Writes why a line was refused.

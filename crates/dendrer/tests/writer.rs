@@ -4,6 +4,7 @@ use dendrer::lines::{LineOptions, Reply, TurnedLine};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::writer::LineWriter;
 use dendrer_kernel::step::{Anomaly, Start};
+use dendrer_object::record::Author;
 use dendrer_object::{Value, json};
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, Shared};
@@ -115,4 +116,24 @@ fn a_line_that_is_no_intent_is_refused_and_kept_and_a_key_repeats() {
     assert!(matches!(writer.take(&line(keyed)).expect("answered"), Reply::Repeated { .. }));
     writer.note(&Anomaly::told("recording_gap", "a step is missing")).expect("the gap is on record");
     assert_eq!(writer.head().tick(), 3);
+}
+
+/// A line of the user has the user as its author, whatever authors write otherwise; one that names another is refused.
+#[test]
+fn a_line_of_the_user_is_by_the_user_alone() {
+    let (_dir, store) = place();
+    let mut writer = writer(&store, 1);
+    let author = |reply: Reply| match reply {
+        Reply::Committed { record, .. } => Some(record.header().author),
+        _ => None,
+    };
+    let mut take = |is_user: bool, text: &str| {
+        let line = line(text);
+        author(if is_user { writer.take_of_user(&line) } else { writer.take(&line) }.expect("a reply"))
+    };
+    assert_eq!(take(true, r#"{"type":"observation.add"}"#), Some(Author::User));
+    assert_eq!(take(true, r#"{"type":"plan.update","author":"user"}"#), Some(Author::User));
+    assert_eq!(take(true, r#"{"type":"plan.update","author":"agent"}"#), None);
+    assert_eq!(take(false, r#"{"type":"plan.update"}"#), Some(Author::Agent));
+    assert_eq!(take(false, r#"{"type":"plan.update","author":"user"}"#), None);
 }

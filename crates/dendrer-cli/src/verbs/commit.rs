@@ -30,13 +30,13 @@ use crate::offers;
 use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
-use dendrer::repo::new_run::given_name;
+use dendrer::repo::new_run::{Resume, given_name, made_name, read_name};
 
 /// The type of the end of a run, in the view of an agent.
 const COMPLETE: &str = "goal.complete";
 
 /// `commit`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Commit {
     /// The run; it begins if there is none of this name
     #[arg(long, add = ArgValueCompleter::new(offers::runs))]
@@ -86,6 +86,9 @@ pub(crate) struct Commit {
     /// As `state`, for a program that has the value.
     #[arg(skip)]
     pub(crate) state_value: Option<Value>,
+    /// Whether the program made the name, as `RUN+2`.
+    #[arg(skip)]
+    pub(crate) is_made: bool,
     /// For a new run: the stage it is recorded at; 2 if pack or policy ask for enforcement, else 1
     #[arg(long, value_parser = clap::value_parser!(u64).range(0..=3))]
     pub(crate) stage: Option<u64>,
@@ -168,7 +171,7 @@ fn name(args: &Commit) -> Result<RunName> {
 fn open(repo: &Repo, args: &Commit, checked: impl FnOnce() -> Result<()>) -> Result<(Recorder, bool)> {
     let name = name(args)?;
     let exists = repo.writer()?.run(&name)?.is_some();
-    if !exists {
+    if !exists && !args.is_made {
         refuse_unreachable(&name)?;
     }
     if exists && args.new {
@@ -224,14 +227,48 @@ fn begin(repo: &Repo, args: &Commit, recorder: &mut Recorder) -> Result<Option<R
 }
 
 /// Opens the store and the run for a program that records into it: the run exists when this returns.
-pub(crate) fn record(global: &Global, args: &Commit) -> Result<(Repo, Recorder, LineOptions)> {
+pub(crate) fn record(global: &Global, args: Commit, resume: Resume) -> Result<(Repo, Recorder, LineOptions)> {
     let repo = context::write_store(global)?;
-    let (mut recorder, is_new) = open(&repo, args, || repo.signing_key().map(drop).map_err(Failure::from))?;
+    let recorder = match resume {
+        Resume::Never => begin_new(&repo, &args)?,
+        Resume::Must => {
+            repo.run(&name(&args)?)?;
+            goes_on_or_begins(&repo, &args)?
+        }
+        Resume::Auto => goes_on_or_begins(&repo, &args)?,
+    };
+    Ok((repo, recorder, args.reading()?))
+}
+
+/// Continues the run, or begins it.
+fn goes_on_or_begins(repo: &Repo, args: &Commit) -> Result<Recorder> {
+    let (mut recorder, is_new) = open(repo, args, || repo.signing_key().map(drop).map_err(Failure::from))?;
     if is_new {
-        begin(&repo, args, &mut recorder)?;
+        begin(repo, args, &mut recorder)?;
     }
-    let reading = args.reading()?;
-    Ok((repo, recorder, reading))
+    Ok(recorder)
+}
+
+/// Begins a run under the given name, or under `RUN+2`, `RUN+3` and so on: the first name that no run has. A process that
+/// takes the name first is seen when the first record is put, and the next name is tried.
+fn begin_new(repo: &Repo, args: &Commit) -> Result<Recorder> {
+    let given = name(args)?;
+    refuse_unreachable(&given)?;
+    let mut number = 1_u64;
+    loop {
+        let run = if number == 1 { args.run.clone() } else { made_name(given.as_str(), number) };
+        number += 1;
+        if repo.writer()?.run(&read_name(&run)?)?.is_some() {
+            continue;
+        }
+        let args = Commit { run, is_made: number > 2, new: true, ..args.clone() };
+        match goes_on_or_begins(repo, &args) {
+            Err(failure) if failure.code == Code::E0111 => {
+                repo.writer()?.clone().refresh().map_err(dendrer::Error::from)?;
+            }
+            begun => return begun,
+        }
+    }
 }
 
 impl Commit {

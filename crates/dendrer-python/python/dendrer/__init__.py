@@ -11,7 +11,8 @@ Record a run, prove it, find where it first went wrong, compare, fork. ``docs/py
 Onset(tick=3, certainty='exact')
 """
 
-from dendrer._answers import Bisect, Diff, Onset, RunSummary, Verification, Why, Write
+from dendrer import _native
+from dendrer._answers import Answers, Bisect, Diff, FirstSeen, Moved, Onset, RunSummary, Verification, Why, Write
 from dendrer._errors import (
     ApprovalRequired,
     AuthorshipError,
@@ -33,6 +34,7 @@ from dendrer._errors import (
     StoreError,
     StoreLocked,
     TickMismatch,
+    Uncertain,
     UsageError,
     ValueNotRecordable,
     VaultLocked,
@@ -41,7 +43,10 @@ from dendrer._recording import Decision, Recording, Reply, agent, current, run, 
 from dendrer._store import Change, Run, Store, Transition, init, open
 from dendrer._writer import TraceWriter
 
+__version__ = _native.VERSION
+
 __all__ = [
+    "Answers",
     "ApprovalRequired",
     "AuthorshipError",
     "Bisect",
@@ -51,10 +56,12 @@ __all__ = [
     "Decision",
     "DendrerError",
     "Diff",
+    "FirstSeen",
     "FormatTooNew",
     "ImpurePredicate",
     "IntegrityError",
     "KeyReused",
+    "Moved",
     "NonMonotonePredicate",
     "NotFound",
     "Onset",
@@ -74,12 +81,14 @@ __all__ = [
     "TickMismatch",
     "TraceWriter",
     "Transition",
+    "Uncertain",
     "UsageError",
     "ValueNotRecordable",
     "VaultLocked",
     "Verification",
     "Why",
     "Write",
+    "__version__",
     "agent",
     "current",
     "init",

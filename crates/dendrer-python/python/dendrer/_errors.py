@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar, cast
 
 
 class DendrerError(Exception):
@@ -215,13 +216,43 @@ class PredicateRejected(DendrerError):
     default_code = "E0509"
 
 
+class Uncertain(PredicateRejected):
+    """The answer depends on a value that is not known: neither yes nor no.
+
+    >>> import dendrer
+    >>> store = dendrer.init("docs-uncertain")
+    >>> with dendrer.run("a", store="docs-uncertain") as run:
+    ...     reply = run.observe("a price", {"price": 400})
+    >>> try:
+    ...     store["a"].bisect(holds="state.prise <= 600")
+    ... except dendrer.Uncertain as error:
+    ...     print(error.code, error.reasons)
+    E0509 ['...']
+    """
+
+    default_code = "E0509"
+
+    def __init__(self, message: str, data: dict[str, Any] | None = None, answer: Any = None) -> None:
+        super().__init__(message, data)
+        #: The answer as it is: that of the call with ``on_uncertain="return"``. ``None`` if there is none.
+        self.answer: Any = answer
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.data, self.answer)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the answer is not known."""
+        return [str(one) for one in self.data.get("reasons", ())] or [str(self.data.get("message", self))]
+
+
 class ImpurePredicate(PredicateRejected):
     """A predicate is not pure."""
 
     default_code = "E0506"
 
 
-class NonMonotonePredicate(PredicateRejected):
+class NonMonotonePredicate(Uncertain):
     """A predicate recovers, so it has no onset."""
 
     default_code = "E0504"
@@ -275,7 +306,7 @@ _BY_CODE: dict[str, type[DendrerError]] = {
     "E0503": NonMonotonePredicate,
     "E0504": NonMonotonePredicate,
     "E0506": ImpurePredicate,
-    "E0509": PredicateRejected,
+    "E0509": Uncertain,
     "E0604": StageError,
     "E0802": StoreLocked,
     "E0803": FormatTooNew,
@@ -310,6 +341,50 @@ def of(document: str, text: str) -> DendrerError:
     """Makes the exception of a document ``dendrer.error/1``."""
     data: dict[str, Any] = json.loads(document)
     return class_of(str(data["code"]))(text, data)
+
+
+def uncertain(document: dict[str, Any], problem: tuple[str, str] | None, answer: Any) -> Uncertain:
+    """Makes the exception of an answer that is neither yes nor no."""
+    if problem is not None:
+        data: dict[str, Any] = json.loads(problem[0])
+        text = problem[1]
+    else:
+        message = "the answer depends on a value that is not known"
+        data = {"code": "E0509", "kind": "uncertain", "message": message, "where": {}, "notes": [], "help": []}
+        text = f"error[E0509]: {message}"
+    where: dict[str, Any] = data.get("where") or {}
+    why = str(where.get("why", "")).split("\n")
+    reasons = [line.strip() for line in why if line.strip()] or _unknown_in(document)
+    kind = class_of(str(data["code"]))
+    made = kind if issubclass(kind, Uncertain) else Uncertain
+    if problem is None and reasons:
+        text += "".join(f"\n  | why      {reason}" for reason in reasons)
+    return made(text, {**data, "reasons": reasons}, answer)
+
+
+def _unknown_in(document: dict[str, Any]) -> list[str]:
+    """What a document says of values that are not known."""
+    found: list[str] = []
+    for name in ("unknown", "unjudged", "uncertain", "reasons", "hidden"):
+        listed: Any = document.get(name)
+        if isinstance(listed, list):
+            found.extend(map(_reason, cast("Iterable[Any]", listed)))
+        elif isinstance(listed, str):
+            found.append(listed)
+    return found
+
+
+def _reason(one: Any) -> str:
+    """An item of a list of reasons, in words where it has some."""
+    why: Any = cast("dict[str, Any]", one).get("why") if isinstance(one, dict) else one
+    return why if isinstance(why, str) else json.dumps(one, ensure_ascii=False)
+
+
+def not_an_author(author: object) -> AuthorshipError:
+    """Makes the exception of an author that a method does not speak for."""
+    named = repr(author) if isinstance(author, str) else f"an object of type {type(author).__name__}"
+    message = f'the author of a step is "agent" or "user", and not {named}'
+    return AuthorshipError(f"error[E0408]: {message}", {"code": "E0408", "message": message})
 
 
 def not_recordable(path: str, reason: str, what: str) -> ValueNotRecordable:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
-from dendrer import _errors, _fork, _native
+from dendrer import _errors, _fork, _made, _native
 from dendrer._errors import AuthorshipError, DendrerError, KeyReused, Stale, UsageError, ValueNotRecordable
 
 Document = dict[str, Any]
@@ -87,8 +87,9 @@ class Recording:
     1
     """
 
-    def __init__(self, args: list[str], state: Any, sync: int, on_error: str, place: str) -> None:
-        self._args = args
+    def __init__(
+        self, args: list[str], state: Any, sync: int, on_error: str, place: str, resume: bool | None = True
+    ) -> None:
         self._state = state
         self._sync = sync
         self._on_error = on_error
@@ -99,7 +100,10 @@ class Recording:
         self._closed = False
         self._lock = threading.Lock()
         self._tokens: list[contextvars.Token[Recording | None]] = []
-        self._native: _native.NativeRecording | None = _native.NativeRecording(args, state, sync)
+        self._native: _native.NativeRecording | None = _native.NativeRecording(args, state, sync, resume)
+        self._name = self._native.name
+        # Opened again, it goes on with its own run.
+        self._args = [*args[:2], f"--run={self._name}", *args[3:]]
         self._enforces = self._native.stage() >= 2
         _at_end_of_worker()
         _live.add(self)
@@ -141,8 +145,8 @@ class Recording:
 
     @property
     def name(self) -> str:
-        """The name of the run."""
-        return self._args[2][len("--run=") :]
+        """The name of the run: the one that was asked for, or where a run has that one ``NAME+2``."""
+        return self._name
 
     @property
     def tip(self) -> int:
@@ -169,7 +173,7 @@ class Recording:
         with self._lock:
             # Behind a fork the store is opened again.
             if self._native is None:
-                self._native = _native.NativeRecording(self._args, self._state, self._sync)
+                self._native = _native.NativeRecording(self._args, self._state, self._sync, True)
                 _at_end_of_worker()
             return self._native
 
@@ -183,7 +187,11 @@ class Recording:
     # -- steps ---------------------------------------------------------------------------------------------------
 
     def commit(self, line: Mapping[str, Any]) -> Reply:
-        """Records a line as ``dendrer commit`` takes it."""
+        """Records a line as ``dendrer commit`` takes it. Its author is an agent, or the runtime of an ``action.result``."""
+        return self._take(line, False)
+
+    def _take(self, line: Mapping[str, Any], is_user: bool) -> Reply:
+        """Records a line, in the words of the user if ``is_user``."""
         try:
             given = line if isinstance(line, dict) else dict(line)
         except (TypeError, ValueError):
@@ -196,7 +204,7 @@ class Recording:
             native = self._opened()
             if self._lost:
                 self._mark(native)
-            taken = native.take(given, not raises)
+            taken = native.take(given, not raises, is_user)
         except (Stale, KeyReused, AuthorshipError):
             raise
         except DendrerError as error:
@@ -279,11 +287,17 @@ class Recording:
         notes: Any,
         base: int | None,
         key: str | None,
+        author: object = "agent",
     ) -> Reply:
+        if not isinstance(author, str) or author not in ("agent", "user"):
+            raise _errors.not_an_author(author)
         if "description" in intent:
             return self._misused("the first argument is the description of the step")
+        members = _members(intent)
+        if isinstance(members, str):
+            return self._misused(members)
         intent["description"] = text
-        line: dict[str, Any] = {"type": type_name, "intent": intent}
+        line: dict[str, Any] = {"type": type_name, "intent": intent, **members}
         if set or delta is not None:
             lost = self._change(line, set, delta)
             if lost is not None:
@@ -298,7 +312,7 @@ class Recording:
             line["base"] = base
         if key is not None:
             line["key"] = key
-        return self.commit(line)
+        return self._take(line, author == "user")
 
     def _change(
         self, line: dict[str, Any], set: Mapping[str, Any], delta: Sequence[Mapping[str, Any]] | None
@@ -325,10 +339,25 @@ class Recording:
         notes: Any = None,
         base: int | None = None,
         key: str | None = None,
+        author: Literal["agent", "user"] = "agent",
         **intent: Any,
     ) -> Reply:
         """What the agent saw or was told, and what it changes: ``set`` maps places of the state to values."""
-        return self._step(text, "observation.add", intent, set, delta, agent, confidence, notes, base, key)
+        return self._step(text, "observation.add", intent, set, delta, agent, confidence, notes, base, key, author)
+
+    def user(
+        self,
+        text: str,
+        set: Mapping[str, Any] = {},
+        *,
+        delta: Sequence[Mapping[str, Any]] | None = None,
+        agent: str | None = None,
+        base: int | None = None,
+        key: str | None = None,
+        **intent: Any,
+    ) -> Reply:
+        """What the user said, in their own words: an observation whose author is the user."""
+        return self._step(text, "observation.add", intent, set, delta, agent, None, None, base, key, "user")
 
     def plan(
         self,
@@ -341,10 +370,11 @@ class Recording:
         notes: Any = None,
         base: int | None = None,
         key: str | None = None,
+        author: Literal["agent", "user"] = "agent",
         **intent: Any,
     ) -> Reply:
         """A plan, a thought, a decision."""
-        return self._step(text, "plan.update", intent, set, delta, agent, confidence, notes, base, key)
+        return self._step(text, "plan.update", intent, set, delta, agent, confidence, notes, base, key, author)
 
     def remember(
         self,
@@ -357,10 +387,11 @@ class Recording:
         notes: Any = None,
         base: int | None = None,
         key: str | None = None,
+        author: Literal["agent", "user"] = "agent",
         **intent: Any,
     ) -> Reply:
         """What is kept for later."""
-        return self._step(text, "memory.write", intent, set, delta, agent, confidence, notes, base, key)
+        return self._step(text, "memory.write", intent, set, delta, agent, confidence, notes, base, key, author)
 
     def complete(
         self,
@@ -403,7 +434,13 @@ class Recording:
             reply = self._misused("an action is a mapping, such as {'tool': name, 'params': {}}")
             return Decision(not self._is_enforced(), reply.reason, None, reply, {})
         line: dict[str, Any] = {"type": type, "action": asked}
+        members = _members(intent)
+        if isinstance(members, str):
+            reply = self._misused(members)
+            return Decision(not self._is_enforced(), reply.reason, None, reply, asked)
         places, links = self._rests_on(depends_on)
+        links.extend(_linked(members))
+        line.update(members)
         if places:
             intent["depends_on"] = places
         if text is not None:
@@ -454,7 +491,10 @@ class Recording:
         **result: Any,
     ) -> Reply:
         """The answer to an action, said by the runtime: linked to its request."""
-        line: dict[str, Any] = {"type": "action.result", "result": {**result, "status": status, "output": output}}
+        members = _members(result)
+        if isinstance(members, str):
+            return self._misused(members)
+        line: dict[str, Any] = {"type": "action.result", "result": {**result, "status": status, "output": output}, **members}
         reply = decision.reply if isinstance(decision, Decision) else decision
         if not isinstance(cast(object, reply), Reply):
             return self._misused("a result is that of a decision, or of the reply to a request")
@@ -463,7 +503,7 @@ class Recording:
             if action:
                 line["action"] = action
         if reply.id is not None and reply.tick is not None:
-            line["links"] = [{"rel": "caused_by", "hash": reply.id}]
+            line["links"] = [{"rel": "caused_by", "hash": reply.id}, *_linked(members)]
         if set or delta is not None:
             lost = self._change(line, set, delta)
             if lost is not None:
@@ -510,6 +550,43 @@ class Recording:
             if self._on_error == "raise":
                 raise
             self._warn(f"{self.name} could not be closed: {error}")
+
+
+#: Keywords that are members of a line (``dendrer schema intent``).
+_OF_LINE = frozenset((
+    "goal", "goal_id", "agent_id", "uncertainty_notes", "action", "metrics", "links", "effect", "fork_type", "evidence", "commitments",
+    "edges", "closes", "adopts", "user", "reads",
+))  # fmt: skip
+
+#: Keywords that are members of a line, and that no method takes, each with what to do instead.
+_NOT_TAKEN = {
+    "type": "the type follows from the method; run.commit takes a line of any type",
+    "transition_type": "the type follows from the method; run.commit takes a line of any type",
+    "intent": "keywords are put together by the method; run.commit takes an intent as it is",
+    "author": "the author is an agent; observe, plan and remember take author=\"user\"",
+    "policy": "a policy is decided by the runtime: run.commit with a line of type policy.decision",
+    "result": "a result is recorded by run.result",
+    "anomalies": "what the agent finds odd is recorded by run.flag",
+    "confidence": "the method has no confidence; run.commit takes one",
+    "set": "the method changes no state",
+    "delta": "the method changes no state",
+    "base": "the method has no base; run.commit takes one",
+    "key": "the method has no key; run.commit takes one",
+}
+
+
+def _members(given: dict[str, Any]) -> dict[str, Any] | str:
+    """Takes out of keywords what is a member of a line. A sentence, if a keyword is a member that no method takes."""
+    for name, why in _NOT_TAKEN.items():
+        if name in given:
+            return f"the keyword {name} names a member of a line: {why}"
+    return {name: given.pop(name) for name in _OF_LINE.intersection(given)}
+
+
+def _linked(members: dict[str, Any]) -> list[Any]:
+    """Takes the links out of members, to be added to others."""
+    links = members.pop("links", None)
+    return list(cast("list[Any]", links)) if isinstance(links, (list, tuple)) else [] if links is None else [links]
 
 
 def _each(given: Any) -> Iterable[Any]:
@@ -568,10 +645,12 @@ def run(
     agent: str | None = None,
     contract: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
+    resume: bool | Literal["auto"] = False,
 ) -> Recording:
-    """Records a run; goes on with it if there is one of that name.
+    """Begins a run, and records it. Where a run has the name already, this one is ``NAME+2``, and a warning says so.
 
-    ``sync`` is how many steps share a sync. ``on_error`` is ``"warn"`` or ``"raise"``. Raises `NotFound` if there is no store.
+    ``resume=True`` goes on with the run of this name (`NotFound` if there is none), ``resume="auto"`` goes on with it or begins it.
+    A missing store is made, and a warning says so. ``sync`` is how many steps share a sync. ``on_error`` is ``"warn"`` or ``"raise"``.
 
     >>> import dendrer
     >>> store = dendrer.init("docs-run-2")
@@ -591,8 +670,12 @@ def run(
     for known, text in (("name", name), ("goal", goal), ("agent", agent)):
         if text is not None and not _is_unicode(text):
             raise UsageError(f"{known} is text without lone surrogates")
+    if resume not in (True, False, "auto"):
+        raise UsageError(f'resume is True, False or "auto", and not {resume!r}')
     pack = pack if pack is not None else contract
-    place = os.path.abspath(_native.NativeStore(os.fspath(store)).dir or str(store))
+    own_key = None if key is None else os.path.abspath(os.fsdecode(key))
+    found = _made.opened_or_made(lambda: _native.NativeStore(os.fspath(store)), store, own_key)
+    place = os.path.abspath(found.dir or str(store))
     args = ["dendrer", "commit", f"--run={name}", f"--store={place}"]
     for flag, value in (("goal", goal), ("stage", stage), ("redact", redact), ("agent", agent)):
         if value is not None:
@@ -602,7 +685,10 @@ def run(
             args.append(f"--{flag}={os.path.abspath(os.fspath(path))}")
     if author != "agent":
         args.append(f"--as={author}")
-    return Recording(args, state, sync, on_error, place)
+    recording = Recording(args, state, sync, on_error, place, None if resume == "auto" else resume)
+    if recording.name != name:
+        _made.warn(f"a run {name} exists: this one is {recording.name}; resume=True continues {name}")
+    return recording
 
 
 def _is_unicode(text: object) -> bool:

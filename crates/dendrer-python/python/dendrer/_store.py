@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 
-from dendrer import _ask, _native
-from dendrer._answers import Bisect, Diff, RunSummary, Verification, Why, Write
-from dendrer._errors import NotFound, UsageError
+from dendrer import _ask, _made, _native
+from dendrer._answers import WIDTH, Answers, Bisect, Diff, RunSummary, Verification, Why, Write, escaped
+from dendrer._errors import DendrerError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +79,14 @@ class Transition:
         return hash(self.id)
 
     def __repr__(self) -> str:
-        return f"Transition(tick={self.tick}, type={self.type!r}, agent={self.agent!r}, ts={self.ts!r}, id={self.id!r})"
+        return f"<Transition {self.tick} {escaped(self.type)} by {escaped(self.agent)}, {escaped(self._run.name)}>"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int = WIDTH) -> str:
+        """The transition as ``dendrer show`` prints it on a terminal of ``width`` columns."""
+        return self._run._source("show", [f"{self._run._address}@{self.tick}"], {}).text(width)
 
     @property
     def intent(self) -> dict[str, Any] | None:
@@ -177,11 +185,11 @@ class Run:
     def _address(self) -> str:
         return self._store._address_of(self.name)
 
-    def _document(self, verb: str, given: Iterable[str], flags: Mapping[str, Any] = {}) -> Document:
-        return self._store._document(verb, given, flags)
+    def _source(self, verb: str, given: Iterable[str], flags: Mapping[str, Any]) -> _ask.Source:
+        return self._store._source(verb, given, flags)
 
     def _show(self, place: int | str) -> Document:
-        return self._store.ask(_ask.question("show", {"rev": f"{self._address}@{place}"}))
+        return self._store._asked("show", {"rev": f"{self._address}@{place}"})[0]
 
     def __len__(self) -> int:
         return self.tip
@@ -206,14 +214,17 @@ class Run:
     @overload
     def __getitem__(self, place: str) -> Transition: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Transition]: ...
-    def __getitem__(self, place: int | str | slice) -> Transition | list[Transition]:
+    def __getitem__(self, place: slice) -> Answers[Transition]: ...
+    def __getitem__(self, place: int | str | slice) -> Transition | Answers[Transition]:
         if isinstance(place, slice):
             if place.step not in (None, 1):
                 raise UsageError("a slice of a run has no step")
             begin = 1 if place.start is None else self._tick(place.start)
             end = self.tip + 1 if place.stop is None else self._tick(place.stop)
-            return list(self._between(max(begin, 1), min(end - 1, self.tip)))
+            first, last = max(begin, 1), min(end - 1, self.tip)
+            flags = {"from": first, "to": last, "limit": 0}
+            source = self._source("log", [self._address], flags) if first <= last else None
+            return Answers(self._between(first, last), source)
         if isinstance(place, str):
             if place != "tip":
                 return self._transition(self._trace.transition(int(self._show(place)["tick"])))
@@ -242,7 +253,7 @@ class Run:
                 return value
         # The question names the fault, and what is there.
         if at >= 0:
-            self._store.ask(_ask.question("state", {"rev": f"{self._address}@{at}", "path": path}))
+            _ask.known(*self._store._asked("state", {"rev": f"{self._address}@{at}", "path": path}), "raise")
             raise NotFound(f"nothing is at {path} after tick {at} of {self.name}", {"code": "E0104"})
         raise NotFound(f"{self.name} has states after ticks 0 to {self.tip}, and not {at}", {"code": "E0102"})
 
@@ -269,16 +280,38 @@ class Run:
 
         given: Document = {"run": self._address, "type": several(type), "agent": several(agent), "path": path}
         given |= {"from": begin, "to": end, "limit": 0}
-        for item in self._store.ask(_ask.question("log", given))["items"]:
+        for item in self._store._asked("log", given)[0]["items"]:
             yield self._transition(self._trace.transition(int(item["tick"])))
 
-    def bisect(self, predicate: str | None = None, *, holds: str | None = None, **flags: Any) -> Bisect:
-        """Finds the first tick at which something is violated. Keywords are the flags of ``dendrer bisect``."""
+    def bisect(
+        self,
+        name: str | None = None,
+        /,
+        *,
+        predicate: str | None = None,
+        holds: str | None = None,
+        on_uncertain: Literal["raise", "return"] = "raise",
+        **flags: Any,
+    ) -> Bisect:
+        """Finds the first tick at which something is violated. Keywords are the flags of ``dendrer bisect``.
+
+        ``name`` is that of a predicate, ``holds`` an expression that must be true, ``predicate`` a name, or an expression that is true
+        of a violation. Raises `Uncertain` where the answer is neither a tick nor that there is none.
+        """
+        if name is not None:
+            if not _is_name(name):
+                raise UsageError(
+                    f"{name!r} is an expression and no name of a predicate: holds={name!r} if it must be true, "
+                    f"predicate={name!r} if it is true of a violation"
+                )
+            if predicate is not None:
+                raise UsageError("a predicate is named once")
+            predicate = name
         if isinstance(cast(Any, holds), (list, tuple)):
             raise UsageError("one question at a time; store.ask('bisect', RUN, holds=[..]) asks several")
-        given = {"to": self.tip, **flags, "run": self._address, "predicate": predicate}
-        given["holds"] = None if holds is None else [holds]
-        return Bisect(self._store.ask(_ask.question("bisect", given)))
+        given = {"to": self.tip, **flags, "predicate": predicate, "holds": None if holds is None else [holds]}
+        document, unknown = self._store._asked("bisect", {**given, "run": self._address})
+        return _ask.known(Bisect(document, self._source("bisect", [self._address], given)), unknown, on_uncertain)
 
     def diff(
         self,
@@ -286,6 +319,7 @@ class Run:
         *,
         ignore: tuple[str, ...] | list[str] = (),
         align: str = "tick",
+        on_uncertain: Literal["raise", "return"] = "raise",
         **flags: Any,
     ) -> Diff:
         """Compares it with another run by meaning. Keywords are the flags of ``dendrer diff``."""
@@ -294,25 +328,52 @@ class Run:
             raise UsageError("the two runs are in different stores; export one of them as a bundle")
         if isinstance(kinds := flags.get("type"), str):
             flags["type"] = kinds.split(",")
-        given = {**flags, "run_a": f"{self._address}@{self.tip}", "run_b": address, "ignore": ignore, "align": align}
-        return Diff(self._store.ask(_ask.question("diff", given)))
+        a = f"{self._address}@{self.tip}"
+        given = {**flags, "ignore": ignore, "align": align}
+        document, unknown = self._store._asked("diff", {**given, "run_a": a, "run_b": address})
+        # The other run may have gone on when the text is asked for.
+        end = (document.get("b_range") or [None])[-1]
+        b = f"{address}@{end}" if isinstance(end, int) and "@" not in address else address
+        return _ask.known(Diff(document, self._source("diff", [a, b], given)), unknown, on_uncertain)
 
-    def backtrack(self, path: str, **flags: Any) -> list[Write]:
+    def backtrack(
+        self, path: str, *, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any
+    ) -> Answers[Write]:
         """Every write of a place in the state, newest first. Keywords are the flags of ``dendrer backtrack``."""
-        given = {"limit": 0, "to": self.tip, **flags, "run": self._address, "path": path}
-        return [Write(item) for item in self._store.ask(_ask.question("backtrack", given))["items"]]
+        given = {"limit": 0, "to": self.tip, **flags}
+        document, unknown = self._store._asked("backtrack", {**given, "run": self._address, "path": path})
+        words = [self._address, path]
 
-    def why(self, tick: int, path: str, **flags: Any) -> Why:
+        def write(item: Document) -> Write:
+            # The same verb up to the tick of this one, which it lists alone.
+            return Write(item, self._source("backtrack", words, {**given, "limit": 1, "to": item["tick"]}))
+
+        found = Answers([write(item) for item in document["items"]], self._source("backtrack", words, given))
+        return _ask.known(found, unknown, on_uncertain)
+
+    def why(
+        self, tick: int, path: str, *, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any
+    ) -> Why:
         """The last write of a place at a tick, what it rests on, and what that rests on."""
-        given = {**flags, "rev": f"{self._address}@{self._tick(tick)}", "path": path}
-        return Why(self._store.ask(_ask.question("why", given)))
+        words = [f"{self._address}@{self._tick(tick)}", path]
+        document, unknown = self._store._asked("why", {**flags, "rev": words[0], "path": path})
+        return _ask.known(Why(document, self._source("why", words, flags)), unknown, on_uncertain)
 
     def verify(self, *, replay: bool = False, tip: str | None = None, **flags: Any) -> Verification:
         """Checks that the record is what was committed. A bad record raises nothing: that is the answer."""
-        given = {**flags, "targets": [self._address], "replay": replay, "tip": tip}
-        return Verification(self._store.ask(_ask.question("verify", given)))
+        given = {**flags, "replay": replay, "tip": tip}
+        document, _ = self._store._asked("verify", {**given, "targets": [self._address]})
+        return Verification(document, self._source("verify", [self._address], given))
 
-    def fork(self, tick: int, *, name: str | None = None, reason: str | None = None, **flags: Any) -> Run:
+    def fork(
+        self,
+        tick: int,
+        *,
+        name: str | None = None,
+        reason: str | None = None,
+        on_uncertain: Literal["raise", "return"] = "raise",
+        **flags: Any,
+    ) -> Run:
         """Goes on from a tick as a new run; ``.fork_document`` says how it began.
 
         Keywords are the members of ``dendrer schema fork-question``; ``set``, ``policy`` and ``tool_output`` take mappings.
@@ -322,7 +383,7 @@ class Run:
             given[member] = _ask.listed(given.get(member))
         if isinstance(given["set"], dict):
             given["set"] = {_native.pointer(place): value for place, value in cast(Document, given["set"]).items()}
-        made = self._store.ask(_ask.question("fork", given))
+        made = _ask.known(*self._store._asked("fork", given), on_uncertain)
         run = self._store[str(made["run"])]
         run.fork_document = made
         return run
@@ -351,10 +412,17 @@ class Run:
         _ask.run("export", [self._address], [*options, f"--output={os.fspath(path)}"])
         return Path(path)
 
-    def commitments(self, at: int | None = None, **flags: Any) -> Document:
+    def commitments(
+        self, at: int | None = None, *, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any
+    ) -> Document:
         """What the agent is bound to, as the document of ``dendrer commitments``."""
         address = self._address if at is None else f"{self._address}@{self._tick(at)}"
-        return self._store.ask(_ask.question("commitments", {**flags, "run": address}))
+        return _ask.known(*self._store._asked("commitments", {**flags, "run": address}), on_uncertain)
+
+
+def _is_name(text: object) -> bool:
+    """Whether a text can be the name of a predicate, and is no expression over the state."""
+    return isinstance(text, str) and re.fullmatch(r"[\w.\-/]+", text) is not None and text.partition(".")[0] != "state"
 
 
 class Store:
@@ -389,17 +457,32 @@ class Store:
     def _address_of(self, name: str) -> str:
         return name if self._native.dir is not None or ".dnd" in name else f"{self._place}#{name}"
 
-    def _document(self, verb: str, given: Iterable[str], flags: Mapping[str, Any] = {}) -> Document:
-        return _ask.document(verb, given, [*_ask.flags(flags), *self._where])
+    def _asked(self, name: str, members: Mapping[str, Any]) -> tuple[Document, _ask.Unknown | None]:
+        return _ask.asked(self._native, _ask.question(name, members))
+
+    def _source(self, verb: str, given: Iterable[str], flags: Mapping[str, Any]) -> _ask.Source:
+        """How the verb is asked for the text of an answer: what the question wrote down is written once."""
+        options = _ask.flags({name: value for name, value in flags.items() if name.rstrip("_") != "record"})
+        return _ask.Source(self._place, self._native.dir is not None, self._key, verb, tuple(given), tuple(options))
 
     def names(self) -> list[str]:
         """The names of its runs, in the order in which they began."""
         return self._native.names()
 
-    def runs(self, *, where: str | None = None, **flags: Any) -> list[RunSummary]:
+    def runs(
+        self, *, where: str | None = None, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any
+    ) -> Answers[RunSummary]:
         """Its runs, newest first. Keywords are the flags of ``dendrer runs``."""
-        question = _ask.question("runs", {"where": where, **flags})
-        return [RunSummary(item) for item in self.ask(question)["items"]]
+        given = {"where": where, **flags}
+        document, unknown = self._asked("runs", given)
+        words = [] if self._native.dir is not None else [self._place]
+
+        def summary(item: Document) -> RunSummary:
+            only = {"where": f"name == {json.dumps(item['name'])}", "all": True, "limit": 1}
+            return RunSummary(item, self._source("runs", words, only))
+
+        found = Answers([summary(item) for item in document["items"]], self._source("runs", words, given))
+        return _ask.known(found, unknown, on_uncertain)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self.names()
@@ -416,19 +499,35 @@ class Store:
         return Run(self, self._native.run(self._address_of(name)))
 
     @overload
-    def ask(self, question: Mapping[str, Any], /) -> Document: ...
+    def ask(
+        self, question: Mapping[str, Any], /, *, on_uncertain: Literal["raise", "return"] = "raise"
+    ) -> Document: ...
     @overload
-    def ask(self, question: str, /, *args: str, **flags: Any) -> Document: ...
-    def ask(self, question: str | Mapping[str, Any], /, *args: str, **flags: Any) -> Document:
+    def ask(
+        self, question: str, /, *args: str, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any
+    ) -> Document: ...
+    def ask(
+        self,
+        question: str | Mapping[str, Any],
+        /,
+        *args: str,
+        on_uncertain: Literal["raise", "return"] = "raise",
+        **flags: Any,
+    ) -> Document:
         """Asks a question as a document, and returns the document of the answer; ``dendrer schema bisect-question`` has its members.
 
-        A text is a verb of the command, with its arguments and flags: ``store.ask("heatmap", "run-1")``.
+        A text is a verb of the command, with its arguments and flags: ``store.ask("heatmap", "run-1")``. Raises `Uncertain` where the
+        answer is neither yes nor no, but for ``verify``.
         """
         if isinstance(question, str):
-            return self._document(question, args, flags)
-        if args or flags:
-            raise UsageError("a question is one document")
-        return _ask.asked(self._native, question)
+            document, unknown = _ask.answered(question, args, [*_ask.flags(flags), *self._where])
+            is_verify = question.split()[:1] == ["verify"]
+        else:
+            if args or flags:
+                raise UsageError("a question is one document")
+            document, unknown = _ask.asked(self._native, question)
+            is_verify = question.get("schema") == "dendrer.verify-question/1"
+        return _ask.known(document, None if is_verify else unknown, on_uncertain)
 
 
 def init(path: str | os.PathLike[str] = ".", **flags: Any) -> Store:
@@ -443,7 +542,7 @@ def init(path: str | os.PathLike[str] = ".", **flags: Any) -> Store:
 
 
 def open(path: str | os.PathLike[str] = ".", *, key: str | os.PathLike[str] | None = None) -> Store:
-    """Opens a store, or a bundle, for reading.
+    """Opens a store, or a bundle, for reading. Raises `NotFound` if there is none.
 
     >>> import dendrer
     >>> store = dendrer.init("docs-open")
@@ -451,6 +550,17 @@ def open(path: str | os.PathLike[str] = ".", *, key: str | os.PathLike[str] | No
     []
     """
     named = os.fspath(key) if key is not None else None
-    native = _native.NativeStore(os.fspath(path), named)
+    try:
+        native = _native.NativeStore(os.fspath(path), named)
+    except NotFound as error:
+        raise _with_init(error, path) from None
     place = native.dir if native.dir is not None else os.fspath(path)
     return Store(native, os.path.abspath(place), named)
+
+
+def _with_init(error: NotFound, path: str | os.PathLike[str]) -> DendrerError:
+    """Adds the call that makes a store to the error of one that is missing, where a store can be made."""
+    if error.code != "E0103" or os.path.isfile(path) or "restore" in str(error.data.get("message")):
+        return error
+    lines = [line for line in str(error).splitlines() if not line.startswith(("help:", "      see:"))]
+    return NotFound("\n".join([*lines, f"help: {_made.call(path)}"]), error.data)

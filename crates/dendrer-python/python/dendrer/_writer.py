@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from dendrer import _errors, _recording
-from dendrer._errors import NotFound, TickMismatch, UsageError
-from dendrer._store import init
+from dendrer._errors import TickMismatch, UsageError
 
 _TOGETHER = {"payload", "confidence", "tool", "output", "transition_type", "tick"}
 
 
 class TraceWriter:
-    """Writes events with the keys of the paper (6). The kernel assigns the ticks.
+    """Writes events with the keys of the paper (6). The kernel assigns the ticks. Other options are those of `dendrer.run`.
 
     >>> trace = TraceWriter("docs-paper", "append-only", store="docs-paper")
     >>> trace.emit({"transition_type": "observation.add", "tick": trace.next_tick(), "payload": {"text": "hi"}})
@@ -28,13 +27,12 @@ class TraceWriter:
         if storage != "append-only":
             raise UsageError(f'the one storage is "append-only", and not {storage!r}')
         options.setdefault("on_error", "raise")
-        try:
-            self._run = _recording.run(run_id, store=store, **options)
-        except NotFound as error:
-            if error.code != "E0103":
-                raise
-            init(store)
-            self._run = _recording.run(run_id, store=store, **options)
+        self._run = _recording.run(run_id, store=store, **options)
+
+    @property
+    def name(self) -> str:
+        """The name of the run: ``run_id``, or where a run has that one ``RUN_ID+2``."""
+        return self._run.name
 
     def next_tick(self) -> int:
         """The tick that the next event gets."""

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from dendrer import _recording, _store
-from dendrer._answers import Bisect, Diff, RunSummary, Verification, Why, Write
+from dendrer._answers import Answers, Bisect, Diff, RunSummary, Verification, Why, Write
 from dendrer._recording import Decision, Recording, Reply, agent, step, tool
 from dendrer._store import Transition
 from dendrer._writer import TraceWriter as _TraceWriter
@@ -107,6 +107,10 @@ class AsyncRecording:
         """As `Recording.observe`."""
         return await self._call(self._recording.observe, text, set or {}, **members)
 
+    async def user(self, text: str, set: dict[str, Any] | None = None, **members: Any) -> Reply:
+        """As `Recording.user`."""
+        return await self._call(self._recording.user, text, set or {}, **members)
+
     async def plan(self, text: str, set: dict[str, Any] | None = None, **members: Any) -> Reply:
         """As `Recording.plan`."""
         return await self._call(self._recording.plan, text, set or {}, **members)
@@ -172,7 +176,7 @@ class AsyncRun:
         """The transition at a tick."""
         return await asyncio.to_thread(lambda: self.now[place])
 
-    async def transitions(self, begin: int | None = None, end: int | None = None) -> list[Transition]:
+    async def transitions(self, begin: int | None = None, end: int | None = None) -> Answers[Transition]:
         """The transitions from one tick up to another, which is not one of them."""
         return await asyncio.to_thread(lambda: self.now[begin:end])
 
@@ -184,15 +188,15 @@ class AsyncRun:
         """As `Run.log`."""
         return await asyncio.to_thread(lambda: list(self.now.log(**options)))
 
-    async def bisect(self, predicate: str | None = None, **flags: Any) -> Bisect:
+    async def bisect(self, name: str | None = None, /, **flags: Any) -> Bisect:
         """As `Run.bisect`."""
-        return await asyncio.to_thread(self.now.bisect, predicate, **flags)
+        return await asyncio.to_thread(self.now.bisect, name, **flags)
 
     async def diff(self, other: str | AsyncRun, **flags: Any) -> Diff:
         """As `Run.diff`."""
         return await asyncio.to_thread(self.now.diff, other.now if isinstance(other, AsyncRun) else other, **flags)
 
-    async def backtrack(self, path: str, **flags: Any) -> list[Write]:
+    async def backtrack(self, path: str, **flags: Any) -> Answers[Write]:
         """As `Run.backtrack`."""
         return await asyncio.to_thread(self.now.backtrack, path, **flags)
 
@@ -223,7 +227,7 @@ class AsyncStore:
         """As `Store.names`."""
         return await asyncio.to_thread(self.now.names)
 
-    async def runs(self, **flags: Any) -> list[RunSummary]:
+    async def runs(self, **flags: Any) -> Answers[RunSummary]:
         """As `Store.runs`."""
         return await asyncio.to_thread(self.now.runs, **flags)
 
@@ -253,6 +257,10 @@ class TraceWriter:
         if self._found is None:
             self._found = await in_thread(self, self._make)
         return self._found
+
+    async def name(self) -> str:
+        """As `dendrer.TraceWriter.name`."""
+        return (await self._writer()).name
 
     async def next_tick(self) -> int:
         """As `dendrer.TraceWriter.next_tick`."""

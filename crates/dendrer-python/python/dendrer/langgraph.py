@@ -34,9 +34,8 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from dendrer import _fork, _native
-from dendrer._errors import NotFound, UsageError
-from dendrer._store import init
+from dendrer import _fork, _made, _native
+from dendrer._errors import UsageError
 
 __all__ = ["DendrerSaver", "acopy_from", "copy_from"]
 
@@ -105,13 +104,7 @@ class _Open:
             return self.native
 
     def _open(self) -> _native.NativeSaver:
-        try:
-            return _native.NativeSaver(self.path, self.key)
-        except NotFound as error:
-            if error.code != "E0103":
-                raise
-        init(self.path, **({} if self.key is None else {"key": self.key}))
-        return _native.NativeSaver(self.path, self.key)
+        return _made.opened_or_made(lambda: _native.NativeSaver(self.path, self.key), self.path, self.key)
 
     def fork_held(self) -> _native.NativeSaver | None:
         """What is open, for a fork of the process."""
@@ -143,7 +136,7 @@ class _Open:
 
 
 class DendrerSaver(BaseCheckpointSaver[Any]):
-    """Keeps the checkpoints of LangGraph as runs of a store; a missing store is made.
+    """Keeps the checkpoints of LangGraph as runs of a store; a missing store is made, and a warning says so.
 
     What a channel holds is state: ``dendrer bisect THREAD --holds 'size(state.values.messages) < 50'``. The exact bytes are in the
     vault of the store. Synchronous and asynchronous methods, a context manager in both worlds.

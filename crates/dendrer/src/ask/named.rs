@@ -370,6 +370,13 @@ pub fn unjudged_hint(trace: &Trace, predicate: &Predicate, why: &str) -> Option<
     Some(UnjudgedHint::Missing((1..=names.len().min(3)).map(place).collect()))
 }
 
+/// Returns the one field of which a word is near to a name: `total_chf` for `totl`.
+fn has_word<'f>(name: &str, fields: impl Iterator<Item = &'f str>) -> Option<&'f str> {
+    let mut found = fields.filter(|field| field.split('_').any(|word| nearest(name, [word]).is_some()));
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
+}
+
 /// Finds the counter or field of the state that was probably meant by a name that the state of a run does not have.
 pub fn near_field(trace: &Trace, predicate: &Predicate) -> Option<String> {
     if predicate.is_policy() {
@@ -402,7 +409,7 @@ fn near_place(state: &Value, place: &Pointer) -> Option<Pointer> {
         };
         members().find(|key| is_near(key))
     };
-    let found = nearest(name, members()).or_else(of_words);
+    let found = nearest(name, members()).or_else(of_words).or_else(|| has_word(name, members()));
     let own = found.map(|found| Pointer::of(names[..count].iter().map(String::as_str).chain([found])));
     own.or_else(|| elsewhere(state, names.last()?))
 }

@@ -16,7 +16,9 @@ use dendrer_object::{Code, Digest, Intent, Value};
 use dendrer_store::group::Grouper;
 
 use crate::error::Error;
-use crate::record::lines::{ATTEMPTS, LineOptions, LineRead, Reply, answer, is_guarded, propose, turned};
+use crate::record::lines::{
+    ATTEMPTS, Authors, LineOptions, LineRead, Reply, answer, is_guarded, propose, turned,
+};
 use crate::record::recorder::Recorder;
 
 pub use dendrer_store::group::after_pause;
@@ -70,6 +72,20 @@ impl LineWriter {
     /// Fails if nothing of the line is on record, or if the disk failed.
     pub fn take(&mut self, line: &Value) -> Result<Reply, Error> {
         let line = self.reading.read_value(line);
+        self.take_read(line)
+    }
+
+    /// As [`LineWriter::take`], of a line in the words of the user: its author is the user, whatever authors write here otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`LineWriter::take`].
+    pub fn take_of_user(&mut self, line: &Value) -> Result<Reply, Error> {
+        let reading = LineOptions { authors: Authors::User, scope: None, ..self.reading.clone() };
+        self.take_read(reading.read_value(line))
+    }
+
+    fn take_read(&mut self, line: LineRead) -> Result<Reply, Error> {
         self.taken += 1;
         if let LineRead::Intent(intent) = &line
             && is_guarded(intent)

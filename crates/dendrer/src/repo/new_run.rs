@@ -16,6 +16,17 @@ use crate::repo::Repo;
 
 pub use crate::address::{MADE, made_name};
 
+/// Whether a program continues a run that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// It begins a run: under the given name, or where that is taken under `RUN+2`, `RUN+3` and so on.
+    Never,
+    /// It continues the run; a missing run is an error.
+    Must,
+    /// It continues the run, or begins it.
+    Auto,
+}
+
 /// Reads the name of a run.
 ///
 /// # Errors

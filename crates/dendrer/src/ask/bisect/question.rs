@@ -286,9 +286,6 @@ impl BisectQuestion {
                 let Some((since, again)) = bisect::once_there(trace, subject, &report, &range)? else {
                     return Ok((report, None));
                 };
-                desk.note(format!(
-                    "note: it cannot be judged before tick {since}, which is the first with every place that it reads; --from 0 asks of those ticks too"
-                ));
                 Ok((again, Some(since)))
             }
         }
