@@ -270,7 +270,32 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
     }
     let here = std::env::current_dir()
         .map_err(|source| dendrer::Error::NoStore(Box::new(NoStore::NoDirectory { source })))?;
-    Ok(Repo::find(&here)?)
+    Repo::find(&here).map_err(|error| {
+        let is_nowhere =
+            matches!(&error, dendrer::Error::NoStore(why) if matches!(**why, NoStore::Nowhere { .. }));
+        let below = if is_nowhere { stores_below(&here) } else { Vec::new() };
+        let failure = Failure::from(error);
+        if below.is_empty() {
+            return failure;
+        }
+        let help = below
+            .into_iter()
+            .take(BELOW_MAX)
+            .map(|dir| ["dendrer", "-C", &dir, "runs"].map(str::to_owned).into());
+        Failure { help: help.collect(), ..failure }
+    })
+}
+
+/// How many stores below a directory are named.
+const BELOW_MAX: usize = 3;
+
+/// Lists the directories in this one that hold a store, by name. A directory that cannot be listed has none.
+fn stores_below(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let stores = entries.filter(|entry| entry.path().join(STORE_DIR).is_dir());
+    let mut names: Vec<String> = stores.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    names
 }
 
 /// Returns the failure for a directory in which a restore was interrupted; `None` for any other.

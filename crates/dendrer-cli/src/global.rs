@@ -64,6 +64,9 @@ pub(crate) struct Global {
     /// The file that holds the key of the log
     #[arg(long, global = true, value_name = "FILE", env = "DENDRER_KEY", hide_env_values = true, value_hint = ValueHint::FilePath)]
     pub(crate) key: Option<String>,
+    /// Whether `-o` names standard output, so that it is no file.
+    #[arg(skip)]
+    pub(crate) is_stdout_named: bool,
     /// Whether the index is left alone, because it is damaged.
     #[arg(skip)]
     pub(crate) without_index: bool,
@@ -162,6 +165,11 @@ pub(crate) fn tick_arg(text: &str) -> Result<Position, String> {
         .ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
 }
 
+/// Writes the address of a tick that is a word of its own.
+pub(crate) fn with_tick(rev: &str, tick: Option<&Position>) -> String {
+    tick.map_or_else(|| rev.to_owned(), |tick| format!("{rev}@{tick}"))
+}
+
 /// Reads the number of a tick that need not be there yet.
 pub(crate) fn plain_tick_arg(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("tick:").unwrap_or(text);
@@ -203,6 +211,54 @@ pub(crate) fn age_arg(text: &str) -> std::result::Result<u64, String> {
         number.checked_mul(*ms)
     });
     parsed.ok_or_else(|| "a number of hours, days or weeks, like 12h, 30d or 2w".to_owned())
+}
+
+/// Reads the beginning of a time as milliseconds since 1970: `2h` ago, a date, a date and a time.
+pub(crate) fn since_arg(text: &str) -> std::result::Result<u64, String> {
+    moment(text, false)
+}
+
+/// As [`since_arg`], for the end of a time: a date is its whole day.
+pub(crate) fn until_arg(text: &str) -> std::result::Result<u64, String> {
+    moment(text, true)
+}
+
+/// Dates without an offset are of the time zone in which times are shown as a rule, that of the system.
+fn moment(text: &str, is_end: bool) -> std::result::Result<u64, String> {
+    let ago = text.strip_suffix("ago").unwrap_or(text).trim();
+    if let Some(age) = age(ago) {
+        return Ok(u64::try_from(now_ms()).unwrap_or(0).saturating_sub(age));
+    }
+    let zone = jiff::tz::TimeZone::system();
+    let (at, size) = match (text.parse::<jiff::Timestamp>(), text.parse::<jiff::civil::DateTime>()) {
+        (Ok(at), _) => (at, 1),
+        (_, Ok(at)) => {
+            let is_date = text.parse::<jiff::civil::Date>().is_ok() && !text.contains(':');
+            let of_day =
+                if is_date && is_end { jiff::civil::time(23, 59, 59, 999_000_000) } else { at.time() };
+            let zoned = at.date().to_datetime(of_day).to_zoned(zone);
+            let size = if text.matches(':').count() == 1 && is_end { 60_000 } else { 1 };
+            (zoned.map_err(|error| error.to_string())?.timestamp(), size)
+        }
+        _ => return Err("a time is like 2h, 3d or 2026-03-01".to_owned()),
+    };
+    Ok(u64::try_from(at.as_millisecond()).unwrap_or(0).saturating_add(size - 1))
+}
+
+/// Returns the milliseconds of `90s`, `30min`, `2h`, `3d` or `2w`.
+fn age(text: &str) -> Option<u64> {
+    let units = [
+        ("min", 60_000),
+        ("m", 60_000),
+        ("s", 1000),
+        ("h", 3_600_000),
+        ("d", 86_400_000),
+        ("w", 604_800_000u64),
+    ];
+    units.iter().find_map(|(unit, ms)| {
+        let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(*ms)
+    })
 }
 
 /// Reads a word of choice; each word has its sentence of the help.

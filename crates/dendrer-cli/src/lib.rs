@@ -11,6 +11,8 @@ mod global;
 mod offers;
 mod out;
 mod progress;
+mod typed;
+mod usage;
 mod verbs;
 
 use std::cell::RefCell;
@@ -38,12 +40,13 @@ use crate::out::Form;
 use crate::out::Out;
 use crate::out::files;
 use crate::out::is_closed_pipe;
+use crate::typed::Typed;
 use crate::verbs::Cli;
 use crate::verbs::Verb;
 
 /// Runs the program. The first argument is its own name. Returns the exit code.
 pub fn program(given: &[OsString]) -> u8 {
-    if let Some(code) = complete::answer(verbs::command, given) {
+    if let Some(code) = complete::answer(verbs::described, given) {
         return code;
     }
     let args = global::join_ticks(given.iter().map(|arg| arg.to_string_lossy().into_owned()));
@@ -59,23 +62,21 @@ pub fn program(given: &[OsString]) -> u8 {
         Err(error) => return usage(&error, wants_json(&args), &args),
     };
     // As everywhere, `-` is the place where answers go anyway, and what is there behind its other names is not to be replaced.
-    cli.global.output = cli.global.output.filter(|file| !files::is_stdout(file));
-    let Some(verb) = cli.verb else {
-        let nothing = || {
-            Failure::new(Code::E0106, "no verb: there is nothing to make a document of")
-                .help(&["dendrer", "help"])
-        };
-        return match wants_json(&args) {
-            true => report(&nothing(), true, cli.global.color),
-            false => printed(std::io::stdout().write_all(verbs::WELCOME.as_bytes()), cli.global.color),
-        };
-    };
+    cli.global.is_stdout_named = cli.global.output.as_deref().is_some_and(files::is_stdout);
+    cli.global.output = cli.global.output.filter(|_| !cli.global.is_stdout_named);
+    if let Some(failure) = usage::of_output(cli.global.output.as_deref(), &args) {
+        return report(&failure, wants_json(&args), cli.global.color);
+    }
+    if let Err(failure) = enter(&mut cli) {
+        return report(&failure, wants_json(&args), cli.global.color);
+    }
+    let Some(verb) = cli.verb else { return without_verb(&cli.global, &args) };
     let began = Instant::now();
     let code = match form(&cli.global, &verb) {
         Ok(form) => {
             let json = form.format != Format::Text;
             run(&cli.global, &verb, &form, &mut || Out::new(&cli.global, &form))
-                .unwrap_or_else(|failure| report(&failure, json, cli.global.color))
+                .unwrap_or_else(|failure| report(&usage::of_head(failure, &args), json, cli.global.color))
         }
         Err(failure) => report(&failure, wants_json(&args), cli.global.color),
     };
@@ -83,6 +84,37 @@ pub fn program(given: &[OsString]) -> u8 {
         let _ = writeln!(std::io::stderr(), "took {:.3} s", began.elapsed().as_secs_f64());
     }
     code
+}
+
+/// Answers `dendrer` without a verb.
+fn without_verb(global: &Global, args: &[String]) -> u8 {
+    if wants_json(args) {
+        let failure = Failure::new(Code::E0106, "dendrer needs a verb to make a document of");
+        return report(&failure.help(&["dendrer", "help"]), true, global.color);
+    }
+    let answered = verbs::form_without_verb(global).and_then(|form| {
+        let mut out = Out::new(global, &form);
+        let answered = verbs::without_verb(global, &mut out).map_err(|failure| out.judge(failure));
+        out.finish(answered.is_ok())?;
+        answered
+    });
+    answered.unwrap_or_else(|failure| report(&failure, false, global.color))
+}
+
+/// Goes to the directory of `-C`. Its store is named from then on, so that commands that are printed ask it wherever they
+/// are pasted.
+fn enter(cli: &mut Cli) -> failure::Result<()> {
+    let Some(dir) = &cli.directory else { return Ok(()) };
+    std::env::set_current_dir(dir).map_err(|error| {
+        Failure::new(Code::E0108, format!("directory {dir} cannot be entered")).at("cause", error.to_string())
+    })?;
+    if cli.global.store.is_none()
+        && !matches!(cli.verb, Some(Verb::Init(_) | Verb::Demo(_) | Verb::Restore(_)))
+        && let Ok(found) = context::find(&cli.global)
+    {
+        cli.global.store = found.parent().map(|dir| dir.display().to_string());
+    }
+    Ok(())
 }
 
 /// What a verb answered.
@@ -95,7 +127,7 @@ pub struct VerbAnswer {
     /// The problem that ended the verb, as `dendrer.error/1`.
     pub problem: Option<Value>,
     /// The problem as lines for people.
-    pub problem_lines: Vec<String>,
+    pub problem_text: String,
 }
 
 /// Runs one verb, and returns its answer instead of printing it. The first argument is a name of the program. With `as_shown`,
@@ -104,19 +136,22 @@ pub fn ask(args: &[String], as_shown: bool) -> VerbAnswer {
     let args = global::join_ticks(args.iter().cloned());
     files::forget_answers();
     let answer = Rc::new(RefCell::new(Vec::new()));
-    let asked = parse(&args).map_err(|error| problem_of(&error, &args)).and_then(|cli| {
+    let asked = parse(&args).map_err(|error| usage::problem(&error, &args)).and_then(|cli| {
         let Some(verb) = &cli.verb else { return Err(Failure::new(Code::E0106, "no verb")) };
+        if cli.directory.is_some() {
+            return Err(Failure::new(Code::E0106, "-C is for the command line: a process has one directory"));
+        }
         let form = form(&cli.global, verb)?;
         run(&cli.global, verb, &form, &mut || Out::kept_in(&cli.global, &form, &answer, as_shown))
     });
     let answer = answer.take();
     match asked {
-        Ok(exit) => VerbAnswer { exit, answer, problem: None, problem_lines: Vec::new() },
+        Ok(exit) => VerbAnswer { exit, answer, problem: None, problem_text: String::new() },
         Err(failure) => VerbAnswer {
             exit: failure.exit(),
             answer,
             problem: Some(failure.to_json()),
-            problem_lines: failure.lines(&|text| text.to_owned()),
+            problem_text: failure.text(None),
         },
     }
 }
@@ -143,7 +178,7 @@ pub fn record(
     state: Option<Value>,
     resume: Resume,
 ) -> std::result::Result<Recorded, Failure> {
-    let cli = parse(args).map_err(|error| problem_of(&error, args))?;
+    let cli = parse(args).map_err(|error| usage::problem(&error, args))?;
     let verb = cli.verb.ok_or_else(|| Failure::new(Code::E0106, "no verb"))?;
     let recorded = verbs::record(&cli.global, verb, state, resume);
     let (repo, recorder, reading) =
@@ -156,8 +191,16 @@ pub fn trust(key: Option<&str>) -> Arc<dyn Trust> {
     keys::trust_with(key)
 }
 
+/// Reads the arguments; the first is the name of the program.
 fn parse(args: &[String]) -> std::result::Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&verbs::command().try_get_matches_from(args)?)
+    let mut command = verbs::command();
+    let typed = Typed::read(&command, args);
+    let words = args.iter().take(1).cloned().chain(Typed::words(&typed.pieces)).collect::<Vec<_>>();
+    let names: Vec<String> = typed.names.iter().map(|name| (*name).to_owned()).collect();
+    if typed.has_values_like_flags() {
+        verbs::take_values_like_flags(&mut command, &names);
+    }
+    Cli::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
 /// Decides how an answer is written; fails where its file may not be.
@@ -175,6 +218,14 @@ fn wants_json(args: &[String]) -> bool {
         "--json" | "--jsonl" => true,
         other => other.strip_prefix("--format=").is_some_and(is_json),
     }) || args.windows(2).any(|pair| pair[0] == "--format" && is_json(&pair[1]))
+}
+
+/// Returns the `--width` of the command line, which may be asked for where the rest cannot be read.
+pub(crate) fn asked_width() -> Option<usize> {
+    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let joined = args.iter().find_map(|arg| arg.strip_prefix("--width="));
+    let parted = || args.windows(2).find(|pair| pair[0] == "--width").map(|pair| pair[1].as_str());
+    joined.or_else(parted)?.parse().ok()
 }
 
 fn run(global: &Global, verb: &Verb, form: &Form, make_out: &mut dyn FnMut() -> Out) -> failure::Result {
@@ -216,12 +267,11 @@ fn report(failure: &Failure, json: bool, color: ColorChoice) -> u8 {
         let mut stdout = std::io::stdout();
         let _ = writeln!(stdout, "{}", dendrer_view::quote::json(&failure.to_json()));
     } else {
-        let colored = out::decide_color(color, std::io::stderr().is_terminal());
-        let strong =
-            |text: &str| if colored { format!("\x1b[1;38;5;208m{text}\x1b[0m") } else { text.to_owned() };
+        let is_terminal = std::io::stderr().is_terminal();
+        let colored = out::decide_color(color, is_terminal);
         let mut stderr = std::io::stderr();
-        for line in failure.lines(&strong) {
-            let _ = writeln!(stderr, "{line}");
+        for line in failure.lines(out::page_width(asked_width(), is_terminal, out::error_screen)) {
+            let _ = writeln!(stderr, "{}", out::painted(&line, colored));
         }
     }
     failure.exit()
@@ -233,86 +283,13 @@ fn usage(error: &clap::Error, json: bool, args: &[String]) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return printed(error.print(), ColorChoice::Auto);
     }
-    report(&problem_of(error, args), json, ColorChoice::Auto)
-}
-
-/// Turns what the argument parser says into our voice.
-fn problem_of(error: &clap::Error, args: &[String]) -> Failure {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
-    let text = error.render().to_string();
-    let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    let mut failure = Failure::new(Code::E0106, first);
-    if error.kind() == ErrorKind::InvalidSubcommand
-        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
-    {
-        failure = unknown_verb(word);
-    }
-    for line in lines {
-        let line = line.trim();
-        if let Some(tip) = line.strip_prefix("tip: ") {
-            failure = if failure.notes.is_empty() { failure.note(tip) } else { failure };
-        } else if let Some(usage) = line.strip_prefix("Usage: ") {
-            failure = failure.at("usage", usage);
-        } else if !line.starts_with("For more information") {
-            failure = failure.at("what", line);
+    let failure = usage::problem(error, args);
+    match usage::help_of_group(error, args).filter(|_| !json) {
+        Some(help) => {
+            // Ignored: there is no other place to report a closed stderr.
+            let _ = std::io::stderr().write_all(help.as_bytes());
+            failure.exit()
         }
-    }
-    let known = verbs::command();
-    let verb = args.iter().skip(1).find(|word| known.find_subcommand(word).is_some());
-    match verb {
-        Some(verb) => failure.help(&["dendrer", "help", verb]),
-        None => failure.help(&["dendrer", "help"]),
-    }
-}
-
-/// Names the verb that may have been meant: one slip away, or two letters the other way round.
-fn unknown_verb(word: &str) -> Failure {
-    let failure = Failure::new(Code::E0106, format!("there is no verb \"{word}\""));
-    let known = verbs::command();
-    let names: Vec<&str> =
-        known.get_subcommands().flat_map(clap::Command::get_name_and_visible_aliases).collect();
-    let sorted = |text: &str| {
-        let mut letters: Vec<char> = text.chars().collect();
-        letters.sort_unstable();
-        letters
-    };
-    let turned = names.iter().copied().find(|name| sorted(name) == sorted(word));
-    let begun = || names.iter().copied().find(|name| word.len() >= 2 && name.starts_with(word));
-    // Verbs of other version control.
-    let instead: Option<(&str, &[&str])> = match word {
-        "undo" => Some((
-            "nothing on record is taken back; go on from an earlier tick, or leave a run out of lists",
-            &["fork", "runs"],
-        )),
-        "reset" | "checkout" | "switch" => {
-            Some(("a run is not set back; go on from an earlier tick beside it", &["fork", "state"]))
-        }
-        "amend" => Some((
-            "a record is not changed; go on from the tick before it with something else in its place",
-            &["fork"],
-        )),
-        "revert" => Some((
-            "a record is not undone; commit what makes up for it, or go on without it",
-            &["commit", "fork"],
-        )),
-        "rm" | "delete" | "drop" => Some(("a run is not removed; it is left out of lists", &["runs"])),
-        "tag" | "branch" => {
-            Some(("a name for a moment is a label; a run beside another is a fork", &["label", "fork"]))
-        }
-        "status" => Some((
-            "what is on record is listed by `runs`, and what is sound by `verify`",
-            &["runs", "verify"],
-        )),
-        _ => None,
-    };
-    if let Some((why, verbs)) = instead {
-        return verbs
-            .iter()
-            .fold(failure.note(why), |failure, verb| failure.help(&["dendrer", verb, "--help"]));
-    }
-    match turned.or_else(|| dendrer_object::text::nearest(word, names.iter().copied())).or_else(begun) {
-        Some(near) => failure.note(format!("did you mean {near}?")).help(&["dendrer", near, "--help"]),
-        None => failure,
+        None => report(&failure, json, ColorChoice::Auto),
     }
 }

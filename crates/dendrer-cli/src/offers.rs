@@ -109,7 +109,7 @@ fn global() -> Global {
     for (at, word) in words.iter().enumerate() {
         if let Some(dir) = word.strip_prefix("--store=") {
             global.store = Some(dir.to_owned());
-        } else if word == "--store" {
+        } else if word == "--store" || word == "-C" && global.store.is_none() {
             global.store = words.get(at + 1).cloned();
         }
     }

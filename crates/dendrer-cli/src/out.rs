@@ -10,7 +10,7 @@ use dendrer::bundle::Opened;
 use dendrer::source::SourceHead;
 use dendrer_object::{Code, Object, RunName, Value};
 pub(crate) use dendrer_view::answer::Style;
-use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
+use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page, TextSpan};
 use dendrer_view::fields::Fields;
 use dendrer_view::forms::FindingsForm;
 use dendrer_view::layout::lay;
@@ -113,9 +113,7 @@ impl Out {
         let width = page_width(global.width.filter(|_| is_own), terminal && is_own, || {
             terminal_size::terminal_size_of(io::stdout())
         });
-        let error_width = page_width(global.width, io::stderr().is_terminal(), || {
-            terminal_size::terminal_size_of(io::stderr())
-        });
+        let error_width = page_width(global.width, io::stderr().is_terminal(), error_screen);
         let pages = form.pages && format == Format::Text && !global.no_pager && !accessible() && !dumb();
         let sink = match (file, screen) {
             (Some(path), _) => Sink::File(AnswerFile { path: path.into(), file: None, grows: false }),
@@ -186,23 +184,6 @@ impl Out {
     /// Whether people read it.
     pub(crate) fn is_text(&self) -> bool {
         self.format() == Format::Text
-    }
-
-    /// Paints a text. The text must be escaped already.
-    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        if !self.color {
-            return text.to_owned();
-        }
-        let code = match style {
-            Style::Bad => "38;5;208",
-            Style::Good => "34",
-            Style::Warn => "33",
-            Style::Added => "32",
-            Style::Removed => "31",
-            Style::Dim => "2",
-            Style::Strong => "1",
-        };
-        format!("\x1b[{code}m{text}\x1b[0m")
     }
 
     /// Prints an answer as lines or as its document, and returns the exit code.
@@ -340,11 +321,7 @@ impl Out {
             let (command, more) = (line.command.map(paste), line.more.map(paste));
             let line = Line { command, more, ..line };
             for line in lay(vec![line], if is_answer { &page } else { &errors }) {
-                let spans = line.spans.iter();
-                let text: String = spans
-                    .map(|span| span.style.map_or(span.text.clone(), |s| self.paint(s, &span.text)))
-                    .chain(line.command.iter().map(|argv| shell(argv)))
-                    .collect();
+                let text = painted(&line, self.color);
                 match line.place {
                     LinePlace::Answer => self.line(text)?,
                     LinePlace::Note => self.say_as_it_is(text),
@@ -644,6 +621,26 @@ fn not_found_in(failure: Failure, code: Code) -> Failure {
     failure.of_damaged_log(code)
 }
 
+/// Writes a line with the colours of its spans, if there are any.
+pub(crate) fn painted(line: &Line, colored: bool) -> String {
+    let span = |span: &TextSpan| match span.style.filter(|_| colored) {
+        None => span.text.clone(),
+        Some(style) => {
+            let code = match style {
+                Style::Bad => "38;5;208",
+                Style::Good => "34",
+                Style::Warn => "33",
+                Style::Added => "32",
+                Style::Removed => "31",
+                Style::Dim => "2",
+                Style::Strong => "1",
+            };
+            format!("\x1b[{code}m{}\x1b[0m", span.text)
+        }
+    };
+    line.spans.iter().map(span).chain(line.command.iter().map(|argv| shell(argv))).collect()
+}
+
 /// Returns the width of a page: `--width`, else the columns of the terminal, if it is one.
 pub(crate) fn page_width(
     asked: Option<usize>,
@@ -654,6 +651,11 @@ pub(crate) fn page_width(
     let of_terminal = || columns().or_else(|| screen().map(|(width, _)| usize::from(width.0)));
     let width = asked.or_else(|| is_terminal.then(of_terminal).flatten());
     width.map(|width| width.max(layout::WIDTH_MIN))
+}
+
+/// The size of the terminal that stderr is.
+pub(crate) fn error_screen() -> Option<(terminal_size::Width, terminal_size::Height)> {
+    terminal_size::terminal_size_of(io::stderr())
 }
 
 fn to_stderr(line: &str) {

@@ -20,6 +20,7 @@ mod doctor;
 mod erase;
 mod explain;
 mod export;
+mod first;
 mod fork;
 mod fsck;
 mod gc;
@@ -56,7 +57,6 @@ use dendrer::lines::LineOptions;
 use dendrer::repo::new_run::Resume;
 use dendrer::{Recorder, Repo};
 use dendrer_object::{Code, Value};
-use dendrer_view::codes::EXITS;
 
 use self::commitments::CommitmentsAct;
 use self::conflicts::ConflictsVerb;
@@ -89,6 +89,9 @@ pub(crate) fn record(
 #[derive(Debug, Parser)]
 #[command(name = "dendrer", bin_name = "dendrer", version, about, long_about = None, disable_help_subcommand = true)]
 pub(crate) struct Cli {
+    /// Work in this directory; before the verb
+    #[arg(short = 'C', value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) directory: Option<String>,
     /// What to do.
     #[command(subcommand)]
     pub(crate) verb: Option<Verb>,
@@ -409,7 +412,7 @@ table! {
     /// Print the manual page of the program, or of a verb
     #[command(after_help = "Examples:\n  dendrer man\n  dendrer man log -o dendrer-log.1")]
     Man(man::Man): |_| Shape::text("man") => |_, args, out| {
-        man::run(args, help::page(command(), args.verb.as_deref())?, out)
+        man::run(args, help::page(described(), args.verb.as_deref())?, out)
     };
     /// Print what makes a shell complete verbs, flags, runs and paths
     #[command(
@@ -418,20 +421,26 @@ table! {
     Completions(completions::Completions):
         |_| Shape::text("completions")
         => |_, args, out| completions::run(args, out);
-    /// Print help: of all verbs, of one, or the table of exit codes
+    /// Print help: of all verbs, of one, the flags of every verb, or the table of exit codes
     #[command(after_help = "Examples:\n  dendrer help log\n  dendrer help exit-codes")]
     Help(help::Help):
         |args| pages("help", if args.is_exit_codes() { "exit-codes" } else { "help" })
         => |_, args, out| help::run(args, command(), out);
 }
 
-/// The whole command line, with the table of exit codes behind its help.
+/// The command line as the parser reads it: flags that every verb takes are in the help of the program alone.
 pub(crate) fn command() -> clap::Command {
-    let codes: Vec<String> =
-        EXITS.iter().map(|exit| format!("  {:>3}  {}", exit.code, exit.meaning)).collect();
+    let command = described();
+    let text = help::of_program(&command);
+    let is_everywhere = |arg: &clap::Arg| arg.is_global_set();
+    command.mut_args(|arg| if is_everywhere(&arg) { arg.hide(true) } else { arg }).override_help(text)
+}
+
+/// The whole command line with every flag, for manual pages and shells.
+pub(crate) fn described() -> clap::Command {
     let mut command = Cli::command();
     let mut topics: Vec<String> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
-    topics.push("exit-codes".to_owned());
+    topics.extend(help::TOPICS.map(str::to_owned));
     let topics = ArgValueCompleter::new(offers::names(topics));
     // In place: `mut_subcommand` would move the verb to the end of the list.
     for (verb, arg) in [("help", "topic"), ("man", "verb")] {
@@ -439,11 +448,18 @@ pub(crate) fn command() -> clap::Command {
             *verb = std::mem::take(verb).mut_arg(arg, |arg| arg.add(topics.clone()));
         }
     }
-    command
-        .after_help(format!(
-            "Exit codes (more: dendrer help exit-codes):\n{}\n\nExamples:\n  dendrer demo\n  dendrer help exit-codes",
-            codes.join("\n")
-        ))
+    command.after_help(help::exit_codes_and_examples())
+}
+
+/// Lets the words of a verb that are no flags begin with `-`: an expression or a text can.
+pub(crate) fn take_values_like_flags(command: &mut clap::Command, names: &[String]) {
+    let verb = names.iter().try_fold(command, |command, name| command.find_subcommand_mut(name));
+    if let Some(verb) = verb {
+        *verb = std::mem::take(verb).mut_args(|arg| match arg.is_positional() {
+            true => arg.allow_hyphen_values(true),
+            false => arg,
+        });
+    }
 }
 
 /// Decides how the answer is written, or refuses flags that exclude each other.
@@ -459,19 +475,15 @@ pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
     }
 }
 
-/// What `dendrer` alone prints.
-pub(crate) const WELCOME: &str = "\
-dendrer: version control for the runs of AI agents
+/// Answers `dendrer` alone: the newest runs of the store here, or what to begin with.
+pub(crate) fn without_verb(global: &Global, out: &mut Out) -> Result {
+    first::run(global, out)
+}
 
-Records what an agent proposed, what was allowed and which state followed; proves that the record is
-what was committed; replays it without a model or a tool; finds the first tick that went wrong.
-
-  dendrer demo            make a sample store and take a tour
-  dendrer init            create a store here
-  dendrer commit --run R  record intents, as JSON lines on standard input
-  dendrer import FILE     bring in a trace that another program wrote
-  dendrer help            all verbs
-";
+/// The form of the answer of `dendrer` alone.
+pub(crate) fn form_without_verb(global: &Global) -> Result<Form> {
+    shape::form(global, &pages("runs", "runs"))
+}
 
 #[cfg(test)]
 mod tests {

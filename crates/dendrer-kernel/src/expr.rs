@@ -173,6 +173,13 @@ impl Expr {
         }
     }
 
+    /// Returns the places in the text of indexes below zero, which no list has: `state.items[-1]` is always missing.
+    pub(crate) fn negative_indexes(&self) -> Vec<Span> {
+        let mut found = Vec::new();
+        self.0.tree.negative_indexes(&mut found);
+        found
+    }
+
     /// Walks the names of the roots beside `state` that it can look at.
     pub fn roots(&self) -> impl Iterator<Item = &str> {
         self.0.reads.roots.keys().map(|name| &**name)
@@ -217,12 +224,13 @@ fn read(
     locals: &[Arc<str>],
     condition: bool,
 ) -> Result<(ast::Node, check::Known), Vec<ExprError>> {
+    let with_text = |errors: Vec<ExprError>| errors.into_iter().map(|error| error.of(text)).collect();
     let (tree, mut errors) = parse::parse(text, scope, locals);
-    let Some(mut tree) = tree else { return Err(errors) };
+    let Some(mut tree) = tree else { return Err(with_text(errors)) };
     let mut checker = Checker::new(scope, vec![check::Known::anything(); locals.len()]);
     let found = if condition { checker.condition(&mut tree) } else { checker.check(&mut tree) };
     errors.extend(checker.finish());
-    if errors.is_empty() { Ok((tree, found)) } else { Err(errors) }
+    if errors.is_empty() { Ok((tree, found)) } else { Err(with_text(errors)) }
 }
 
 fn first(mut errors: Vec<ExprError>) -> ExprError {

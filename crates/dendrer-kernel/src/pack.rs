@@ -106,6 +106,8 @@ pub struct Pack {
     scope: Scope,
     value: Value,
     digest: Digest,
+    /// Faults that keep a text, and no record, from being a pack.
+    of_new: Vec<PackFault>,
 }
 
 dendrer_object::words! {
@@ -221,6 +223,8 @@ pub struct PackFault {
     pub message: String,
     /// The text to write instead.
     pub hint: Option<String>,
+    /// Whether only a pack that is read from a text has this fault: a recorded pack with it stays readable.
+    pub is_of_new: bool,
 }
 
 impl fmt::Display for PackFault {
@@ -271,6 +275,11 @@ impl Pack {
     /// The digest that names the pack.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// The faults that a pack on record may have, and one that is read from a text may not.
+    pub fn faults_of_new(&self) -> &[PackFault] {
+        &self.of_new
     }
 
     /// The pack as a value.

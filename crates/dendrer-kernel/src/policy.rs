@@ -10,7 +10,7 @@ use dendrer_object::{AT, Intent, Pointer, Value};
 
 use crate::asked::{self, AskedOf};
 use crate::calls;
-use crate::expr::{Env, Expr, Scope, Truth};
+use crate::expr::{Env, Expr, ExprError, Scope, Truth};
 use crate::fold::{transition_for, transition_members};
 use crate::ontology::DECISION;
 use crate::predicate::{Predicate, truth};
@@ -111,6 +111,11 @@ impl PolicyRules {
         }
         Ok(read)
     }
+}
+
+/// Returns what is wrong with the expression of a rule; `None` if that is sound, or the rule has no text of one.
+pub fn expression_fault(rule: &Value) -> Option<ExprError> {
+    Expr::parse_condition(rule.get("holds")?.as_str()?, &scope()).err()
 }
 
 /// Returns the expression of a rule; `None` for one that is no rule.

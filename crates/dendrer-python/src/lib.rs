@@ -33,8 +33,7 @@ fn ask<'py>(
     as_shown: bool,
 ) -> (u8, Bound<'py, PyBytes>, Option<(String, String)>) {
     let asked = py.detach(|| dendrer_cli::ask(&args, as_shown));
-    let problem =
-        asked.problem.map(|problem| (dendrer_view::quote::json(&problem), asked.problem_lines.join("\n")));
+    let problem = asked.problem.map(|problem| (dendrer_view::quote::json(&problem), asked.problem_text));
     (asked.exit, PyBytes::new(py, &asked.answer), problem)
 }
 

@@ -6,18 +6,16 @@ use pyo3::prelude::*;
 
 use crate::convert::NotRecordable;
 
-/// Makes the exception of a document `dendrer.error/1` and its lines for people.
-pub(crate) fn exception(py: Python<'_>, document: &str, lines: &[String]) -> PyErr {
-    let made = py
-        .import("dendrer._errors")
-        .and_then(|module| module.call_method1("of", (document, lines.join("\n"))));
+/// Makes the exception of a document `dendrer.error/1` and its text for people.
+pub(crate) fn exception(py: Python<'_>, document: &str, text: &str) -> PyErr {
+    let made = py.import("dendrer._errors").and_then(|module| module.call_method1("of", (document, text)));
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
 /// Makes the exception of a problem.
 pub(crate) fn of(py: Python<'_>, problem: impl Into<Problem>) -> PyErr {
     let problem = problem.into();
-    exception(py, &quote::json(&problem.to_json()), &problem.lines(&|text| text.to_owned()))
+    exception(py, &quote::json(&problem.to_json()), &problem.text(None))
 }
 
 /// Makes the exception of a value that is not recordable.

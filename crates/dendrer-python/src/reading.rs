@@ -90,7 +90,7 @@ impl NativeStore {
         let exit = asked.problem.as_ref().map_or(asked.exit, ShownProblem::exit);
         let problem = asked.problem.map(|problem| {
             let problem = problem.help_of(self.dir().as_deref());
-            (quote::json(&problem.to_json()), problem.lines(&|text| text.to_owned()).join("\n"))
+            (quote::json(&problem.to_json()), problem.text(None))
         });
         Ok((exit, PyBytes::new(py, quote::json(&asked.document).as_bytes()), problem))
     }

@@ -107,7 +107,7 @@ fn raised(py: Python<'_>, failed: Failed) -> PyErr {
         Failed::Superseded(problem) => (problem, "superseded", Vec::new()),
     };
     let document = dendrer_view::quote::json(&problem.to_json());
-    let lines = problem.lines(&|text| text.to_owned()).join("\n");
+    let lines = problem.text(None);
     let made =
         py.import("dendrer._errors").and_then(|module| module.call_method1(name, (document, lines, heads)));
     made.map_or_else(|error| error, PyErr::from_value)

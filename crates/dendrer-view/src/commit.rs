@@ -470,7 +470,8 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             let hint = hint.or_else(|| why_hint(refusal, &reason)).unwrap_or_default();
             let id = refusal.id();
             format!(
-                "{would_be}refused  {id}  {name}  line {line}  {code} {message}{hint}{}",
+                "{would_be}refused  {id}  {name}  line {line}  {code} {}{message}{hint}{}",
+                member(reason.get("path").and_then(Value::as_str).filter(|_| part("cause") == SCHEMA)),
                 noted_text(noted)
             )
         }
@@ -479,10 +480,19 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             format!("{}  line {line}  {} {}", turned_word(why), why.code(), turned(why))
         }
         Reply::Failed(failed) => {
-            let FailedLine { line, code, message, .. } = failed;
-            format!("failed  line {line}  {code} {}", quote::escape(message))
+            let FailedLine { line, code, message, path, .. } = failed;
+            format!("failed  line {line}  {code} {}{}", member(Some(path)), quote::escape(message))
         }
     }
+}
+
+/// The cause of a refusal of a line that has not the form of an intent.
+const SCHEMA: &str = "schema_mismatch";
+
+/// Writes the member of a line that a fault is in, before the fault; nothing for the line as a whole.
+fn member(path: Option<&str>) -> String {
+    let place = path.and_then(|path| path.parse::<Pointer>().ok()).map(|place| quote::path(&place));
+    place.filter(|place| !place.is_empty()).map(|place| format!("{place}: ")).unwrap_or_default()
 }
 
 /// The command that says who is behind the first commitment that an intent violates.
@@ -637,6 +647,9 @@ mod tests {
             r#"{"id":null,"line":4,"reason":{"code":"E0209","message":"this is \u001b[2J an object","path":"/action"},"tick":null,"type":null,"what":"failed"}"#
         );
         let text = line(&reply, false);
-        assert!(text.starts_with("failed  line 4  E0209 this is ") && !text.contains('\u{1b}'), "{text}");
+        assert!(
+            text.starts_with("failed  line 4  E0209 action: this is ") && !text.contains('\u{1b}'),
+            "{text}"
+        );
     }
 }

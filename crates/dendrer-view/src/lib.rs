@@ -10,6 +10,7 @@ pub mod backup;
 pub mod bisect;
 pub mod branches;
 pub mod care;
+pub mod caret;
 pub mod casebook;
 pub mod ccas;
 pub mod certainty;

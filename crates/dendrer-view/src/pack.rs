@@ -14,7 +14,8 @@ use dendrer_object::{Code, Digest, Pointer, TypeName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::contract::{ToolObject, writer_words};
-use crate::{count, quote};
+use crate::problem::MarkedText;
+use crate::{caret, count, quote};
 
 /// The largest number of problems that are printed for people; a document has them all.
 const PROBLEMS_SHOWN: usize = 100;
@@ -258,7 +259,9 @@ fn problem_lines(path: &str, problem: &PackProblem) -> Vec<Line> {
     let at = Some(&problem.place).filter(|at| !at.is_empty());
     let at = at.map(|at| Line::from(format!("  | at     {}", quote::escape(at))));
     let hint = problem.hint.as_ref().map(|hint| Line::from(format!("  | hint   {}", quote::escape(hint))));
-    [Some(head), at, hint].into_iter().flatten().collect()
+    let marked = MarkedText::at(&problem.line, problem.mark.column);
+    let drawn = marked.iter().flat_map(caret::lines).map(Line::from);
+    [Some(head)].into_iter().flatten().chain(drawn).chain([at, hint].into_iter().flatten()).collect()
 }
 
 impl Answer for PackShown {

@@ -7,18 +7,27 @@ use dendrer_object::document::As;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Code, Value, document, tag};
 
-pub use dendrer::problem::{Problem, READS_ONLY, in_store, no_pack, replay};
+pub use dendrer::problem::{MarkedText, Problem, READS_ONLY, in_store, no_pack, replay};
 
-use crate::quote::shell;
-use crate::{codes, quote};
+use crate::answer::{Line, Page, Style};
+use crate::layout::lay;
+use crate::{caret, codes, quote};
+
+/// The column at which the value of a place begins, and continues.
+const PLACE: usize = 13;
 
 /// A problem as it is shown.
 pub trait ShownProblem {
     /// Returns the exit code of a command that ends with this problem.
     fn exit(&self) -> u8;
 
-    /// Returns the lines for people. `strong` wraps the code.
-    fn lines(&self, strong: &dyn Fn(&str) -> String) -> Vec<String>;
+    /// Returns the lines for people, as wide as their place is.
+    fn lines(&self, width: Option<usize>) -> Vec<Line>;
+
+    /// Returns the lines as one text without styles.
+    fn text(&self, width: Option<usize>) -> String {
+        self.lines(width).iter().map(Line::text).collect::<Vec<_>>().join("\n")
+    }
 
     /// Returns the problem as `dendrer.error/1`.
     fn to_json(&self) -> Value;
@@ -29,16 +38,24 @@ impl ShownProblem for Problem {
         codes::entry(self.code).exit
     }
 
-    fn lines(&self, strong: &dyn Fn(&str) -> String) -> Vec<String> {
-        let mut lines =
-            vec![format!("{} {}", strong(&format!("error[{}]:", self.code)), quote::escape(&self.message))];
-        for (name, value) in &self.place {
-            lines.extend(value.split('\n').map(|line| format!("  | {name:<8} {}", quote::escape(line))));
+    fn lines(&self, width: Option<usize>) -> Vec<Line> {
+        let head = Line::styled(Style::Bad, format!("error[{}]:", self.code));
+        let mut lines = vec![head.then(format!(" {}", quote::escape(&self.message)))];
+        let marked = self.marked.as_deref();
+        lines.extend(marked.into_iter().flat_map(caret::lines).map(Line::from));
+        // The caret has the place of an expression.
+        let place = self.place.iter().filter(|(name, _)| marked.is_none() || name != "expression");
+        for (name, value) in place {
+            let line = |line| Line::from(format!("  | {name:<8} {}", quote::escape(line))).hang(PLACE);
+            lines.extend(value.split('\n').map(line));
         }
-        lines.extend(self.notes.iter().map(|note| format!("note: {}", quote::escape(note))));
-        lines.extend(self.help.iter().take(3).map(|argv| format!("help: {}", shell(argv))));
-        lines.push(format!("      see: dendrer explain {}", self.code));
-        lines
+        lines.extend(self.notes.iter().map(|note| Line::from(format!("note: {}", quote::escape(note)))));
+        lines.extend(self.help.iter().take(3).map(|argv| Line::command("help: ", argv)));
+        // A usage error has nothing to explain.
+        if self.code != Code::E0106 {
+            lines.push(format!("      see: dendrer explain {}", self.code).into());
+        }
+        lay(lines, &Page { width, ..Page::WIDE })
     }
 
     fn to_json(&self) -> Value {

@@ -18,6 +18,9 @@ pub const MADE: char = '+';
 /// The mark in the name of a foreign run, between its store and its own name.
 pub const OF_STORE: char = '/';
 
+/// The mark between a run and the number of ticks before its tip.
+const BACK: char = '~';
+
 /// An address as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
@@ -57,9 +60,12 @@ impl Address {
         if bundle.is_none() && matches!(rest, "@" | "@-") {
             return Ok(Address { bundle, run: Some(rest.to_owned()), pos: None });
         }
-        let (run, pos) = match rest.rfind('@') {
-            Some(at) => (&rest[..at], Some(Position::parse(&rest[at + 1..]).ok_or_else(bad)?)),
-            None => (rest, None),
+        let (run, pos) = match rest.rfind('@').filter(|at| *at > 0 || !rest[at + 1..].starts_with(BACK)) {
+            Some(at) => match several(&rest[at + 1..]) {
+                true => return Err(AddressError::Several(text.to_owned())),
+                false => (&rest[..at], Some(Position::parse(&rest[at + 1..]).ok_or_else(bad)?)),
+            },
+            None => before_tip(rest).map_or((rest, None), |(run, pos)| (run, Some(pos))),
         };
         if run.is_empty() && bundle.is_none() {
             return Err(bad());
@@ -111,6 +117,22 @@ impl Address {
             (None, _) => format!("{run}@{tick}"),
         }
     }
+}
+
+/// Whether a place is two ticks with dots between them.
+fn several(place: &str) -> bool {
+    let is_tick =
+        |text: &str| Position::parse(text).is_some_and(|place| !matches!(place, Position::Label(_)));
+    place.split_once("..").is_some_and(|(from, to)| is_tick(from) && is_tick(to))
+}
+
+/// Reads `RUN~N`, the tick that is N before the tip; `RUN~` is `RUN~1`.
+fn before_tip(text: &str) -> Option<(&str, Position)> {
+    let (run, back) = text.rsplit_once(BACK)?;
+    let is_number = back.bytes().all(|byte| byte.is_ascii_digit());
+    let back = if back.is_empty() { 1 } else { back.parse().ok().filter(|_| is_number)? };
+    // The home directory of a user is no run.
+    (!run.is_empty() && !run.contains('~')).then_some((run, Position::Back(back)))
 }
 
 /// The end of the name of a bundle in an address; `None` if it names none.
@@ -246,6 +268,10 @@ mod tests {
         check("a#r@3", "Address { bundle: Some(\"a\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
         check("r@onset", "Address { bundle: None, run: Some(\"r\"), pos: Some(Onset) }");
         check("r@x", "Address { bundle: None, run: Some(\"r\"), pos: Some(Label(\"x\")) }");
+        check("r~3", "Address { bundle: None, run: Some(\"r\"), pos: Some(Back(3)) }");
+        check("@~", "Address { bundle: None, run: Some(\"@\"), pos: Some(Back(1)) }");
+        check("~/a.dnd", "Address { bundle: Some(\"~/a.dnd\"), run: None, pos: None }");
+        check("r@32..34", "E0105");
         check("r@x y", "E0105");
         check("r@3x:", "E0105");
         check("", "E0105");

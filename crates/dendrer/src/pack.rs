@@ -16,7 +16,7 @@ use dendrer_object::text::count;
 use dendrer_object::{Code, Pointer, Value};
 
 use crate::error::Error;
-use crate::problem::Problem;
+use crate::problem::{MarkedText, Problem};
 use crate::redact::PackRules;
 
 mod files;
@@ -45,7 +45,7 @@ pub fn read(text: &[u8]) -> Result<Source, Vec<PackProblem>> {
 pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<PackProblem>> {
     let document = yaml::Document::read(text)?;
     let (document, mut missing) = files.fill(document);
-    match check(&document.value) {
+    match check(&document.value).and_then(as_new) {
         Ok(pack) if missing.is_empty() => {
             let text = String::from_utf8_lossy(text).into();
             Ok(Source { pack, text, document })
@@ -74,7 +74,8 @@ pub fn unsound(name: &str, problems: &[PackProblem]) -> Problem {
     for problem in problems.iter().take(5) {
         found = found.at("problem", format!("{} {}", place_words(name, problem.mark), problem.message));
     }
-    found.help(&["dendrer", "pack", "check", name])
+    let first = problems.first().and_then(|problem| MarkedText::at(&problem.line, problem.mark.column));
+    found.marked(first).help(&["dendrer", "pack", "check", name])
 }
 
 /// Reads the value of a text with the files that it names, without asking whether it is a sound pack: a graph uses a part of one.
@@ -94,20 +95,31 @@ pub(crate) fn check(value: &Value) -> Result<Pack, Vec<PackFault>> {
             at_name: false,
             span: None,
             message: error.to_string(),
+            is_of_new: false,
             hint: Some("like `redact: {names: [badge], shapes: {ticket: \"TCK-[0-9]{6}\"}}`".to_owned()),
         }]),
     }
 }
 
+/// Refuses a pack that only records may have.
+pub(crate) fn as_new(pack: Pack) -> Result<Pack, Vec<PackFault>> {
+    let faults = pack.faults_of_new();
+    if faults.is_empty() { Ok(pack) } else { Err(faults.to_vec()) }
+}
+
 fn problems(document: &yaml::Document, faults: Vec<PackFault>) -> Vec<PackProblem> {
     let mut problems: Vec<PackProblem> = faults
         .into_iter()
-        .map(|fault| PackProblem {
-            code: fault.code,
-            mark: document.mark(&fault.path, fault.at_name, fault.span),
-            place: fault.path.dotted(),
-            message: fault.message,
-            hint: fault.hint,
+        .map(|fault| {
+            let mark = document.mark(&fault.path, fault.at_name, fault.span);
+            PackProblem {
+                code: fault.code,
+                mark,
+                place: fault.path.dotted(),
+                message: fault.message,
+                hint: fault.hint,
+                line: document.line(mark),
+            }
         })
         .collect();
     problems.sort_by_key(|problem| problem.mark);

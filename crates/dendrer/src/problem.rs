@@ -3,6 +3,7 @@
 //! Looks at no file. A caller that knows more of the place adds notes and help. `dendrer-view` shows it as text and as
 //! `dendrer.error/1`.
 
+use std::ops::Range;
 use std::path::Path;
 
 use dendrer_kernel::expr::{ExprError, Span};
@@ -24,6 +25,8 @@ pub struct Problem {
     pub message: Box<str>,
     /// The place, as names and values.
     pub place: Vec<(String, String)>,
+    /// The place in a text that is drawn with a caret.
+    pub marked: Option<Box<MarkedText>>,
     /// Notes, such as what was not changed.
     pub notes: Vec<String>,
     /// Commands, as arguments.
@@ -36,6 +39,41 @@ pub struct Problem {
     pub violations: Option<Box<Value>>,
 }
 
+/// A place in one line of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkedText {
+    /// The line.
+    pub line: String,
+    /// Bytes of the line.
+    pub place: Range<usize>,
+}
+
+impl MarkedText {
+    /// Returns the line of a text in which a span begins; `None` if the text has no such place.
+    pub fn of(text: &str, span: Span) -> Option<MarkedText> {
+        let start = (span.start as usize).min(text.len());
+        let before = text.get(..start)?;
+        let begin = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = text[begin..].lines().next().unwrap_or_default();
+        let place = start - begin..(span.end as usize).max(start).saturating_sub(begin).min(line.len());
+        (!text.is_empty() && line.get(place.clone()).is_some())
+            .then(|| MarkedText { line: line.to_owned(), place })
+    }
+
+    /// Returns a line with the word at a character, counted from 1; `None` if the line is empty.
+    pub fn at(line: &str, column: usize) -> Option<MarkedText> {
+        let start = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
+        let rest = &line[start..];
+        let is_part = |c: char| c == '_' || c == '.' || c.is_alphanumeric();
+        let size = match rest.find(|c| !is_part(c)) {
+            Some(0) => rest.chars().next().map_or(0, char::len_utf8),
+            Some(size) => size,
+            None => rest.len(),
+        };
+        (!line.trim().is_empty()).then(|| MarkedText { line: line.to_owned(), place: start..start + size })
+    }
+}
+
 /// Note on a store that refuses to be written.
 pub const READS_ONLY: &str = "the store is opened for reading only; nothing was changed";
 
@@ -46,6 +84,7 @@ impl Problem {
             code,
             message: message.into().into(),
             place: Vec::new(),
+            marked: None,
             notes: Vec::new(),
             help: Vec::new(),
             changed: false,
@@ -100,6 +139,12 @@ impl Problem {
     /// Adds a name and a value to the place.
     pub fn at(mut self, name: &str, value: impl Into<String>) -> Problem {
         self.place.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Adds the place in a text.
+    pub fn marked(mut self, marked: Option<MarkedText>) -> Problem {
+        self.marked = marked.map(Box::new);
         self
     }
 
@@ -241,6 +286,7 @@ impl From<Error> for Problem {
                 "kernel.policy_compliant",
                 "--record",
             ]),
+            Error::NoLabel { .. } => problem.help(&["dendrer", "label"]),
             Error::LabelElsewhere { label, .. } => problem.help(&["dendrer", "show", &label]),
             Error::NoStore(error) => no_store(problem, *error),
             Error::NotSigned(error) => trust_problem(problem, &error)
@@ -294,8 +340,9 @@ fn signal(kind: &str) -> Option<(&'static str, &'static [&'static str])> {
 fn address_problem(problem: Problem, error: &AddressError) -> Problem {
     match error {
         AddressError::NotAnAddress(_) => {
-            problem.note("write RUN, RUN@TICK, RUN@tip, RUN@fork, RUN@LABEL or file.dnd")
+            problem.note("write RUN, RUN@TICK, RUN~3, RUN@tip, RUN@fork, RUN@LABEL or file.dnd")
         }
+        AddressError::Several(text) => problem.help(&["dendrer", "log", text]),
         AddressError::NotARange(_) => problem.note("write RUN@FROM..TO, like run@10..12 or run@10..tip"),
         AddressError::NotAPath(_) => problem.note("write a.b[2] or /a/b/2"),
         _ => problem,
@@ -473,6 +520,7 @@ fn expr_problem(error: &ExprError) -> Problem {
     if error.span != Span::default() {
         problem = problem.at("expression", format!("byte {}", error.span.start));
     }
+    problem = problem.marked(MarkedText::of(&error.text, error.span));
     match &error.hint {
         Some(hint) => problem.note(hint.to_string()),
         None => problem,

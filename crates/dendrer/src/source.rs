@@ -140,7 +140,12 @@ impl QuestionRun {
     pub fn one_tick(&self, member: Option<&Position>, what: &str) -> Result<u64, Problem> {
         match (member, &self.address.pos) {
             (Some(pos), None) | (None, Some(pos)) => Ok(pos.tick(&self.trace)?),
-            _ => Err(Problem::new(Code::E0106, what).note("nothing was changed")),
+            _ => {
+                let run = self.trace.name().as_str();
+                Err(Problem::new(Code::E0106, what)
+                    .note("nothing was changed")
+                    .help(&["dendrer", "log", run]))
+            }
         }
     }
 }

@@ -58,6 +58,8 @@ const OFFERS: &[&str] = &["offers"];
 const VERB: &[&str] = &["verbs/*"];
 const VERBS: &[&str] = &["verbs"];
 
+const USAGE: &[&str] = &["typed", "usage", "usage/*"];
+
 /// Rooms of `crates/dendrer-cli/src`, from the bottom up.
 const PROGRAM: &[Room] = &[
     room(FAILURE, &[]),
@@ -69,7 +71,9 @@ const PROGRAM: &[Room] = &[
     room(OFFERS, &[GLOBAL, CONTEXT]),
     room(VERB, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS]),
     room(VERBS, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERB]),
-    room(&["complete", "lib", "main"], &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERBS]),
+    // Words as they are typed, and what is wrong with them.
+    room(USAGE, &[FAILURE, VERBS]),
+    room(&["complete", "lib", "main"], &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERBS, USAGE]),
 ];
 
 /// Counts the violations of a crate that has rooms.

@@ -4,6 +4,7 @@ use dendrer_object::Code;
 use std::path::Path;
 
 use dendrer::kernel::pack::TEXT_SIZE_MAX;
+use dendrer::kernel::policy::expression_fault;
 use dendrer::pack::{self, Files, Source};
 use dendrer_object::Value;
 
@@ -43,7 +44,14 @@ pub(crate) fn beside(path: &str) -> Files<'_> {
 /// Reads a file of policy rules.
 pub(crate) fn policy(path: &str) -> Result<Vec<Value>> {
     match files::json(path)? {
-        Value::Array(rules) => Ok(rules.iter().cloned().collect()),
+        Value::Array(rules) => {
+            let faults = rules.iter().enumerate();
+            let fault = faults.filter_map(|(index, rule)| Some((index, expression_fault(rule)?))).next();
+            match fault {
+                Some((index, error)) => Err(Failure::from(error).at("where", format!("{path}, [{index}]"))),
+                None => Ok(rules.iter().cloned().collect()),
+            }
+        }
         other => {
             let text = format!("a policy is a list of rules, not {}", other.described());
             Err(Failure::new(Code::E0209, text).at("file", path))

@@ -1,5 +1,6 @@
 //! Replies to lines of intents, printed one by one: for `commit` and for `fork --exec`.
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -119,6 +120,16 @@ pub(crate) fn no_thread(error: &std::io::Error) -> Failure {
     Failure::new(Code::E0801, "no thread could be begun")
         .at("cause", error.to_string())
         .note("nothing was changed; the number of processes and threads is limited (ulimit -u)")
+}
+
+/// Notes on a terminal, where nothing seems to happen, which lines are awaited and how to end them.
+pub(crate) fn expect_on_terminal(file: &str, out: &mut Out) {
+    if file != "-" || !std::io::stdin().is_terminal() {
+        return;
+    }
+    out.say("note: commit reads intents, one JSON object a line, like");
+    out.say(r#"  {"type":"observation.add","agent":"ann","intent":{"description":"hello"}}"#);
+    out.say("note: Ctrl-D on an empty line ends");
 }
 
 /// Returns a value as a line for a program.

@@ -97,6 +97,7 @@ pub(crate) struct Commit {
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     refuse_authors(args)?;
     let name = name(args)?;
+    replies::expect_on_terminal(&args.file, out);
     let lines = lines::read(input(&args.file)?).map_err(|error| replies::no_thread(&error))?;
     let repo = context::write_store(global)?;
     let (mut recorder, is_new) = open(&repo, args, || context::say_no_key(&repo, out))?;

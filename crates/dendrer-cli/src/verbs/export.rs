@@ -1,6 +1,6 @@
 //! `dendrer export`
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -80,6 +80,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     };
     if global.output.is_none() {
         out.takes_bytes()?;
+        refuse_terminal(global, args)?;
     }
     if !matches!(form, Form::Foreign(format) if format.is_exact()) && (args.exact || args.with.is_some()) {
         let exact: Vec<&str> =
@@ -166,6 +167,28 @@ fn write(
             sink(out, pytest(rev.run.as_deref().unwrap_or("run"), &bytes).as_bytes())
         }
     }
+}
+
+/// Refuses to print an export on a terminal, unless it was asked for with `-o -`.
+fn refuse_terminal(global: &Global, args: &Export) -> Result<()> {
+    if global.is_stdout_named || !std::io::stdout().is_terminal() {
+        return Ok(());
+    }
+    let run = args.runs.first().map_or("@", String::as_str);
+    let name: String =
+        run.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.+".contains(c) { c } else { '_' }).collect();
+    let (form, end) = match global.format.as_deref() {
+        None | Some("bundle") => (None, "dnd"),
+        Some("pytest") => (global.format.as_deref(), "py"),
+        Some(form) => (Some(form), "jsonl"),
+    };
+    let file = format!("{}.{end}", name.trim_end_matches(".dnd"));
+    let format = form.map(|form| ["--format", form]);
+    let argv = ["dendrer", "export"].into_iter().chain(args.runs.iter().map(String::as_str));
+    let argv = argv.chain(format.into_iter().flatten()).chain(["-o", &file]).collect::<Vec<_>>();
+    Err(Failure::new(Code::E0106, "export needs a file, as standard output is a terminal")
+        .note("-o - prints it here all the same")
+        .help(&argv))
 }
 
 /// Writes runs in the format of another program.

@@ -22,7 +22,7 @@ use dendrer_view::receipt as view;
 use crate::context;
 use crate::context::desk::CommandDesk;
 use crate::failure::{Failure, Result};
-use crate::global::{Format, Global, tick_arg};
+use crate::global::{Format, Global, since_arg, tick_arg, until_arg};
 use crate::offers;
 use crate::out::drawing::draw;
 use crate::out::{Out, accessible};
@@ -56,6 +56,12 @@ pub(crate) struct Log {
     /// linear time
     #[arg(long, value_name = "RE")]
     pub(crate) grep: Option<String>,
+    /// Only transitions of this time or later: 2h, 3d, 2w ago; 2026-03-01; "2026-03-01 12:00"
+    #[arg(long, value_parser = since_arg, value_name = "TIME")]
+    pub(crate) since: Option<u64>,
+    /// Only transitions of this time or earlier; of a date alone, its whole day
+    #[arg(long, value_parser = until_arg, value_name = "TIME")]
+    pub(crate) until: Option<u64>,
     /// Refusals too, where they were judged
     #[arg(long)]
     pub(crate) refusals: bool,
@@ -100,6 +106,8 @@ fn question(global: &Global, args: &Log) -> LogQuestion {
         anomalies: args.anomalies,
         path: args.path.clone(),
         grep: args.grep.clone(),
+        since: args.since,
+        until: args.until,
         refusals: args.refusals,
         reverse: args.reverse,
         limit: args.limit,

@@ -76,6 +76,13 @@ const FORMS: &[&str] = &["text", "json", "jsonl"];
 
 /// Decides how the answer is written, or refuses flags that exclude each other.
 pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
+    chosen(global, shape).map_err(|failure| {
+        let words = ["dendrer"].into_iter().chain(shape.verb.split(' ')).chain(["--help"]);
+        failure.help(&words.collect::<Vec<_>>())
+    })
+}
+
+fn chosen(global: &Global, shape: &Shape) -> Result<Form> {
     let given = [
         global.json.then_some("--json"),
         global.jsonl.then_some("--jsonl"),
@@ -116,11 +123,10 @@ pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
 }
 
 fn no_form(shape: &Shape, form: &str) -> Failure {
-    let failure = Failure::new(Code::E0106, format!("{} has no form \"{form}\"", shape.verb))
-        .at("forms", shape.forms.join(", "));
+    let failure = Failure::new(Code::E0106, format!("{} has no form \"{form}\"", shape.verb));
     match dendrer_object::text::nearest(form, shape.forms.iter().copied()) {
         Some(near) => failure.note(format!("did you mean {near}?")),
-        None => failure,
+        None => failure.at("forms", shape.forms.join(", ")),
     }
 }
 

@@ -2,22 +2,26 @@
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::address::Position;
 use dendrer::ask::show::question::{ShowQuestion, ShowReply};
 use dendrer::kernel::predicate::Window;
 use dendrer_view::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 
 use crate::context::desk;
 use crate::failure::Result;
-use crate::global::Global;
+use crate::global::{Global, tick_arg, with_tick};
 use crate::offers;
 use crate::out::Out;
 
 /// `show`
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// What: RUN@TICK
+    /// The transition: RUN@TICK, or RUN and a tick
     #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) rev: String,
+    /// The tick, if the first word names a run alone
+    #[arg(value_parser = tick_arg, allow_negative_numbers = true)]
+    pub(crate) tick: Option<Position>,
     /// Which state to print beside the rest; the change, where no part is named
     #[arg(long, value_enum)]
     pub(crate) state: Option<StateChoice>,
@@ -57,7 +61,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     let all = !(args.intent || args.result || args.provenance);
     let state = args.state.unwrap_or(if all { StateChoice::Delta } else { StateChoice::None });
     let question = ShowQuestion {
-        rev: args.rev.clone(),
+        rev: with_tick(&args.rev, args.tick.as_ref()),
         state: match state {
             StateChoice::Before => Some(Window::Before),
             StateChoice::After => Some(Window::After),

@@ -343,7 +343,7 @@ tick 1  ID  plan.update  line 1
 refused  ID  kernel.anomaly  line 3  E0401 kernel.anomaly cannot be proposed: only the kernel writes it   WARN kernel.anomaly at tick 2
 refused  ID  hello  line 4  E0402 there is no transition type hello (all types: dendrer schema intent)
 tick 3  ID  plan.update  line 5
-refused  ID  -  line 6  E0209 an intent has no such member; did you mean \"intent\"?   WARN kernel.anomaly at tick 4
+refused  ID  -  line 6  E0209 intnet: an intent has no such member; did you mean \"intent\"?   WARN kernel.anomaly at tick 4
 tick 5  ID  plan.update  line 7
 "
     );

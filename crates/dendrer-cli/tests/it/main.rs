@@ -74,3 +74,4 @@ mod unknown;
 mod unread;
 mod values;
 mod whole;
+mod wrong_commands;

@@ -166,7 +166,7 @@ violations:
         (
             "pure: true",
             "pure: false",
-            "listed.yaml:9:11: error[E0902]: pure is true: no expression is anything else\n  | at     violations[0].pure\n",
+            "listed.yaml:9:11: error[E0902]: pure is true: no expression is anything else\n  | pure: false\n  |       ^^^^^\n  | at     violations[0].pure\n",
         ),
         ("id: ", "name: ", "listed.yaml:6:5: error[E0902]: a violation has an id\n"),
     ] {

@@ -169,6 +169,18 @@ impl Node {
         Node { kind, span, depth, is_moment: false }
     }
 
+    /// Adds the places of indexes below zero.
+    pub(super) fn negative_indexes(&self, found: &mut Vec<Span>) {
+        if let Kind::Path(path) | Kind::Has(path) = &self.kind {
+            let below_zero = path.steps.iter().filter(|step| match &step.kind {
+                StepKind::Computed(node) => matches!(node.kind, Kind::Int(at) if at < 0),
+                _ => false,
+            });
+            found.extend(below_zero.map(|step| step.span));
+        }
+        self.children(&mut |child| child.negative_indexes(found));
+    }
+
     /// Calls `visit` with each child.
     pub(super) fn children<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match &self.kind {

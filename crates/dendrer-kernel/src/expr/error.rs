@@ -54,6 +54,8 @@ pub struct ExprError {
     pub message: String,
     /// The text to write instead, if it is known.
     pub hint: Option<String>,
+    /// The text of the span, or an empty text.
+    pub text: Box<str>,
 }
 
 /// Grammar.
@@ -71,12 +73,35 @@ pub(crate) const LIMIT: Code = Code::E0508;
 
 impl ExprError {
     pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> ExprError {
-        ExprError { code, span, message: message.into(), hint: None }
+        ExprError { code, span, message: message.into(), hint: None, text: "".into() }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> ExprError {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Adds the text that was read. A name with a hyphen, which reads as a difference, has a hint.
+    pub(super) fn of(mut self, text: &str) -> ExprError {
+        if let Some(hint) = self.of_hyphen(text) {
+            self.hint = Some(hint);
+        }
+        self.text = text.into();
+        self
+    }
+
+    /// The hint of an unknown name that is the end of one with a hyphen, like `id` in `state.order-id`.
+    fn of_hyphen(&self, text: &str) -> Option<String> {
+        let start = self.span.start as usize;
+        let before = text.get(..start).filter(|before| self.code == NAME && before.ends_with('-'))?;
+        let is_part = |c: char| c == '_' || c == '-' || c.is_ascii_alphanumeric();
+        let path = before.trim_end_matches(is_part);
+        let rest = text.get(path.len()..)?;
+        let name = rest.split(|c: char| !is_part(c)).next()?;
+        let path = path.strip_suffix('.').filter(|_| !name.starts_with('-'))?;
+        let is_step = |c: char| c == '_' || c == '.' || c.is_ascii_alphanumeric();
+        let place = path.get(path.trim_end_matches(is_step).len()..).filter(|place| !place.is_empty())?;
+        Some(format!("write {place}[\"{name}\"]"))
     }
 
     pub(crate) fn unsupported(span: Span, what: impl fmt::Display) -> ExprError {

@@ -126,6 +126,7 @@ functions! {
     Words => global("words", (1, 1), "words(text)", &[TEXT], Type::List),
     Lower => global("lower", (1, 1), "lower(text)", &[TEXT], Type::String),
     StripPrefix => global("strip_prefix", (2, 2), "strip_prefix(text, prefix)", &[TEXT], Type::String),
+    Trim => global("trim", (1, 1), "trim(text)", &[TEXT], Type::String),
     Distinct => global("distinct", (1, 1), "distinct(list)", &[LIST], Type::List),
     Intersects => global("intersects", (2, 2), "intersects(a, b)", &[LIST], Type::Bool),
     Sum => global("sum", (1, 1), "sum(list)", &[LIST], Type::Number),
@@ -158,6 +159,11 @@ impl Function {
     /// Returns how a call looks.
     pub(super) fn form(self) -> &'static str {
         self.signature().form
+    }
+
+    /// Returns whether a definition of a pack may have its name: packs of records that are older than the function do.
+    pub(super) fn gives_way(self) -> bool {
+        self == Function::Trim
     }
 
     /// Tells whether so many arguments are right, the receiver of a method included.

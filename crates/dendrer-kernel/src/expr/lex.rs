@@ -109,10 +109,15 @@ impl<'t> Lexer<'t> {
 
     fn symbol(&mut self, start: usize) -> Result<Kind<'t>, ExprError> {
         if let Some((wrong, right)) = MISTAKEN.iter().find(|(wrong, _)| self.rest().starts_with(wrong)) {
-            return Err(self.error(start, format!("there is no {wrong}")).hint(format!("write {right}")));
+            let span = Span::new(start, start + wrong.len());
+            let error = ExprError::new(SYNTAX, span, format!("there is no {wrong}"));
+            return Err(error.hint(format!("write {right}")));
         }
         let Some(symbol) = SYMBOLS.iter().find(|symbol| self.rest().starts_with(**symbol)) else {
             let found = self.rest().chars().next().unwrap_or(' ');
+            if found.is_alphabetic() {
+                return Err(self.no_identifier(start));
+            }
             let error = self.error(start, format!("{found:?} does not belong here"));
             return Err(match found {
                 '=' => error.hint("equality is written =="),
@@ -124,6 +129,26 @@ impl<'t> Lexer<'t> {
         };
         self.at += symbol.len();
         Ok(Kind::Symbol(symbol))
+    }
+
+    /// The error of a name with letters that no identifier has.
+    fn no_identifier(&self, start: usize) -> ExprError {
+        let is_part = |c: char| c == '_' || c.is_alphanumeric();
+        let before = self.text[..start].trim_end_matches(is_part);
+        let rest = &self.text[before.len()..];
+        let name = rest.split(|c: char| !is_part(c)).next().unwrap_or(rest);
+        let place = self.place_before(before);
+        let span = Span::new(before.len(), before.len() + name.len());
+        ExprError::new(SYNTAX, span, format!("the name `{}` is no identifier", shown(name)))
+            .hint(format!("write {place}[\"{name}\"]"))
+    }
+
+    /// The path that ends in a dot before a name; `state` without one.
+    fn place_before(&self, before: &'t str) -> &'t str {
+        let Some(path) = before.strip_suffix('.') else { return "state" };
+        let is_step = |c: char| c == '_' || c == '.' || c.is_ascii_alphanumeric();
+        let place = &path[path.trim_end_matches(is_step).len()..];
+        if place.is_empty() { "state" } else { place }
     }
 
     /// A name, a word, or the letters in front of a string.
@@ -203,7 +228,16 @@ impl<'t> Lexer<'t> {
 
     fn end_of_number(&self, start: usize) -> Result<(), ExprError> {
         match self.peek(0) {
-            Some(c) if c == b'_' || c.is_ascii_alphanumeric() => Err(self.error(start, "not a number")),
+            // `state.3d`: the dot belongs to the path.
+            Some(c) if c == b'_' || c.is_ascii_alphanumeric() => {
+                let is_name = self.text[start..].starts_with('.')
+                    && self.text[..start]
+                        .ends_with(|c: char| c == '_' || c == ']' || c.is_ascii_alphanumeric());
+                match is_name {
+                    true => Err(self.no_identifier(start + 1)),
+                    false => Err(self.error(start, "not a number")),
+                }
+            }
             _ => Ok(()),
         }
     }

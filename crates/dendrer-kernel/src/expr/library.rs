@@ -130,6 +130,11 @@ impl<'a> Machine<'a, '_> {
                 self.budget.spend(price(text.len()))?;
                 Ok(Val::scalar(text.strip_prefix(prefix).unwrap_or(text)))
             }
+            Function::Trim => {
+                let text = call.text(0)?;
+                self.budget.spend(price(text.len()))?;
+                Ok(Val::scalar(text.trim_matches(is_blank)))
+            }
             Function::Distinct => self.distinct(&call),
             Function::Intersects => self.intersects(&call),
             Function::Sum => self.sum(&call),
@@ -670,4 +675,10 @@ fn bounds(from: i64, to: i64, count: usize) -> (usize, usize) {
     let place = |at: i64| if at < 0 { at.saturating_add(count).max(0) } else { at.min(count) };
     let (from, to) = (place(from), place(to));
     (from as usize, to.max(from) as usize)
+}
+
+/// Returns whether `trim` takes a character away: those with the property `White_Space` of Unicode 16.
+fn is_blank(c: char) -> bool {
+    matches!(c, '\t'..='\r' | ' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}'
+        | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }

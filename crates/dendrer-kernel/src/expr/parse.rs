@@ -901,12 +901,16 @@ fn too_deep(span: Span) -> ExprError {
 
 /// Tells whether a name is called like a function of the language.
 pub(super) fn is_function(name: &str) -> bool {
-    name == "has" || Function::all().any(|function| function.is_global() && function.name() == name)
+    let is_named =
+        |function: Function| function.is_global() && !function.gives_way() && function.name() == name;
+    name == "has" || Function::all().any(is_named)
 }
 
 fn unknown_function(name: &str, span: Span, fits: fn(Function) -> bool) -> ExprError {
     if let Some(what) = names::unsupported_call(name) {
-        return ExprError::unsupported(span, what);
+        let error = ExprError::unsupported(span, what);
+        let other = Function::all().find(|f| f.name() == name);
+        return other.iter().fold(error, |error, function| error.hint(format!("write {}", function.form())));
     }
     let error = ExprError::new(NAME, span, format!("there is no function `{}`", shown(name)));
     if let Some(function) = Function::all().find(|f| f.name() == name) {

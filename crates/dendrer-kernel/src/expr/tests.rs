@@ -359,7 +359,7 @@ fn the_grammar_complains_where_it_stops() {
         ("\"\\ud800\"", "E0501: the escape is not a character of Unicode"),
         ("12abc", "E0501: not a number"),
         ("1e999", "E0501: the number is outside the range of a double"),
-        ("\u{e9}", "E0501: '\u{e9}' does not belong here"),
+        ("\u{e9}", "E0501: the name `\u{e9}` is no identifier"),
         ("if", "E0501: `if` is a word of the language, not a name"),
         ("true ? 1", "E0501: expected `:`, found the end"),
     ]);
@@ -782,7 +782,10 @@ fn errors_are_drawn_with_a_caret() {
     );
     let text = "\u{e9}\u{e9}";
     let error = Expr::parse(text, &Scope::new()).unwrap_err();
-    assert_eq!(error.render(text), "error[E0501]: '\u{e9}' does not belong here\n  \u{e9}\u{e9}\n  ^");
+    assert_eq!(
+        error.render(text),
+        "error[E0501]: the name `\u{e9}\u{e9}` is no identifier\n  \u{e9}\u{e9}\n  ^^\nhelp: write state[\"\u{e9}\u{e9}\"]"
+    );
     let text = "state.total > 1";
     let expr = Expr::parse(text, &Scope::new()).unwrap();
     let Truth::Uncertain(why) = expr.holds(&Env::of(&Value::object()), &mut Budget::default()) else {
@@ -825,4 +828,33 @@ fn steps_are_counted_by_text_and_content_alone() {
     let mut trie = slice.as_object().unwrap().clone();
     trie.set("y", trie.get("x").unwrap().clone());
     assert_eq!(steps("state.x == state.y", &slice), steps("state.x == state.y", &Value::Object(trie)));
+}
+
+#[test]
+fn a_name_that_is_no_identifier_is_written_as_an_index() {
+    for (text, place, hint) in [
+        (
+            "state.\u{30db}\u{30c6}\u{30eb} == 1",
+            "\u{30db}\u{30c6}\u{30eb}",
+            "state[\"\u{30db}\u{30c6}\u{30eb}\"]",
+        ),
+        ("state.a.caf\u{e9} == 1", "caf\u{e9}", "state.a[\"caf\u{e9}\"]"),
+        ("\u{e9}tat > 1", "\u{e9}tat", "state[\"\u{e9}tat\"]"),
+        ("state.3d > 1", "3d", "state[\"3d\"]"),
+        ("1 < state.order-id", "id", "state[\"order-id\"]"),
+    ] {
+        let error = Expr::parse(text, &Scope::new()).unwrap_err();
+        let span = error.span.start as usize..error.span.end as usize;
+        assert_eq!((&*error.text, &text[span]), (text, place));
+        assert_eq!(error.hint, Some(format!("write {hint}")), "{text}");
+    }
+}
+
+#[test]
+fn a_definition_may_be_called_trim() {
+    let scope = Scope::new().define("trim", &["text"], "text + '!'").unwrap();
+    let expr = Expr::parse("trim(' a ')", &scope).unwrap();
+    let state = Value::object();
+    assert_eq!(expr.evaluate(&Env::of(&state), &mut Budget::default()), Ok(Value::from(" a !")));
+    assert!(Scope::new().define("lower", &["text"], "text").is_err());
 }

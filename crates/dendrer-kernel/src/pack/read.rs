@@ -103,7 +103,7 @@ impl<'a> At<'a> {
         if faults.len() < FAULTS_MAX {
             let (path, at_name) = (self.path.clone(), self.is_name);
             let hint = (!hint.is_empty()).then(|| hint.to_owned());
-            faults.push(PackFault { code, path, at_name, span, message, hint });
+            faults.push(PackFault { code, path, at_name, span, message, hint, is_of_new: false });
         }
     }
 
@@ -225,7 +225,10 @@ impl<'a> At<'a> {
             false => Expr::parse(text, &place.scope),
         };
         let error = match parsed {
-            Ok(expr) => return Some(expr),
+            Ok(expr) => {
+                self.refuse_negative_indexes(faults, offset, &expr);
+                return Some(expr);
+            }
             Err(error) => error,
         };
         let mut errors = Expr::problems(text, &place.scope);
@@ -238,6 +241,17 @@ impl<'a> At<'a> {
             }
         }
         None
+    }
+
+    /// Reports indexes below zero. Packs on record may have them, so the fault is one of packs that are new.
+    fn refuse_negative_indexes(&self, faults: &mut Faults, offset: usize, expr: &Expr) {
+        for span in expr.negative_indexes() {
+            let error = ExprError::new(Code::E0502, span, "an index below zero is always missing")
+                .hint("count from the end with slice(list, -1)");
+            let known = faults.len();
+            self.expression(faults, offset, error);
+            faults.iter_mut().skip(known).for_each(|fault| fault.is_of_new = true);
+        }
     }
 
     /// Parses the condition in a member.
@@ -375,8 +389,10 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     if let Some(tests) = tests.filter(|tests| tests.value.as_array().is_none()) {
         tests.fault(&mut faults, "tests is a list", "each item begins with `- `");
     }
+    let (of_new, mut faults): (Faults, Faults) = faults.into_iter().partition(|fault| fault.is_of_new);
     match (name, version) {
         (Some(name), Some(version)) if faults.is_empty() => Ok(Pack {
+            of_new,
             contracts: Contracts { name: name.clone(), version: version.clone(), types: contracted },
             name,
             version,
@@ -400,7 +416,10 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
             value: value.clone(),
             digest,
         }),
-        _ => Err(faults),
+        _ => {
+            faults.extend(of_new);
+            Err(faults)
+        }
     }
 }
 

@@ -608,3 +608,15 @@ fn a_test_of_a_pack_follows_its_obligations() {
     assert_eq!(ran.failed.len(), 1, "{:?}", ran.failed);
     assert_eq!(ran.failed[0].message, "two: expected ok, found violation", "once missed, missed for good");
 }
+
+#[test]
+fn an_index_below_zero_is_a_fault_of_a_new_pack_alone() {
+    let path: Pointer = "/predicates/within_limit/holds".parse().unwrap();
+    let op = dendrer_object::delta::Op::set(path, json(r#""state.orders.o1.items[-1].price < 3""#));
+    let changed = dendrer_object::Delta(vec![op]).apply(&json(WHOLE)).unwrap();
+    // A record with such a pack stays readable.
+    let pack = Pack::read(&changed).unwrap();
+    let faults: Vec<String> = pack.faults_of_new().iter().map(ToString::to_string).collect();
+    assert_eq!(faults, ["predicates.within_limit.holds: an index below zero is always missing"]);
+    assert!(whole().faults_of_new().is_empty());
+}

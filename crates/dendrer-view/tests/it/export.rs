@@ -44,8 +44,7 @@ fn a_refused_export_says_that_nothing_was_written() {
         r#"
         error[E0106]: no record has a field at or below /result/output
         note: nothing was written
-        note: a field is withheld as a whole: --withhold /result takes it
-              see: dendrer explain E0106"#,
+        note: a field is withheld as a whole: --withhold /result takes it"#,
     );
     check(
         &error_text(ExportError::Unsound { code: Code::E0303, message: "the root differs".into() }),

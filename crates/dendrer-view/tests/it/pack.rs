@@ -64,12 +64,18 @@ fn problems_have_their_place_and_a_hint() {
         &text(&answer, &Page::WIDE),
         r#"
         desk.yaml:16:5: error[E0902]: a rule has steps
+          | - when_type: goal.complete
+          |   ^^^^^^^^^
           | at     rules[1]
           | hint   add `steps:` with a list
         desk.yaml:17:5: error[E0902]: a rule has no member step
+          | step: [{set: open, value: '0'}]
+          | ^^^^
           | at     rules[1].step
           | hint   did you mean steps?
         desk.yaml:19:43: error[E0505]: there is no `limt` here
+          | ..._limit: {holds: state.refunded <= limt}
+          |                                      ^^^^
           | at     predicates.within_limit.holds
           | hint   did you mean limit
         (stderr) 3 problems in desk.yaml"#,

@@ -35,6 +35,10 @@ pub struct LogFilter {
     pub path: Option<Pointer>,
     /// Only records with a matching type or text.
     pub text: Option<TextMatch>,
+    /// Only records of this time or later, in milliseconds since 1970.
+    pub since: Option<u64>,
+    /// Only records of this time or earlier, in milliseconds since 1970.
+    pub until: Option<u64>,
 }
 
 /// What is read beside each record.
@@ -112,7 +116,8 @@ impl LogFilter {
     /// Whether it takes every record.
     pub fn is_empty(&self) -> bool {
         let has_names = !self.types.is_empty() || !self.agents.is_empty();
-        !(has_names || self.anomalies || self.path.is_some() || self.text.is_some())
+        let has_times = self.since.is_some() || self.until.is_some();
+        !(has_names || has_times || self.anomalies || self.path.is_some() || self.text.is_some())
     }
 
     /// Checks that each name of the filter is declared: a name that is not would match nothing.
@@ -126,7 +131,10 @@ impl LogFilter {
     pub fn takes(&self, record: &Record) -> bool {
         let type_name = record.header().type_name.as_ref().map(|name| name.as_str());
         let agent = || record.body().value("/agent_id");
-        (self.types.is_empty() || self.types.iter().any(|wanted| Some(wanted.as_str()) == type_name))
+        let ms = record.header().ts.ms();
+        self.since.is_none_or(|since| ms >= since)
+            && self.until.is_none_or(|until| ms <= until)
+            && (self.types.is_empty() || self.types.iter().any(|wanted| Some(wanted.as_str()) == type_name))
             && (self.agents.is_empty()
                 || agent()
                     .and_then(|a| a.as_str().map(str::to_owned))

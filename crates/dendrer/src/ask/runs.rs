@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer_kernel::unknown::{self, Since};
-use dendrer_object::{Digest, Pointer, REDACTION, RunName, Value};
+use dendrer_object::{Digest, Pointer, REDACTION, RunName, Timestamp, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::casebook;
@@ -219,8 +219,14 @@ struct Condition {
 }
 
 /// The names that a condition on runs may use besides the state.
-pub const ROOTS: [&str; 9] =
-    ["name", "ticks", "stage", "goal", "refusals", "ended", "synthetic", "forked", "verified"];
+pub const ROOTS: [&str; 10] =
+    ["name", "ticks", "stage", "goal", "refusals", "ended", "synthetic", "forked", "updated", "verified"];
+
+/// Writes a time so that texts have the order of times: `2026-03-01 12:00:00`, in UTC.
+fn ordered(ts: Timestamp) -> String {
+    let text = ts.to_string();
+    text.split(['.', 'Z']).next().unwrap_or(&text).replace('T', " ")
+}
 
 impl Condition {
     fn parse(text: &str) -> Result<Condition, Error> {
@@ -253,6 +259,7 @@ impl Condition {
             "ended" => Value::from(run.summary.ended),
             "synthetic" => run.synthetic.clone().unwrap_or(false.into()),
             "forked" => Value::from(run.forked_from.is_some()),
+            "updated" => Value::from(ordered(run.summary.last_ts)),
             _ => Value::from(run.verified),
         });
         let others: Vec<(&str, &Value)> = ROOTS.iter().copied().zip(&values).collect();

@@ -13,6 +13,9 @@ pub enum AddressError {
     /// A text with `..` is no range of ticks.
     #[error("\"{0}\" is not a range of ticks")]
     NotARange(String),
+    /// A range of ticks is named where one tick is asked for.
+    #[error("\"{0}\" names several ticks, not one")]
+    Several(String),
     /// A text is no path of the state.
     #[error("\"{0}\" is not a path")]
     NotAPath(String),
@@ -25,7 +28,9 @@ impl AddressError {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> Code {
         match self {
-            AddressError::NotAnAddress(_) | AddressError::NotARange(_) => Code::E0105,
+            AddressError::NotAnAddress(_) | AddressError::NotARange(_) | AddressError::Several(_) => {
+                Code::E0105
+            }
             AddressError::NotAPath(_) | AddressError::NotAPointer(_) => Code::E0104,
         }
     }

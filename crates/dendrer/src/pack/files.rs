@@ -33,6 +33,7 @@ impl Files<'_> {
                 None => {}
                 Some(Ok(module)) => ops.push(Op::set(place, module)),
                 Some(Err(why)) => problems.push(PackProblem {
+                    line: document.line(document.mark(&place, false, None)),
                     code: Code::E0108,
                     mark: document.mark(&place, false, None),
                     place: place.dotted(),

@@ -34,6 +34,8 @@ pub struct PackProblem {
     pub message: String,
     /// The text to write instead.
     pub hint: Option<String>,
+    /// The line of the text, or an empty text.
+    pub line: String,
 }
 
 /// A text that was read.
@@ -66,7 +68,7 @@ impl Document {
     pub fn read(text: &[u8]) -> Result<Document, Vec<PackProblem>> {
         let whole = |code, message: String| {
             let mark = TextMark { line: 1, column: 1 };
-            vec![PackProblem { code, mark, place: String::new(), message, hint: None }]
+            vec![PackProblem { code, mark, place: String::new(), message, hint: None, line: String::new() }]
         };
         if text.len() > dendrer_kernel::pack::TEXT_SIZE_MAX {
             let most = dendrer_kernel::pack::TEXT_SIZE_MAX;
@@ -108,6 +110,11 @@ impl Document {
         }
     }
 
+    /// Returns the line of a place in the text.
+    pub fn line(&self, mark: TextMark) -> String {
+        line_of(&self.text, mark)
+    }
+
     /// The place itself, or what it lies in: a member that is missing is missed where it should stand.
     fn nearest(&self, path: &Pointer) -> Option<&Place> {
         let tokens: Vec<_> = path.tokens().collect();
@@ -137,6 +144,10 @@ impl Document {
             false => place.value,
         }
     }
+}
+
+fn line_of(text: &str, mark: TextMark) -> String {
+    text.lines().nth(mark.line.saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
 fn mark(marker: &Marker) -> TextMark {
@@ -208,7 +219,14 @@ impl Builder {
     fn problem(&mut self, code: Code, mark: TextMark, message: impl Into<String>, hint: Option<&str>) {
         let place = Pointer::of(self.tokens.iter().map(String::as_str)).dotted();
         let hint = hint.map(str::to_owned);
-        self.problems.push(PackProblem { code, mark, place, message: message.into(), hint });
+        self.problems.push(PackProblem {
+            code,
+            mark,
+            place,
+            message: message.into(),
+            hint,
+            line: String::new(),
+        });
     }
 
     fn finish(mut self, text: &str) -> Result<Document, Vec<PackProblem>> {
@@ -219,7 +237,11 @@ impl Builder {
             Some(value) if self.problems.is_empty() => {
                 Ok(Document { value, places: self.places, text: text.to_owned() })
             }
-            _ => Err(self.problems),
+            _ => {
+                let line = |mark: TextMark| line_of(text, mark);
+                let problems = self.problems.into_iter();
+                Err(problems.map(|problem| PackProblem { line: line(problem.mark), ..problem }).collect())
+            }
         }
     }
 

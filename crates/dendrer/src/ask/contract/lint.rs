@@ -5,7 +5,7 @@ use dendrer_kernel::pack::{Pack, PackFault};
 use dendrer_object::{Code, Pointer, Value};
 
 use crate::pack::yaml::Document;
-use crate::pack::{Files, PackProblem, TextMark, check};
+use crate::pack::{Files, PackProblem, TextMark, as_new, check};
 
 /// Something found in the text of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn lint(text: &[u8], files: Files<'_>) -> Linted {
         Err(problems) => return incomplete(problems),
     };
     let (value, claims) = take_claims(&document.value);
-    let (pack, faults) = match check(&document.value) {
+    let (pack, faults) = match check(&document.value).and_then(as_new) {
         Ok(pack) => (Some(pack), Vec::new()),
         Err(faults) => (None, faults),
     };

@@ -2,7 +2,7 @@
 
 use dendrer_object::{Code, RunName, question};
 
-use super::{Gate, JudgedGate, judge};
+use super::{Gate, GateError, JudgedGate, judge};
 use crate::problem::Problem;
 use crate::source::{Asked, Desk};
 
@@ -35,8 +35,9 @@ impl Asked for AssertQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<GateAnswer, Problem> {
         let holds = self.holds.iter().map(|text| (text, true));
         let gates = holds.chain(self.predicate.iter().map(|text| (text, false))).map(|(text, holds)| {
-            Gate::new(text, holds, self.allow_empty).map_err(|error| {
-                Problem::new(error.code(), error.to_string()).at("expression", text.as_str())
+            Gate::new(text, holds, self.allow_empty).map_err(|error| match error {
+                GateError::Expr(error) => Problem::from(error),
+                error => Problem::new(error.code(), error.to_string()).at("expression", text.as_str()),
             })
         });
         let gates = gates.collect::<Result<Vec<Gate>, Problem>>()?;

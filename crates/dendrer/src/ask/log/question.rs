@@ -28,6 +28,10 @@ question! {
         pub path: Option<String>,
         /// A regular expression that the type or a text of each transition matches
         pub grep: Option<String>,
+        /// The time from which on records are listed, in milliseconds since 1970
+        pub since: Option<u64>,
+        /// The time up to which records are listed, in milliseconds since 1970
+        pub until: Option<u64>,
         /// Whether refusals are listed as well
         pub refusals: bool,
         /// Whether the newest transition comes first
@@ -96,6 +100,8 @@ impl LogQuestion {
             anomalies: self.anomalies,
             path: self.path.as_deref().map(state_path).transpose()?,
             text: self.grep.as_deref().map(text_match).transpose()?,
+            since: self.since,
+            until: self.until,
         };
         Ok(LogTexts { address, from, to, filter })
     }

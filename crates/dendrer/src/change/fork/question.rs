@@ -168,8 +168,7 @@ impl ForkQuestion {
         let source = desk.open(&address)?;
         let asked = desk.run_in(source, &address, "fork")?;
         let parent = &asked.trace;
-        let tick =
-            asked.one_tick(self.from.as_ref(), "say once where it is forked: --from tick N, or RUN@N")?;
+        let tick = asked.one_tick(self.from.as_ref(), "fork needs one tick: --from tick N, or RUN@N")?;
         let name = new_name(self.r#as.as_deref(), parent.name().as_str(), &*asked.source.store)?;
         let (mut terms, as_text) = self.terms(name, parent, desk)?;
         if selection != Selection::default() && !self.replay_rest {
