@@ -431,6 +431,10 @@ table! {
 /// The command line as the parser reads it: flags that every verb takes are in the help of the program alone.
 pub(crate) fn command() -> clap::Command {
     let command = described();
+    let command = match crate::asked_width() {
+        Some(width) => command.term_width(width.max(dendrer_view::layout::WIDTH_MIN)),
+        None => command,
+    };
     let text = help::of_program(&command);
     let is_everywhere = |arg: &clap::Arg| arg.is_global_set();
     command.mut_args(|arg| if is_everywhere(&arg) { arg.hide(true) } else { arg }).override_help(text)

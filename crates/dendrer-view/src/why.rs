@@ -390,7 +390,10 @@ pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<Lin
 fn upstream_words(record: &Record, summary: &str) -> String {
     let content = record.content();
     let tool = content.get("action").and_then(|action| action.get("tool")?.as_str().map(quote::escape));
-    let has_words = content.get("intent").is_some() || content.get("result").is_some();
+    let said =
+        ["description", "content"].map(|name| content.get("intent").and_then(|intent| intent.get(name)));
+    let is_said = |said: &Value| !matches!(said, Value::Null) && said.as_str() != Some("");
+    let has_words = said.into_iter().flatten().any(is_said) || content.get("result").is_some();
     tool.filter(|_| !has_words).unwrap_or_else(|| summary.to_owned())
 }
 

@@ -53,6 +53,7 @@ mod output;
 mod packs;
 mod paper;
 mod pillars;
+mod printed;
 mod questions;
 mod read_as_written;
 mod reasons;

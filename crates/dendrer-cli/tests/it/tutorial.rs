@@ -84,7 +84,9 @@ fn plain(text: &str) -> String {
         (r"\b(hash|parent|tip|genesis|root) [0-9a-f]{12}\b", "$1 HASH"),
         (r"(?m)^tip        sha256:[0-9a-f]{64}$", "tip HASH"),
         (r"(?m)^(begun|tick \d+)  sha256:[0-9a-f]{64}", "$1 HASH"),
-        (r"(?m)^when        \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "when TIME"),
+        (r"(?m)^(tick \d+  .*)  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "$1  TIME"),
+        (r"(?m)^(ONSET .*)   [0-9a-f]{12}$", "$1   HASH"),
+        (r"(?m)^id [0-9a-f]{12}(   after [0-9a-f]{12})?$", "id HASH"),
         (r"(?m)^verifier  dendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+\S{44}$", "verifier KEY"),
         (r"/keys/[0-9a-f]{32}\.key\b", "/keys/KEY"),
     ];

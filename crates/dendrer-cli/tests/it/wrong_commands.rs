@@ -45,7 +45,7 @@ fn demo() -> Place {
 }
 
 /// Runs a line in a shell; returns the exit code and stderr.
-fn sh(place: &Place, line: &str) -> (i32, String) {
+pub(crate) fn sh(place: &Place, line: &str) -> (i32, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_dendrer")).parent().unwrap().display().to_string();
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("sh")

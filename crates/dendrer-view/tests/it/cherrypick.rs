@@ -55,7 +55,7 @@ fn imported(threshold: f64, dry_run: bool) -> (String, End, Option<String>) {
         dry_run,
     };
     let answer = CherrypickAnswer { reply, show_hash: false };
-    let problem = answer.problem().map(|problem| problem.lines(&|text| text.to_owned()).join("\n"));
+    let problem = answer.problem().map(|problem| problem.text(None));
     (text(&answer, &Page::WIDE), answer.end(), problem)
 }
 

@@ -29,6 +29,8 @@ fn forked(
         extensions: Vec::new(),
         tip,
         dry_run: false,
+        as_text: Vec::new(),
+        unknown: Vec::new(),
     };
     let mut answer = ForkAnswer { exec, ..ForkAnswer::of(&reply) };
     see(
@@ -71,6 +73,7 @@ fn intents_that_were_applied_again_end_with_the_reason() {
         ticks: vec![(3, 4), (4, 5)],
         silent: (3..13).collect(),
         errors: vec![3],
+        error_words: vec![(3, "rule 1, step 1: missing".to_owned())],
         unmoved: vec![4],
         stopped: Some((5, ReapplyStopped::DecidedOn(path("/risk"), Some(value("0.9")), None))),
     };

@@ -129,7 +129,7 @@ const fn root() -> Digest {
 /// Returns an error as people read it.
 fn error_text(error: impl Into<Problem>) -> String {
     let problem: Problem = error.into();
-    problem.lines(&str::to_owned).join("\n")
+    problem.text(None)
 }
 
 /// Compares a text with the expected lines, which are indented by eight blanks.

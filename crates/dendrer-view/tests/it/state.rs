@@ -14,6 +14,7 @@ fn a_state_ends_at_the_depth_that_was_asked_for() {
     let state = trace.state(2).unwrap();
     let value = value_at(&trace, 2, &state, &path("")).unwrap().unwrap();
     let reply = StateReply::State(StateAnswer {
+        is_bare: false,
         agent: None,
         run: run_name("risky"),
         tick: 2,
