@@ -291,7 +291,8 @@ mod tests {
 }
 
 /// The words of `--align`.
-pub(crate) const ALIGN: [(&str, &str); 2] = [
+pub(crate) const ALIGN: [(&str, &str); 3] = [
     ("tick", "One by one behind what is shared, markers passed over"),
     ("content", "By the longest sequence of transitions that mean the same"),
+    ("step", "Two threads of checkpoints by the steps of their graphs"),
 ];

@@ -266,6 +266,8 @@ impl Counters {
         // Once through what it has: most of it is nothing that is counted.
         for (name, value) in content.as_object().into_iter().flat_map(|members| members.iter()) {
             match (&**name, type_name) {
+                // A node that writes is counted by its messages, each of which names it.
+                ("agent_id", _) if messages::name_agent(content, value) => {}
                 ("agent_id", _) => self.add_agent(value),
                 ("anomalies", _) => self.add_anomalies(value),
                 _ if is_unsound => {}

@@ -403,15 +403,17 @@ def test_log_show_steps_and_runs_say_what_a_thread_says() -> None:
         pay(saver).invoke({"messages": [HumanMessage("Pay 3", id="h1")]}, thread("user:1"))
         (run,) = [str(run) for run in saver.runs_of("user:1")]
     log = ran("log", run).stdout
-    assert 'model: calls pay {"n":3}' in log
-    assert 'tool: FAIL error pay "card declined"' in log
+    assert log.startswith('thread "user:1"\n tick  step  node              wrote\n')
+    assert '     1  model             messages +1 ai: pay {"n":3}' in log
+    assert '     2  tool              messages +1 tool: FAIL error "card declined"' in log
+    assert json.loads(ran("runs", "--where", 'thread == "user:1"', "--json").stdout)["items"][0]["name"] == run
     tick = next(tick for tick, one in messages(run) if "result" in one)
-    assert 'message     tool: FAIL error pay "card declined"' in ran("show", f"{run}@{tick}").stdout
+    assert 'message  tool: FAIL error pay "card declined"' in ran("show", f"{run}@{tick}").stdout
     steps = {step["tick"]: step for step in json.loads(ran("steps", run, "--json").stdout)["items"]}
     assert (steps[tick]["action"], steps[tick]["name"], steps[tick]["success"]) == ("external", "pay", False)
     call = next(tick for tick, one in messages(run) if "calls" in one)
     assert (steps[call]["action"], steps[call]["name"]) == ("tool_call", "pay")
-    assert f"user:1 ({run})" in ran("runs").stdout
+    assert 'thread "user:1"' in ran("runs").stdout
     assert [item["thread"] for item in json.loads(ran("runs", "--json").stdout)["items"]] == ["user:1"]
 
 

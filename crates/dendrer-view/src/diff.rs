@@ -4,8 +4,8 @@ use dendrer::ask::diff::question::{ComparedRuns, DiffQuestion};
 use dendrer::ask::predicates::PredicateTested;
 use dendrer::casebook;
 use dendrer::diff::{
-    ConstantDifference, DiffAlign, DiffChange, DiffHidden, DiffKind, DiffOutcome, DiffReport, DiffSides,
-    DiffTally, DiffTerms, Marker, Pair, STATE, Shift, States, is_marker,
+    ComparedThreads, ConstantDifference, DiffAlign, DiffChange, DiffHidden, DiffKind, DiffOutcome,
+    DiffReport, DiffSides, DiffTally, DiffTerms, Marker, Pair, PairedSteps, STATE, Shift, States, is_marker,
 };
 use dendrer::kernel::unknown::Since;
 use dendrer::problem::Problem;
@@ -22,6 +22,7 @@ use crate::certainty::{self, Certainty, ReasonObject, UnknownPlace, reasons, rea
 use crate::change::ShownChange;
 use crate::row::TransitionObject;
 use crate::table::{Align as Column, Table};
+use crate::thread::message_words;
 use crate::verdict::{AskedObject, Stretch, stretches, sum_up, word};
 use crate::{count, quote, row, thousands, why};
 
@@ -36,6 +37,38 @@ pub fn ticks(a: Option<u64>, b: Option<u64>) -> String {
 
 fn tick_of(record: Option<&Record>) -> Option<u64> {
     record.map(|record| record.header().tick.unwrap_or(0))
+}
+
+/// Writes the numbers of two steps that were lined up.
+fn steps_of(steps: &PairedSteps, pair: &Pair) -> String {
+    let one = |step: Option<i64>, is_there: bool| match (step, is_there) {
+        (Some(step), _) => step.to_string(),
+        (None, true) => "?".to_owned(),
+        (None, false) => "-".to_owned(),
+    };
+    let (a, b) = (one(steps.a, pair.a.is_some()), one(steps.b, pair.b.is_some()));
+    if a == b { a } else { format!("{a}|{b}") }
+}
+
+/// Writes the ticks, the steps and the nodes of a pair of steps.
+fn steps_title(steps: &PairedSteps, pair: &Pair) -> String {
+    let node = quote::escape(&steps.node);
+    let what = match (&pair.a, &pair.b) {
+        (Some(_), Some(_)) => node,
+        (a, _) => {
+            let side = if a.is_some() { "a" } else { "b" };
+            format!("only in {side}: {}", if steps.by_hand { "put by hand".to_owned() } else { node })
+        }
+    };
+    format!("{}  step {}  {what}", ticks_of(pair), steps_of(steps, pair))
+}
+
+/// Writes the step at which two threads part: of a step without a counterpart its own.
+fn parting_step(steps: &PairedSteps, pair: &Pair) -> String {
+    match (&pair.a, &pair.b) {
+        (Some(_), Some(_)) => steps_of(steps, pair),
+        _ => steps.a.or(steps.b).map_or_else(|| "?".to_owned(), |step| step.to_string()),
+    }
 }
 
 fn ticks_of(pair: &Pair) -> String {
@@ -65,6 +98,7 @@ fn words(value: &Value) -> String {
 /// Writes both sides of a difference; `None` for a side without a value or without a write.
 fn sides(change: &DiffChange) -> (Option<String>, Option<String>) {
     let number = |value: &Value| value.as_f64().filter(|_| change.kind == DiffKind::Confidence);
+    let words = |value: &Value| message_words(value).unwrap_or_else(|| words(value));
     let value = |value: &Value| number(value).map_or_else(|| words(value), |number| format!("{number:.3}"));
     match &change.sides {
         DiffSides::Values(a, b) => {
@@ -98,6 +132,9 @@ fn state_place(path: &Pointer) -> Option<Pointer> {
     path.as_str().strip_prefix(STATE).and_then(|path| path.parse().ok())
 }
 
+/// What a comparison of steps leaves out.
+const STEPS_LEFT_OUT: &str = "left out ids, versions, vault places, branch:to:* and __start__";
+
 /// What is said of two texts that are one moment.
 const SAME_MOMENT: &str = "(the same moment)";
 
@@ -114,6 +151,9 @@ fn shown_change(place: String, change: &DiffChange, note: &str, more: &[String])
 
 /// Writes the ticks, the kinds of difference and the types of a pair.
 pub fn title(pair: &Pair) -> String {
+    if let Some(steps) = &pair.steps {
+        return steps_title(steps, pair);
+    }
     let kinds: Vec<&str> = pair.kinds.iter().map(|kind| kind.as_str()).collect();
     let word = if kinds.is_empty() { "not known".to_owned() } else { kinds.join(", ") };
     format!("{}  {word}  {}", ticks_of(pair), types_of(pair))
@@ -128,7 +168,9 @@ pub fn pair_changes(pair: &Pair, more: Option<&[String]>, indent: usize, page: &
     let command = more.unwrap_or_default();
     let shown = pair.changes.iter().map(|change| {
         let note = if change.is_same_moment() { SAME_MOMENT } else { "" };
-        shown_change(quote::path(&change.path), change, note, command)
+        // All that steps write is state.
+        let place = state_place(&change.path).filter(|_| pair.steps.is_some());
+        shown_change(quote::path(place.as_ref().unwrap_or(&change.path)), change, note, command)
     });
     let mut lines = place_lines(shown.collect(), command, indent, page);
     for hidden in &pair.hidden {
@@ -250,6 +292,9 @@ fn cause(report: &DiffReport, pair: &Pair, part: bool) -> String {
 /// Writes the answer: where the runs part, and how much of them differs. `part` reports that the question was about a
 /// part of them.
 pub fn headline(report: &DiffReport, part: bool) -> String {
+    if report.threads.is_some() {
+        return steps_headline(report, part);
+    }
     let differ = format!(
         "{} of {} {}",
         thousands(report.differ),
@@ -263,7 +308,12 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
     let end = if report.count(DiffKind::Outcome) > 0 { ", and the end" } else { "" };
     if let Some(pair) = &report.first {
         let word = if part { "the first difference is" } else { "they part" };
-        return format!("{word} at tick {}; {differ}{unclear}{end}", ticks_of(pair));
+        // Of pairs that differ the transitions of one run alone are no part.
+        let only = [("a", report.alone.0), ("b", report.alone.1)].into_iter();
+        let only = only.filter(|(_, number)| *number > 0 && report.differ == 0);
+        let only: String =
+            only.map(|(side, number)| format!(", {} only in {side}", thousands(number))).collect();
+        return format!("{word} at tick {}; {differ}{only}{unclear}{end}", ticks_of(pair));
     }
     let of = if part { "no difference in what was asked for" } else { "no difference" };
     let pairs = count(report.pairs, "pair", "pairs");
@@ -282,6 +332,58 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
             format!("{of} that can be seen, and {values} could not be compared; {pairs} compared")
         }
     }
+}
+
+/// As [`headline`], of two threads that were compared by their steps.
+fn steps_headline(report: &DiffReport, part: bool) -> String {
+    let steps = count(report.pairs, "step", "steps");
+    let unclear = match report.unclear {
+        0 => String::new(),
+        unclear => format!(", {} not known", thousands(unclear)),
+    };
+    let only = [("a", report.alone.0), ("b", report.alone.1)].into_iter().filter(|(_, number)| *number > 0);
+    let only: String = only.map(|(side, number)| format!(", {} only in {side}", thousands(number))).collect();
+    let end = if report.count(DiffKind::Outcome) > 0 { ", and the end" } else { "" };
+    let verb = if report.differ == 1 { "differs" } else { "differ" };
+    let differ = format!("{} of {steps} {verb}", thousands(report.differ));
+    if let Some(pair) = &report.first {
+        let word = if part { "the first difference is" } else { "they part" };
+        let place = match &pair.steps {
+            Some(steps) => format!("step {}", parting_step(steps, pair)),
+            None => format!("tick {}", ticks_of(pair)),
+        };
+        return format!("{word} at {place}; {differ}{only}{unclear}{end}");
+    }
+    let of = if part { "no difference in what was asked for" } else { "no difference" };
+    match report.hidden {
+        _ if !end.is_empty() => format!("{of} in {steps}, but the states in the end differ{unclear}"),
+        0 => match report.shared.filter(|_| report.pairs == 0) {
+            Some(last) => format!("{of}; they share ticks 1..{last}"),
+            None => format!("{of}; {steps} compared{unclear}"),
+        },
+        hidden => {
+            let values = count(hidden, "value", "values");
+            format!("{of} that can be seen, and {values} could not be compared; {steps} compared")
+        }
+    }
+}
+
+/// Names the two threads, and the fork by which one began.
+fn thread_lines(threads: &ComparedThreads, found: &DiffFound, page: &Page) -> Vec<Line> {
+    let [a, b] = threads.names.each_ref().map(|name| quote::quoted(name));
+    let other = if a == b { "the same thread".to_owned() } else { format!("thread {b}") };
+    let fork = |in_b: bool| match &threads.fork {
+        Some(fork) if fork.in_b == in_b => {
+            let step = fork.step.map(|step| format!(" (step {step})")).unwrap_or_default();
+            format!(", a fork of {} at tick {}{step}", if in_b { "a" } else { "b" }, fork.tick)
+        }
+        _ => String::new(),
+    };
+    let from = if page.is_usual { String::new() } else { page.read_from() };
+    vec![
+        format!("a  {}, thread {a}{}", found.a, fork(false)).into(),
+        format!("b  {}, {other}{}{from}", found.b, fork(true)).into(),
+    ]
 }
 
 /// Returns "1 constant" or "2 constants".
@@ -342,7 +444,7 @@ fn compared_lines(found: &DiffFound) -> Vec<Line> {
     };
     let mut lines = Vec::new();
     if terms.is_part(report) || terms.align == DiffAlign::Content {
-        let by = if terms.align == DiffAlign::Content { "content" } else { "tick" };
+        let by = terms.align.as_str();
         let (a, b) = (range(report.a), range(report.b));
         lines.push(format!("compared a {a} with b {b}, aligned by {by}").into());
     }
@@ -488,7 +590,7 @@ document! {
         /// The first and the last tick of the right run that were compared
         b_range: Option<(u64, u64)> = report.b,
         /// The way in which transitions were paired
-        align: ["tick" | "content"] = if by == DiffAlign::Tick { "tick" } else { "content" },
+        align: ["tick" | "content" | "step"] = by.as_str(),
         /// The first pair that differs
         first: Option<FirstDifference> =
             report.first.as_ref().map(|pair| FirstDifference::of(pair, cause(report, pair, part))),
@@ -656,12 +758,25 @@ document! {
         a: Option<TransitionObject> = pair.a.as_ref().map(TransitionObject::of),
         /// The transition of the right run
         b: Option<TransitionObject> = pair.b.as_ref().map(TransitionObject::of),
+        ..?StepsObject = pair.steps.as_ref().map(StepsObject::of),
         /// The kinds of difference
         kinds: &[DiffKind] = &pair.kinds,
         /// The places that differ
         changes: Vec<ChangeObject> = pair.changes.iter().map(ChangeObject::of).collect(),
         /// The places that cannot be compared
         not_comparable: Vec<HiddenPlace> = pair.hidden.iter().map(HiddenPlace::of).collect(),
+    }
+
+    /// The steps of two threads that were lined up
+    object StepsObject(steps: &PairedSteps) {
+        /// The step of the left thread; null if it is missing
+        a_step: Option<i64> = steps.a,
+        /// The step of the right thread; null if it is missing
+        b_step: Option<i64> = steps.b,
+        /// The nodes of the step
+        node: &str = &steps.node,
+        /// The namespace, without the ids of its tasks
+        namespace: &str = &steps.namespace,
     }
 
     /// A place that differs
@@ -875,8 +990,8 @@ impl DiffAnswer {
             (None, Some(record)) => (record, true),
             _ => return false,
         };
-        // A marker that changes the state is no end of a run.
-        if is_marker(record) {
+        // A marker that changes the state is no end of a run, and of a step more is known than its tick.
+        if is_marker(record) || pair.steps.is_some() {
             return false;
         }
         if !pair.kinds.is_empty() {
@@ -903,7 +1018,9 @@ impl DiffAnswer {
             lines.push(Line::styled(Style::Strong, title(&pair)));
             let tick = tick_of(pair.a.as_ref()).or(tick_of(pair.b.as_ref())).unwrap_or(0).to_string();
             let only = ["--from", &tick, "--to", &tick].map(str::to_owned);
-            lines.extend(pair_changes(&pair, Some(&more(&only)), 2, page));
+            // Ticks are those of a: they do not name a step that b alone has.
+            let only = if pair.steps.is_some() && pair.a.is_none() { &[][..] } else { &only };
+            lines.extend(pair_changes(&pair, Some(&more(only)), 2, page));
         }
         lines.extend(self.tail.as_ref().map(Tail::line));
         lines.extend(outcome_lines(&found.report, &more(&["--type".to_owned(), "outcome".to_owned()]), page));
@@ -949,11 +1066,16 @@ impl ItemAnswer for DiffAnswer {
         let mut lines = Vec::new();
         if !self.form.only_changes {
             lines.push(Line::styled(Style::Strong, headline(report, terms.is_part(report))));
-            if !page.is_usual {
-                lines.push(format!("a {}, b {}{}", found.a, found.b, page.read_from()).into());
+            match &report.threads {
+                Some(threads) => lines.extend(thread_lines(threads, &found, page)),
+                None => {
+                    if !page.is_usual {
+                        lines.push(format!("a {}, b {}{}", found.a, found.b, page.read_from()).into());
+                    }
+                    lines.extend(shared_lines(report));
+                    lines.extend(found_line(report, &terms.kinds));
+                }
             }
-            lines.extend(shared_lines(report));
-            lines.extend(found_line(report, &terms.kinds));
             lines.extend(constant_lines(report).into_iter().map(Line::from));
         }
         lines.extend(found.tested.iter().flat_map(verdict_lines));
@@ -971,7 +1093,10 @@ impl ItemAnswer for DiffAnswer {
             lines.extend(unknown_lines(report));
             lines.extend(compared_lines(&found));
             lines.extend(ignored_line(&report.ignored).map(Line::from));
-            lines.extend(left_out_line(&report.left_out).map(Line::from));
+            match &report.threads {
+                Some(_) => lines.push(STEPS_LEFT_OUT.into()),
+                None => lines.extend(left_out_line(&report.left_out).map(Line::from)),
+            }
             lines.extend(shift_words(report).map(|words| Line::note(format!("help: {words}"))));
         }
         let recorded = found.recorded.iter().flat_map(|recorded| recorded_lines(recorded));

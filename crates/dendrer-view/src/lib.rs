@@ -72,6 +72,7 @@ pub mod steps;
 pub mod suite;
 pub mod table;
 pub mod text;
+mod thread;
 pub mod verdict;
 pub mod verify;
 pub mod version;

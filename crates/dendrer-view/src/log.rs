@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dendrer::ask::log::{LaneMark, LogSummary, LoggedRecord};
 use dendrer::ask::show::{ShownRecord, ShownWrites};
+use dendrer::ask::thread::ThreadPlace;
 use dendrer_object::document::As;
 use dendrer_object::{Digest, Object, Record, RunName, Value, document};
 
@@ -14,6 +15,7 @@ use crate::closed::{self, ClosedField};
 use crate::layout::{self, columns, cut, pad, pad_left};
 use crate::row::RowObject;
 use crate::show::{ShowAnswer, ShowParts};
+use crate::thread::{ThreadColumns, ThreadObject, ThreadRow, thread_row};
 use crate::{count, quote, thousands};
 
 pub use crate::row::{Row, row};
@@ -32,6 +34,10 @@ pub struct LogAnswer {
     /// How many lanes are drawn; `None` if none are.
     lanes: Option<usize>,
     rows: Vec<(Row, String)>,
+    /// The name of the thread, if steps and nodes are listed.
+    thread: Option<Arc<str>>,
+    thread_rows: Vec<ThreadRow>,
+    thread_shape: Option<ThreadColumns>,
     headed: bool,
     shape: Option<LogColumns>,
     cut: bool,
@@ -62,6 +68,9 @@ impl LogAnswer {
             legend: None,
             lanes: None,
             rows: Vec::new(),
+            thread: None,
+            thread_rows: Vec::new(),
+            thread_shape: None,
             headed: false,
             shape: None,
             cut: false,
@@ -73,6 +82,11 @@ impl LogAnswer {
     /// Draws a lane for each of these agents.
     pub fn with_lanes(self, agents: Vec<Arc<str>>) -> LogAnswer {
         LogAnswer { lanes: Some(agents.len()), legend: Some(agents), ..self }
+    }
+
+    /// Lists the steps and nodes of a thread.
+    pub fn of_thread(self, name: Arc<str>) -> LogAnswer {
+        LogAnswer { thread: Some(name), ..self }
     }
 
     /// Leaves the heading out: it was printed before.
@@ -90,13 +104,55 @@ impl LogAnswer {
         self.shown
     }
 
+    /// Returns the line that counts the records of a thread.
+    fn thread_sum(&self, summary: &LogSummary, found_intact: bool, more: &str, page: &Page) -> Vec<Line> {
+        let listed = summary.shown - summary.refusals;
+        let all = thousands(listed + summary.folded);
+        let mut sum = format!("{all} of {}{more}", count(summary.of, "transition", "transitions"));
+        if summary.folded > 0 {
+            let folded = count(summary.folded, "task write", "task writes");
+            sum.push_str(&format!(": {} listed, {folded} folded (--full)", thousands(listed)));
+        }
+        if summary.anomalies > 0 {
+            sum.push_str(&format!(", {}", count(summary.anomalies, "anomaly", "anomalies")));
+        }
+        if found_intact {
+            sum.push_str(", found intact here");
+        }
+        sum.push_str(&page.of_run(&self.run));
+        // One flag shows both what is folded and what is cut.
+        layout::counted(&sum, self.cut && summary.folded == 0, page)
+    }
+
     fn legend_line(&mut self) -> Option<Line> {
         let names: Vec<String> = self.legend.take()?.iter().map(|agent| quote::escape(agent)).collect();
         Some(format!("lanes   {}", names.join(", ")).into())
     }
 
+    /// Returns the rows of a thread that were kept, below its name.
+    fn thread_lines(&mut self, name: &str, page: &Page) -> Vec<Line> {
+        let rows = std::mem::take(&mut self.thread_rows);
+        let shape = self.thread_shape.unwrap_or_else(|| ThreadColumns::of(&rows, page));
+        let mut lines = Vec::new();
+        if !self.headed && !rows.is_empty() {
+            self.headed = true;
+            lines.push(Line::styled(Style::Strong, format!("thread {}", quote::quoted(name))));
+            lines.push(shape.heading());
+        }
+        for row in &rows {
+            let (line, is_cut) = shape.line(row, page);
+            self.cut |= is_cut;
+            lines.push(line);
+        }
+        self.thread_shape = Some(shape);
+        lines
+    }
+
     /// Returns the rows that were kept, each column as wide as the first rows need it.
     fn rows_lines(&mut self, page: &Page) -> Vec<Line> {
+        if let Some(name) = self.thread.clone() {
+            return self.thread_lines(&name, page);
+        }
         let rows = std::mem::take(&mut self.rows);
         let shape = self.shape.take().unwrap_or_else(|| LogColumns::of(&rows, page));
         let mut lines = Vec::new();
@@ -203,8 +259,9 @@ document! {
     }
 
     /// A record of a log
-    object LogItem(record: &Record, whole: bool) {
+    object LogItem(record: &Record, place: Option<&ThreadPlace>, whole: bool) {
         ..RowObject = RowObject::of(record),
+        ..?ThreadObject = place.map(ThreadObject::of),
         /// The content, if whole records were asked for
         content?: As<Object> = whole.then(|| As::new(content_json(record))),
     }
@@ -214,7 +271,7 @@ impl ItemAnswer for LogAnswer {
     type Item = LoggedRecord;
 
     fn item(&mut self, item: &LoggedRecord) -> Option<Value> {
-        Some(LogItem::of(&item.record, self.whole).into())
+        Some(LogItem::of(&item.record, item.thread.as_ref(), self.whole).into())
     }
 
     fn item_lines(&mut self, item: &LoggedRecord, page: &Page) -> Vec<Line> {
@@ -224,6 +281,10 @@ impl ItemAnswer for LogAnswer {
             lines.extend((self.shown > 1).then(|| Line::from("")));
             lines.extend(whole_lines(item, page));
             return lines;
+        }
+        if self.thread.is_some() {
+            self.thread_rows.push(thread_row(item));
+            return if self.thread_rows.len() == ROWS { self.rows_lines(page) } else { lines };
         }
         let mut row = row(&item.record);
         row.summary.push_str(&link_words(item));
@@ -256,6 +317,11 @@ impl ItemAnswer for LogAnswer {
             refusals => format!(" and {}", count(refusals, "refusal", "refusals")),
         };
         let more = if summary.left_out { " (use -n 0 for all)" } else { "" };
+        if self.thread.is_some() {
+            lines.extend(self.thread_sum(summary, *found_intact, &format!("{refused}{more}"), page));
+            lines.extend(closed::line(&summary.closed).map(Line::from));
+            return lines;
+        }
         let sum = format!(
             "{} of {}{refused}{more}, {}, {}{}{}",
             thousands(summary.shown - summary.refusals),

@@ -30,4 +30,5 @@ pub mod secrets;
 pub mod show;
 pub mod state;
 pub mod steps;
+pub mod thread;
 pub mod why;

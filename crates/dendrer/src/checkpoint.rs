@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use dendrer_kernel::step::Start;
-use dendrer_object::{Code, Digest, Pointer, RunName, Value, tag};
+use dendrer_object::{Code, Digest, RunName, Value};
 use dendrer_store::prelude::*;
 
 pub use self::messages::{NotRead, ReadMessages};
@@ -32,7 +32,7 @@ use crate::redact::Redactor;
 use crate::repo::Repo;
 use crate::repo::new_run::MADE;
 use crate::run::casebook_name;
-use crate::run::thread::{AGENT, NAMED_BY_DIGEST, THREAD};
+use crate::run::thread::{AGENT, NAMED_BY_DIGEST, THREAD, place_of, thread_of};
 use crate::vault::{Vault, VaultError, VaultRef};
 
 /// How many threads are kept open.
@@ -351,7 +351,7 @@ impl Checkpoints {
         for run in crate::run::trace::all_runs(&*store)? {
             let begin = crate::run::trace::read(&*store, run.begin)?;
             if run.parent.is_none()
-                && let Some(thread) = index::thread_of(&begin)
+                && let Some(thread) = thread_of(&begin)
                 && !found.contains(&thread)
             {
                 found.push(thread);
@@ -546,14 +546,5 @@ impl Checkpoints {
         }
         keys.sort_by(|a, b| (&b.id, &a.thread, &a.namespace).cmp(&(&a.id, &b.thread, &b.namespace)));
         Ok(keys)
-    }
-}
-
-/// The place of a channel in the state.
-fn place_of(namespace: &str, channel: &str) -> Pointer {
-    let channel = tag::stored_name(channel);
-    match namespace {
-        "" => Pointer::of(["values", &channel]),
-        namespace => Pointer::of(["subgraphs", &tag::stored_name(namespace), &channel]),
     }
 }

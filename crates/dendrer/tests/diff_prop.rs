@@ -337,6 +337,7 @@ fn swapped(pair: &Pair) -> Pair {
         kinds: pair.kinds.clone(),
         changes,
         hidden: hidden.collect(),
+        steps: None,
     }
 }
 

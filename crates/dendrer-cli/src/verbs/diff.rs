@@ -42,9 +42,10 @@ pub(crate) struct Diff {
     /// Only these kinds of difference
     #[arg(long = "type", value_delimiter = ',', value_name = "KIND", value_parser = word::<DiffKind>(&KINDS))]
     pub(crate) kinds: Vec<DiffKind>,
-    /// How transitions are lined up: one by one behind what is shared, or by what they mean
-    #[arg(long, default_value = "tick", value_parser = word::<DiffAlign>(&ALIGN))]
-    pub(crate) align: DiffAlign,
+    /// How transitions are lined up: one by one behind what is shared, by what they mean, or, the default for two
+    /// threads, by their steps
+    #[arg(long, value_parser = word::<DiffAlign>(&ALIGN))]
+    pub(crate) align: Option<DiffAlign>,
     /// Leave out what differs there, like agent_id or state.memory
     #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) ignore: Vec<String>,
@@ -123,7 +124,7 @@ fn question(args: &Diff) -> DiffQuestion {
         from: args.from.clone(),
         to: args.to.clone(),
         r#type: args.kinds.clone(),
-        align: Some(args.align),
+        align: args.align,
         ignore: args.ignore.clone(),
         path: args.path.clone(),
         predicate: args.predicate.clone(),

@@ -3,17 +3,20 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::{Address, Position};
-use dendrer_object::Code;
+use dendrer_object::{Code, Record};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
-use dendrer::Trace;
 use dendrer::ask::log::question::{LogQuestion, LogTexts, OpenedLog};
-use dendrer::ask::log::{self, Lanes, LogDetails, LoggedRecord};
+use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LoggedRecord};
 use dendrer::ask::receipt;
+use dendrer::ask::thread::{ThreadIndex, ThreadPlace, thread_name};
 use dendrer::run::causal::Causal;
 use dendrer::run::declared;
 use dendrer::source::QuestionSource;
+use dendrer::store::Store;
+use dendrer::{Repo, Trace};
 use dendrer_view::graph::{Drawing, ONE_BY_ONE_MAX, folded_lines};
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
@@ -156,16 +159,25 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         return Ok(0);
     }
     let mut answer = LogAnswer::new(trace.name().clone(), question.full);
+    if let Some(name) = listed_thread(global, args, &trace, out) {
+        answer = answer.of_thread(name);
+        terms.folds = true;
+    }
     // A screen reader cannot read strokes.
     if args.graph && !accessible() {
         let lanes = Lanes::new(&trace.at(terms.to)?.agents);
         answer = answer.with_lanes(lanes.agents());
         terms.lanes = Some(lanes);
     }
-    terms.details = details;
+    terms.details = LogDetails { writes: details.writes || terms.folds, ..details };
     let summary = log::log(&trace, terms, &mut |item| out.take(&mut answer, &item))?;
     answer.ends(LogEnd::Summed { summary, found_intact });
     out.end(&mut answer)
+}
+
+/// Returns the name of the thread of a run whose steps and nodes are listed: as lines, and not with everything of each record.
+fn listed_thread(global: &Global, args: &Log, trace: &Trace, out: &Out) -> Option<Arc<str>> {
+    thread_name(trace).filter(|_| out.is_text() && !global.full && !args.graph && global.fields.is_empty())
 }
 
 /// Prints the causal graph of a run as DOT or SVG.
@@ -237,16 +249,26 @@ fn follow(global: &Global, args: &Log, texts: LogTexts, details: LogDetails, out
         let to_tick = to.map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         let ended = trace.summary().ended;
         let mut answer = LogAnswer::new(run.clone(), details.whole).headed(next > 1);
+        let name = listed_thread(global, args, &trace, out);
+        let (folds, details) = (
+            name.is_some() && filter.folds(),
+            LogDetails { writes: details.writes || name.is_some(), ..details },
+        );
+        answer = name.into_iter().fold(answer, LogAnswer::of_thread);
+        let mut threads = ThreadIndex::of(&trace);
         let mut result = Ok(());
         trace.for_each(next, to_tick, &mut |tick, record| {
             next = tick + 1;
             let type_name = record.header().type_name.as_ref().map(|name| name.as_str());
             complete |= args.until_complete && type_name == Some("goal.complete");
-            if filter.takes(&record) {
-                items += 1;
-                let item = LoggedRecord::of(&trace, record, details, None);
-                result = item.map_err(Failure::from).and_then(|item| out.take(&mut answer, &item));
-            }
+            result = match followed(&trace, &mut threads, (filter, folds), details, record) {
+                Ok(None) => Ok(()),
+                Ok(Some(item)) => {
+                    items += 1;
+                    out.take(&mut answer, &item)
+                }
+                Err(error) => Err(error.into()),
+            };
             if result.is_ok() && !complete { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         result?;
@@ -257,15 +279,37 @@ fn follow(global: &Global, args: &Log, texts: LogTexts, details: LogDetails, out
             return out.end(&mut answer);
         }
         drop(trace);
-        loop {
-            std::thread::sleep(LOOK_EVERY);
-            let before = store.tree().size;
-            // The handle is refreshed in place if nothing else has it.
-            drop(store);
-            store = repo.reader()?;
-            if store.tree().size > before {
-                break;
-            }
+        store = grown(&repo, store)?;
+    }
+}
+
+/// Returns a record as a log lists it; `None` if the log leaves it out.
+fn followed(
+    trace: &Trace,
+    threads: &mut Option<ThreadIndex<'_>>,
+    (filter, folds): (&LogFilter, bool),
+    details: LogDetails,
+    record: Record,
+) -> Result<Option<LoggedRecord>, dendrer::Error> {
+    let place = threads.as_mut().map(|threads| threads.place(&record)).transpose()?.flatten();
+    let is_folded = folds && place.as_ref().is_some_and(ThreadPlace::is_folded);
+    if is_folded || !filter.takes(&record, place.as_ref()) {
+        return Ok(None);
+    }
+    LoggedRecord::of(trace, record, details, None, place).map(Some)
+}
+
+/// Waits until a store has more records.
+fn grown(repo: &Repo, store: Arc<dyn Store>) -> Result<Arc<dyn Store>> {
+    let mut store = store;
+    loop {
+        std::thread::sleep(LOOK_EVERY);
+        let before = store.tree().size;
+        // The handle is refreshed in place if nothing else has it.
+        drop(store);
+        store = repo.reader()?;
+        if store.tree().size > before {
+            return Ok(store);
         }
     }
 }

@@ -125,8 +125,9 @@ fn a_foundational_onset_offers_no_fork() {
         demo().run(&["bisect", "planning-run-12", "--predicate", "kernel.policy_compliant", "--no-chain"]);
     assert_eq!(ran.code, 0);
     let at = ran.stdout.find("DIAGNOSIS").unwrap_or_else(|| panic!("{}", ran.stdout));
+    let end = ran.stdout.find("SEARCH").unwrap_or_else(|| panic!("{}", ran.stdout));
     assert_eq!(
-        &ran.stdout[at..],
+        &ran.stdout[at..end],
         "DIAGNOSIS  looks foundational (prompt-level): violated from the first commitment on
   DO NOT fork: the only state from before the problem is the one that the run began with
   (a) compare the goal text with what kernel.policy_compliant requires
@@ -403,7 +404,7 @@ fn the_casebook_is_no_run_of_an_agent() {
     place.ok(&["note", "spending", "one"]);
     // The latest run is that of the agent.
     assert_eq!(place.json(&["show", "@"]).1.get("run").and_then(Value::as_str), Some("spending"));
-    assert!(place.ok(&["runs"]).contains("casebook  (casebook)"));
+    assert!(place.ok(&["runs"]).contains("; casebook: casebook"));
     let ran = place.run_with(&["commit", "--run", "casebook"], line);
     assert_eq!((ran.code, ran.stderr.contains("error[E0424]")), (5, true), "{}", ran.stderr);
     // Nor does any run go on from it.
@@ -440,17 +441,25 @@ fn four_questions_have_answers_that_need_no_model() {
     let why = place.ok(&["why", "spending@6", "spent"]);
     assert_eq!(
         why,
-        "spent at spending@6   17
-tick 6  a  action.request  add 8
-  <- tick 5  a  memory.write  spent: add 1   built on what stood there (exact)
-    <- tick 4  a  memory.write  spent: add 4   built on what stood there (exact)
-      <- tick 2  a  memory.write  spent: add 4   built on what stood there (exact)   (--depth goes further)
-",
+        r#"17 since tick 6  spent of spending
+tick 6  action.request  a  allow book "a hotel"
+  ~ spent  9 -> 17
+  <- tick 5  memory.write  a  built on what stood there (exact)
+     "coffee"
+     spent: add 1
+    <- tick 4  memory.write  a  built on what stood there (exact)
+       "a second trip"
+       spent: add 4
+      <- tick 2  memory.write  a  built on what stood there (exact)
+         "a first trip"
+         spent: add 4
+FIRST SEEN (heuristic)  8: not before tick 6
+"#,
         "why it did that at step 6"
     );
     let bisect = place.ok(&["bisect", "spending", "--predicate", OVER, "--contributors"]);
     for part in [
-        "ORIGIN (exact)  tick 6  action.request  by a",
+        "ONSET (exact)  tick 6  action.request  by a",
         "  ~ spent  9 -> 17",
         "  tick 2  memory.write  \"a first trip\"\n  tick 4  memory.write  \"a second trip\"\n",
         "broken at 6 by what policy allowed",
@@ -481,11 +490,11 @@ tick 6  a  action.request  add 8
     let diff = place.run(&["diff", "spending", "other", "--exit-code"]);
     assert_eq!(diff.code, 1, "{}", diff.stdout);
     for part in [
-        "diverged at tick -|2, cause: the fork marker of b says set limit 99",
+        "they part at tick -|2; 0 of 6 pairs differ, 2 only in b",
         "limit        10 -> 99",
         "tick -|8  structural  only in b: 1 transition",
         "spent        17 -> 3",
-        "6 pairs compared, 0 differ, 2 only in b",
+        "its marker, tick 2: set limit 99",
     ] {
         assert!(diff.stdout.contains(part), "whether two runs did the same: {part}: {}", diff.stdout);
     }

@@ -113,11 +113,11 @@ fn a_cherry_pick_is_let_in_with_a_warning_and_makes_its_own_change() {
     ));
     assert_eq!(
         place.ok(&["log", "financial-agent-C"]),
-        "  tick  agent   type                 conf  summary\n\
-         \x20    1  trader  plan.update             -  \"begin\"\n\
-         \x20    2  kernel  run.cherrypick          -  from financial-agent-A@2 \"same view\"\n\
-         \x20    3  trader  execute_transaction     -  broker.order \"buy\"\n\
-         3 of 3 transitions, 2 agents, 0 anomalies, not verified yet\n"
+        " tick  agent   type                 summary\n\
+         \x20   1  trader  plan.update          \"begin\"\n\
+         \x20   2  kernel  run.cherrypick       from financial-agent-A@2 \"same view\"\n\
+         \x20   3  trader  execute_transaction  broker.order \"buy\"\n\
+         3 of 3 transitions, 2 agents, 0 anomalies\n"
     );
     // By the rules of the target, on the target's state.
     let (_, state) = place.json(&["state", "financial-agent-C"]);
@@ -413,7 +413,10 @@ fn marker_of_an_import_latches_no_rule_that_cannot_be_judged() {
     assert_eq!(place.run_with(&[&["commit", "--run", "a"][..], &begin].concat(), go).code, 0);
     assert_eq!(
         place
-            .run_with(&[&["commit", "--run", "b", "--policy", "policy.json"][..], &begin].concat(), b"")
+            .run_with(
+                &[&["commit", "--run", "b", "--policy", "policy.json"][..], &begin].concat(),
+                br#"{"type":"plan.update","agent":"a"}"#
+            )
             .code,
         0
     );
@@ -423,7 +426,7 @@ fn marker_of_an_import_latches_no_rule_that_cannot_be_judged() {
         let ran = place.run(&args);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
-    assert_eq!(place.json(&["log", "b"]).1.get("total").unwrap().as_u64(), Some(2));
+    assert_eq!(place.json(&["log", "b"]).1.get("total").unwrap().as_u64(), Some(3));
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
 

@@ -21,12 +21,12 @@ fn made(path: &Path, sql: &str) -> Connection {
     db
 }
 
-fn tables(place: &Place) -> Connection {
+pub(crate) fn tables(place: &Place) -> Connection {
     made(&place.path().join("c.sqlite"), TABLES)
 }
 
 /// Adds a checkpoint of JSON whose channel `messages` has one more call of a tool than there are others before it.
-fn put(db: &Connection, thread: &str, id: &str, parent: Option<&str>, messages: &str) {
+pub(crate) fn put(db: &Connection, thread: &str, id: &str, parent: Option<&str>, messages: &str) {
     let text = format!(
         r#"{{"v":4,"id":"{id}","channel_values":{{"messages":{messages}}},"channel_versions":{{"messages":"{id}"}}}}"#
     );
@@ -34,7 +34,7 @@ fn put(db: &Connection, thread: &str, id: &str, parent: Option<&str>, messages: 
     db.execute(sql, params![thread, id, parent, text.as_bytes(), b"{\"step\":1}".as_slice()]).unwrap();
 }
 
-fn write(db: &Connection, checkpoint: &str, task: &str, index: i64, value: &[u8]) {
+pub(crate) fn write(db: &Connection, checkpoint: &str, task: &str, index: i64, value: &[u8]) {
     let sql =
         "INSERT INTO writes VALUES ('t', '', ?1, ?2, '~__pregel_pull, model', ?3, 'messages', 'json', ?4)";
     db.execute(sql, params![checkpoint, task, index, value]).unwrap();
@@ -68,7 +68,7 @@ fn a_thread_becomes_a_run() {
     assert_eq!((answer.get("ticks"), answer.get("calls")), (Some(&3u64.into()), Some(&1u64.into())));
     assert_eq!(std::fs::read(place.path().join("c.sqlite")).unwrap(), before);
     let log = place.ok(&["log", "t"]);
-    assert!(log.contains("model: calls pay {}"), "{log}");
+    assert!(log.contains("    3     1  model             messages +1 ai: pay {}\n"), "{log}");
     assert_eq!(place.run(&["verify", "t", "--replay"]).code, 0);
     // The run is one of a thread: the saver may go on with it, and the program as well.
     let line = br#"{"type":"observation.add","intent":{"content":"more"}}"#;

@@ -81,7 +81,7 @@ fn an_erased_value_is_in_no_file_and_the_rest_verifies() {
 fn every_verb_says_what_was_erased_and_none_guesses() {
     let place = place();
     place.ok(&ERASE);
-    assert!(place.ok(&["show", "r@3"]).contains("not known   delta, result.output, state_root"));
+    assert!(place.ok(&["show", "r@3"]).contains("not known  delta, result.output, state_root"));
     let log = place.run(&["log", "r"]);
     assert!(log.code == 0 && !log.stdout.contains(SECRET), "{}", log.stdout);
     assert!(

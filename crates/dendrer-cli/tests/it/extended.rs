@@ -111,8 +111,8 @@ fn what_an_extension_finds_violated_has_no_onset_under_it() {
     assert_eq!(ask("unknown", &[]).1[0], "\"uncertain\"");
     let text = place.ok(&["bisect", "before", "--predicate", "new"]);
     for line in [
-        "ends       tick 4 violation FAIL      tick 7 violation FAIL",
-        "IN VIOLATION already at tick 4, from tick 4 on part of the contract: no transition under it brought that about",
+        "  ends tick 4 FAIL, tick 7 FAIL",
+        "IN VIOLATION already at tick 4, from tick 4 on part of the contract: no transition under it made it so",
     ] {
         assert!(says(&text, line), "{text}");
     }

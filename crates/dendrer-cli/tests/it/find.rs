@@ -38,10 +38,8 @@ fn a_predicate_that_recovers_is_refused_and_lifted_it_is_found() {
     assert_eq!(lifted.code, 0);
     assert!(
         lifted.stdout.contains("monotone: lifted ")
-            && lifted.stdout.contains(
-                "lifted     to the first violation; the predicate recovers: not violated at 17..21\n"
-            )
-            && lifted.stdout.contains("ORIGIN (exact)  tick 14"),
+            && lifted.stdout.contains("  it recovers: not violated at 17..21\n")
+            && lifted.stdout.contains("ONSET (exact)  tick 14"),
         "{}",
         lifted.stdout
     );
@@ -726,7 +724,7 @@ fn verdicts_are_worked_out_once() {
         let ran = place
             .run(&[&["bisect", "r", "--holds", "!has(state.x) || state.x < 3000", "-v"], flags].concat());
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert!(ran.stdout.contains("ORIGIN (exact)  tick 3000"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("ONSET (exact)  tick 3000"), "{}", ran.stdout);
         (ran.stdout, ran.stderr.lines().find(|line| line.starts_with("verdicts")).map(str::to_owned))
     };
     let before = |tick: &str| {

@@ -166,7 +166,7 @@ fn a_pack_has_a_policy_and_is_shown_whole() {
     let ran = place.run_with(&["commit", "--run", "r", "--pack", "./spend.yaml"], line.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let ran = place.run(&["bisect", "r", "--predicate", "kernel.policy_compliant"]);
-    assert!(ran.stdout.contains("ORIGIN (exact)  tick 1") && ran.code == 0, "{} {}", ran.code, ran.stdout);
+    assert!(ran.stdout.contains("ONSET (exact)  tick 1") && ran.code == 0, "{} {}", ran.code, ran.stdout);
     for verb in [["pack", "show", "r"], ["contract", "show", "r"]] {
         let shown = place.ok(&verb);
         assert!(shown.contains("state.spent <= 600"), "{verb:?}: {shown}");

@@ -28,7 +28,7 @@ fn a_contract_check_tells_the_contract_with_its_extension_and_where_it_was_broke
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     assert!(ran.stderr.contains("part of the contract from tick 28 on"), "{}", ran.stderr);
     let ran = place.run(&["bisect", "claims-9", "--predicate", "unverified_payee", "--from", "0", "--lift"]);
-    assert!(ran.stdout.contains("ORIGIN (exact)  tick 12  approve_payout"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("ONSET (exact)  tick 12  approve_payout"), "{}", ran.stdout);
     let ran = place.run(&["bisect", "claims-9@20", "--predicate", "unverified_payee"]);
     assert_eq!((ran.code, ran.stderr.contains("E0106")), (2, true), "{}", ran.stderr);
     assert!(place.ok(&["verify", "claims-9", "--replay"]).contains("40 of 40 states reproduced"));
@@ -275,7 +275,7 @@ fn what_an_extension_forbids_has_its_onset_where_the_record_has_it() {
         let ran =
             place.run(&[&["bisect", "r", "--predicate", "unver", "--expect-onset", "4"], scan].concat());
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-        assert!(ran.stdout.contains("ORIGIN (exact)  tick 4  act"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("ONSET (exact)  tick 4  act"), "{}", ran.stdout);
     }
     let listed = place.ok(&["predicate", "list", "--run", "r"]);
     assert!(listed.contains("t.p/unver"), "{listed}");

@@ -53,7 +53,7 @@ fn counters_that_would_count_what_was_withheld_are_not_known() {
     let (_place, file) = without("/anomalies");
     let ran = bisect(&file, &["--predicate", "state.counters.tool_errors > 0"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.contains("ORIGIN (exact)  tick 4"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("ONSET (exact)  tick 4"), "{}", ran.stdout);
 }
 
 /// Without its delta a transition changed something that nobody can say; all else about it is as it was.
@@ -63,14 +63,14 @@ fn show_prints_what_is_left_where_the_deltas_are_withheld() {
     let at = |tick: u64| format!("{file}@{tick}");
     let whole = demo().run(&["show", "trip-planner-a@5"]);
     let (told, written) = whole.stdout.split_once("state       ").unwrap();
-    assert!(written.starts_with("1 path written") || written.contains(" paths written"), "{written}");
+    assert!(written.starts_with("1 place written") || written.contains(" places written"), "{written}");
     let less = demo().run(&["show", &at(5)]);
     assert_eq!(less.code, 0, "{}", less.stderr);
     for line in told.lines() {
         assert!(less.stdout.contains(line), "{line} is in {}", less.stdout);
     }
     assert!(
-        less.stdout.contains("not known   delta (erased or withheld)\n")
+        less.stdout.contains("not known  delta (erased or withheld)\n")
             && less.stdout.contains("state       not known: the delta of tick 1 was erased or withheld\n"),
         "{}",
         less.stdout
@@ -118,7 +118,7 @@ fn lists_say_what_they_may_lack() {
     assert!(ran.stdout.contains("not known: anomalies of 2 records (erased or withheld)"), "{}", ran.stdout);
     let (_, found) = demo().json(&["log", &file, "--anomalies"]);
     assert_eq!(found.get("closed").unwrap().to_string(), r#"[{"path":"/anomalies","records":2}]"#);
-    assert!(demo().run(&["show", &format!("{file}@5")]).stdout.contains("not known   anomalies"));
+    assert!(demo().run(&["show", &format!("{file}@5")]).stdout.contains("not known  anomalies"));
 
     let (_place, file) = without("/agent_id");
     assert!(demo().run(&["log", &file, "--agent", "planner"]).stdout.contains("not known: agent_id of"));

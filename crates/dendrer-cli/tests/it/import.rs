@@ -44,7 +44,7 @@ fn a_chat_is_a_run_on_which_everything_works() {
     let log = place.ok(&["log", "chat"]);
     assert!(log.contains("FAIL error look \"Error: it is dark\""), "{log}");
     assert!(log.contains("\"hello\""), "{log}");
-    assert!(place.ok(&["show", "chat@1"]).contains("intent      \"hello\""));
+    assert!(place.ok(&["show", "chat@1"]).contains("\n  \"hello\"\n"));
     let (code, found) = place.json(&["bisect", "chat", "--holds", "state.counters.tool_errors == 0"]);
     assert_eq!((code, found.get("onset")), (0, Some(&3u64.into())));
     assert_eq!(place.run(&["verify", "chat", "--replay"]).code, 0);

@@ -68,6 +68,7 @@ mod secrets;
 mod step_rows;
 mod support;
 mod terminal;
+mod threads;
 mod tour;
 mod tutorial;
 mod twice;

@@ -362,16 +362,13 @@ fn what_is_said_beside_an_answer_stands_below_it() {
     let shown = place.path().join("shown");
     let file = std::fs::File::create(&shown).unwrap();
     let status = demo()
-        .command(&["bisect", "logistics-run-47", "--predicate", "kernel.policy_compliant"])
+        .command(&["why", "logistics-run-47@31", "risk_score"])
         .stdout(file.try_clone().unwrap())
         .stderr(file)
         .status()
         .unwrap();
     assert!(status.success());
     let shown = std::fs::read_to_string(shown).unwrap();
-    assert!(
-        shown.starts_with("run        logistics-run-47, ticks 0..64, read from .dendrer\npredicate  "),
-        "{shown}"
-    );
-    assert!(shown.ends_with("\nhelp: dendrer show logistics-run-47@22\n"), "{shown}");
+    assert!(shown.starts_with("0.88 since tick 31  risk_score of logistics-run-47\n"), "{shown}");
+    assert!(shown.ends_with("\nnote: --cross-agent follows the inputs of other agents\n"), "{shown}");
 }

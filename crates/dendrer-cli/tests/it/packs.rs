@@ -42,7 +42,7 @@ fn a_run_with_a_pack_answers_by_its_names_and_replays_from_the_record_alone() {
     std::fs::remove_file(place.path().join("desk.yaml")).unwrap();
 
     let found = place.ok(&["bisect", "desk", "--predicate", "refunds_within_limit"]);
-    assert!(found.contains("ORIGIN (exact)  tick 3"), "{}", found);
+    assert!(found.contains("ONSET (exact)  tick 3"), "{}", found);
     assert!(found.contains("must hold state.refunded <= refund_limit"), "{}", found);
     let near = place.run(&["bisect", "desk", "--predicate", "refund.within_limit"]);
     assert_eq!(near.code, 3, "{}", near.stderr);

@@ -154,7 +154,7 @@ fn a_violation_with_enforce_is_refused_and_one_without_is_told() {
         let ran = propose(&place, "told", &pack, state, reference.line);
         assert!(ran.code == 0 && ran.stdout.contains("predicate.violation"), "{}{}", ran.stdout, ran.stderr);
         let onset = place.ok(&["bisect", "told", "--predicate", id]);
-        assert!(onset.contains("ORIGIN (exact)  tick 1"), "{onset}");
+        assert!(onset.contains("ONSET (exact)  tick 1"), "{onset}");
         let enforced =
             pack.replacen(&format!("  - id: {id}\n"), &format!("  - id: {id}\n    enforce: true\n"), 1);
         let ran = propose(&place, "enforced", &enforced, state, reference.line);

@@ -529,7 +529,7 @@ fn a_name_has_one_spelling_in_packs_and_exports() {
     std::fs::write(place.path().join("t.jsonl"), lines).unwrap();
     place.ok(&["commit", "--run", "r", "--file", "t.jsonl", "--pack", "p.yaml", "--stage", "2", "-q"]);
     for (args, words) in [
-        (&["bisect", "r", "--predicate", "far"][..], "ORIGIN (exact)  tick 2"),
+        (&["bisect", "r", "--predicate", "far"][..], "ONSET (exact)  tick 2"),
         (&["state", "r", "--path", "$top"], "3"),
         (&["contract", "show", "p.yaml"], "reads state[\"$top\"], state.form[\"$ref\"]"),
         (&["pack", "show", "p.yaml"], "$top: number, seeds the hash, import: present"),

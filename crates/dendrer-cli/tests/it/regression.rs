@@ -32,7 +32,7 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
         "HEURISTIC  a score says how far along a run seems to be; nothing that is called exact rests on it"
     );
     for line in [
-        "ORIGIN (heuristic)  tick 3  artifact.write",
+        "ONSET (heuristic)  tick 3  artifact.write",
         "  progress  0.400 at tick 0, then ok, score 0.133",
         "HARD       kernel.anomaly_free v1: first violated at tick 5 (exact)",
         "HARD       acme.tax_compliance_v2 v2.1.3: first violated at tick 3 (exact)",
@@ -40,7 +40,7 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
     ] {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
-    assert!(!ran.stdout.contains("ORIGIN (exact)"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("ONSET (exact)"), "{}", ran.stdout);
     let (code, answer) = place.json(&["bisect", "faulty", "--regression", "skeptic_survival_rate"]);
     assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(3)), "what is exact decides");
     assert_eq!(answer.get("certainty").unwrap().as_str(), Some("exact"));
@@ -62,7 +62,7 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
     assert_eq!((hard.code, hard.stderr.contains("E0504")), (6, true), "{}", hard.stderr);
     let lifted = place.ok(&["bisect", "faulty", "--predicate", "acme.tax_compliance_v2", "--lift"]);
     assert!(lifted.contains("predicate  acme.tax_compliance_v2 v2.1.3"), "{lifted}");
-    assert!(lifted.contains("ORIGIN (exact)  tick 3"), "{lifted}");
+    assert!(lifted.contains("ONSET (exact)  tick 3"), "{lifted}");
     assert!(lifted.contains("violation: {\"policy_breach\":0.75"), "{lifted}");
     for (expected, code) in [("3", 0), ("5", 1)] {
         let asked = ["bisect", "faulty", "--regression", "progress", "--expect-onset", expected];
@@ -90,7 +90,7 @@ fn a_score_that_nobody_declared_points_to_the_invariants() {
     let fell = place.run(&["bisect", "desk", "--regression", "ws.risk_threshold"]);
     assert_eq!(fell.code, 0, "the violation of the contract is a hard predicate");
     let fell = fell.stdout;
-    assert!(fell.contains("ORIGIN (heuristic)  tick 1"), "the score falls with the risk: {fell}");
+    assert!(fell.contains("ONSET (heuristic)  tick 1"), "the score falls with the risk: {fell}");
     assert!(fell.contains("HARD       kernel.anomaly_free v1: not violated (exact)"), "{fell}");
     assert!(
         fell.contains("DISAGREE   ws.risk_threshold takes precedence: the onset is tick 2 (exact)"),
@@ -104,6 +104,6 @@ fn a_score_that_nobody_declared_points_to_the_invariants() {
         before.stdout
     );
     let hard = place.ok(&["bisect", "desk", "--predicate", "ws.desk/ws.risk_threshold"]);
-    assert!(hard.contains("ORIGIN (exact)  tick 2"), "{hard}");
+    assert!(hard.contains("ONSET (exact)  tick 2"), "{hard}");
     assert!(hard.contains("violation: {\"risk_exceeded\":[0.6,0.5]}"), "{hard}");
 }

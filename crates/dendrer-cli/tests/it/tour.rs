@@ -21,7 +21,7 @@ search     64 ticks, at most 6 probes
   4/6  tick 20  compliant  OK      left 21..24
   5/6  tick 22  violation  FAIL    left 21..22
   6/6  tick 21  compliant  OK      left 22
-ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash 94d3b0b20fb4
+ONSET (exact)  tick 22  observation.add  by feed-reader   hash 94d3b0b20fb4
   intent "unverified source introduced: a private feed offers barges at half the price"
   confidence 0.310
   uncertainty "nobody knows who runs this feed"
@@ -411,10 +411,8 @@ fn reading_verbs_take_a_bundle_and_a_damaged_one_up_to_the_damage() {
         let args: Vec<&str> = from_bundle.iter().map(String::as_str).collect();
         let (a, b) = (demo.run(&args), demo.run(&from_store));
         // Only the place where they were read differs.
-        let place = [
-            "; logistics-run-47, read from reading.dnd",
-            "run         logistics-run-47, read from reading.dnd\n",
-        ];
+        let place =
+            ["; logistics-run-47, read from reading.dnd", "run  logistics-run-47, read from reading.dnd\n"];
         let found = place.iter().fold(a.stdout, |found, place| found.replace(place, ""));
         assert_eq!((a.code, found), (0, b.stdout), "{args:?}");
     }

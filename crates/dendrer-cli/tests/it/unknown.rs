@@ -53,7 +53,7 @@ fn bisect_over_a_place_that_a_failed_rule_left_unknown_says_so() {
     }
     // What the failed rule does not write is known.
     let ran = place.run(&["bisect", "r", "--holds", "state.total < 10"]);
-    assert!(ran.code == 0 && ran.stdout.contains("ORIGIN (exact)  tick 3"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == 0 && ran.stdout.contains("ONSET (exact)  tick 3"), "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn an_onset_before_the_first_unknown_read_is_exact() {
         br#"{"type":"order.approve","agent":"a","intent":{"approved":true}}"#,
     );
     let ran = place.run(&["bisect", "r", "--holds", "state.total < 5"]);
-    assert!(ran.stdout.contains("ORIGIN (exact)  tick 1"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("ONSET (exact)  tick 1"), "{}", ran.stdout);
     // Known again at tick 4: the onset is somewhere from tick 2 on.
     let ran = place.run(&["bisect", "r", "--holds", "!state.approved"]);
     assert_eq!(ran.code, 6);
@@ -95,7 +95,7 @@ fn a_dropped_delta_leaves_its_places_unknown_in_forks_as_well() {
 fn a_run_whose_contract_was_violated_is_not_compliant() {
     let place = Place::with_demo();
     let ran = place.run(&["bisect", "claims-9", "--predicate", "kernel.policy_compliant", "--no-chain"]);
-    assert!(ran.code == 0 && ran.stdout.contains("ORIGIN (exact)  tick 33"), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == 0 && ran.stdout.contains("ONSET (exact)  tick 33"), "{}{}", ran.stdout, ran.stderr);
 }
 
 #[test]

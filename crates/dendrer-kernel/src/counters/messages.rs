@@ -3,7 +3,7 @@
 //! Each message is one of a chat: calls of an assistant, a result of a tool, the failure of a node. The recorder lists a message once, by
 //! its id: nothing is looked up here.
 
-use dendrer_object::Value;
+use dendrer_object::{MESSAGES, Value};
 
 use super::Counters;
 use crate::status;
@@ -22,6 +22,12 @@ pub(super) fn places(counter: &str) -> &'static [&'static str] {
 /// Whether a member of a message is true.
 fn says(value: &Value, name: &str) -> bool {
     value.get(name).and_then(Value::as_bool) == Some(true)
+}
+
+/// Whether a message of a transition names an agent.
+pub(super) fn name_agent(content: &Value, agent: &Value) -> bool {
+    let listed = content.get(MESSAGES).and_then(Value::as_array);
+    listed.is_some_and(|list| list.iter().any(|one| one.get("agent") == Some(agent)))
 }
 
 impl Counters {
@@ -91,6 +97,18 @@ mod tests {
         );
         assert_eq!((counters.is_open("pay"), counters.is_open("ask")), (Some(false), Some(true)));
         assert_eq!(Counters::from_kept(&counters.to_kept()), Some(counters));
+    }
+
+    #[test]
+    fn a_node_that_writes_is_counted_by_its_messages() {
+        let counters = counted(&[
+            r#"{"agent_id":"model","messages":[{"agent":"model","role":"assistant"},{"agent":"model","role":"assistant"}]}"#,
+            r#"{"agent_id":"plan","messages":[{"agent":"plan","role":"node"}]}"#,
+            r#"{"agent_id":"pay"}"#,
+        ]);
+        let counted = counters.to_value();
+        let by_agent = counted.get("by_agent").map(ToString::to_string);
+        assert_eq!(by_agent.as_deref(), Some(r#"{"model":2,"pay":1,"plan":1}"#));
     }
 
     #[test]

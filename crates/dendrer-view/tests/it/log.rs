@@ -16,6 +16,7 @@ fn terms(lanes: Option<Lanes>) -> LogTerms {
         filter: LogFilter::default(),
         details: LogDetails::default(),
         lanes,
+        folds: false,
     }
 }
 

@@ -33,11 +33,13 @@ use crate::run::trace::Trace;
 pub use crate::limits::CONTENT_MAX;
 use align::{STEPS_MAX, TooFarApart, lcs};
 use meaning::Rules;
+pub use steps::{ComparedThreads, PairedSteps, ThreadFork};
 
 mod align;
 mod meaning;
 pub mod place;
 pub mod question;
+mod steps;
 mod thread;
 
 /// The place of the state among the places of a transition: `/state/x` is what it wrote at `/x`, or what stands there in
@@ -85,6 +87,8 @@ dendrer_object::words! {
         Tick = "tick",
         /// By the longest sequence of transitions that mean the same, and between those by type.
         Content = "content",
+        /// Two threads of checkpoints by the steps of their graphs.
+        Step = "step",
     }
 }
 
@@ -208,6 +212,15 @@ pub struct Pair {
     pub changes: Vec<DiffChange>,
     /// What could not be compared.
     pub hidden: Vec<DiffHidden>,
+    /// The steps, if two threads are compared by them.
+    pub steps: Option<PairedSteps>,
+}
+
+impl Pair {
+    /// A pair of which nothing was compared yet.
+    fn of(a: Option<Record>, b: Option<Record>) -> Pair {
+        Pair { a, b, kinds: Vec::new(), changes: Vec::new(), hidden: Vec::new(), steps: None }
+    }
 }
 
 /// A transition that says where a run branched off or was brought something, and is passed over.
@@ -314,6 +327,8 @@ pub struct DiffReport {
     /// The unknown places of the left and of the right state, if a run made some behind the shared ticks. Whether they are the same is
     /// not known.
     pub unknown: [Vec<(Pointer, Since)>; 2],
+    /// The threads, if they were compared by their steps: then a pair is two steps, and shared ones are not counted.
+    pub threads: Option<ComparedThreads>,
 }
 
 /// A constant that two packs have with different values.
@@ -401,6 +416,7 @@ pub fn diff(
         (ControlFlow::Break(()), _) => flow,
         (_, DiffAlign::Tick) => walk.by_tick()?,
         (_, DiffAlign::Content) => walk.by_content()?,
+        (_, DiffAlign::Step) => walk.by_step()?,
     };
     if flow.is_continue() {
         walk.find_shift();
@@ -500,6 +516,7 @@ impl DiffReport {
             ignored: Vec::new(),
             left_out: Vec::new(),
             unknown: Default::default(),
+            threads: None,
         }
     }
 }
@@ -723,6 +740,11 @@ impl Walk<'_, '_> {
         {
             return ControlFlow::Continue(());
         }
+        self.take(pair)
+    }
+
+    /// Counts a pair, and hands it over if it differs or cannot be compared in full.
+    fn take(&mut self, pair: Pair) -> ControlFlow<()> {
         self.count(&pair);
         if pair.kinds.is_empty() && pair.hidden.is_empty() {
             return ControlFlow::Continue(());
@@ -735,7 +757,7 @@ impl Walk<'_, '_> {
 
     fn compare(&self, a: Option<Record>, b: Option<Record>) -> Pair {
         let question = self.question;
-        let mut pair = Pair { a, b, kinds: Vec::new(), changes: Vec::new(), hidden: Vec::new() };
+        let mut pair = Pair::of(a, b);
         let (Some(a), Some(b)) = (&pair.a, &pair.b) else {
             pair.kinds.extend(question.asks(DiffKind::Structural).then_some(DiffKind::Structural));
             return pair;
@@ -767,7 +789,7 @@ impl Walk<'_, '_> {
     fn compare_markers(&self, a: Option<Record>, b: Option<Record>) -> Pair {
         let question = self.question;
         let kind = if a.is_some() && b.is_some() { DiffKind::Semantic } else { DiffKind::Structural };
-        let mut pair = Pair { a, b, kinds: Vec::new(), changes: Vec::new(), hidden: Vec::new() };
+        let mut pair = Pair::of(a, b);
         if !question.asks(kind) {
             return pair;
         }
@@ -832,7 +854,7 @@ impl Walk<'_, '_> {
 
     /// Keeps the meanings of some transitions from the first structural difference on.
     fn look_for_shift(&mut self, a: Option<&Record>, b: Option<&Record>) {
-        if self.question.align == DiffAlign::Content {
+        if self.question.align != DiffAlign::Tick {
             return;
         }
         if self.shifting.is_none()

@@ -12,6 +12,7 @@ use dendrer_object::{Digest, Pointer, RunName, Value};
 
 use crate::ask::provenance::{LinkedRecord, linked_record};
 use crate::ask::show::ShownWrites;
+use crate::ask::thread::{ThreadIndex, ThreadPlace};
 use crate::error::Error;
 use crate::run::closed::Closed;
 use crate::run::declared;
@@ -72,6 +73,9 @@ pub struct LogTerms {
     pub details: LogDetails,
     /// The lanes of the agents, if they are drawn.
     pub lanes: Option<Lanes>,
+    /// Whether the writes of tasks of a thread are counted and not listed: the checkpoint after them has their values. A filter
+    /// of types, texts or anomalies lists them.
+    pub folds: bool,
 }
 
 /// One record of a log.
@@ -87,6 +91,8 @@ pub struct LoggedRecord {
     pub links: Vec<(Rel, Digest, Option<LinkedRecord>)>,
     /// The lanes at this record; `None` for a refusal.
     pub lanes: Option<Vec<LaneMark>>,
+    /// Its place in the graph, for a put or a write of a thread.
+    pub thread: Option<ThreadPlace>,
 }
 
 /// What a log amounts to.
@@ -110,9 +116,23 @@ pub struct LogSummary {
     pub tip: Option<Digest>,
     /// Whether records were left out because of the limit.
     pub left_out: bool,
+    /// How many writes of tasks were counted and not listed.
+    pub folded: u64,
+}
+
+impl LogTerms {
+    /// Whether a record is counted and not listed.
+    fn folds_away(&self, place: Option<&ThreadPlace>) -> bool {
+        self.folds && self.filter.folds() && place.is_some_and(ThreadPlace::is_folded)
+    }
 }
 
 impl LogFilter {
+    /// Whether writes of tasks may be folded: a record that was asked for by its type or its text is listed itself.
+    pub fn folds(&self) -> bool {
+        self.types.is_empty() && self.text.is_none() && !self.anomalies
+    }
+
     /// Whether it takes every record.
     pub fn is_empty(&self) -> bool {
         let has_names = !self.types.is_empty() || !self.agents.is_empty();
@@ -123,12 +143,14 @@ impl LogFilter {
     /// Checks that each name of the filter is declared: a name that is not would match nothing.
     pub fn check(&self, trace: &Trace) -> Result<(), Error> {
         declared::types(trace, self.types.iter().map(String::as_str))?;
-        declared::agents(trace, self.agents.iter().map(String::as_str))?;
+        let thread = ThreadIndex::of(trace).filter(|_| !self.agents.is_empty());
+        let nodes = thread.map(|mut thread| thread.all_nodes()).transpose()?.unwrap_or_default();
+        declared::agents_or(trace, self.agents.iter().map(String::as_str), nodes)?;
         self.path.iter().try_for_each(|path| declared::place(&[trace], path))
     }
 
-    /// Whether a log lists a record.
-    pub fn takes(&self, record: &Record) -> bool {
+    /// Whether a log lists a record. A node of a thread is an agent.
+    pub fn takes(&self, record: &Record, place: Option<&ThreadPlace>) -> bool {
         let type_name = record.header().type_name.as_ref().map(|name| name.as_str());
         let agent = || record.body().value("/agent_id");
         let ms = record.header().ts.ms();
@@ -138,7 +160,8 @@ impl LogFilter {
             && (self.agents.is_empty()
                 || agent()
                     .and_then(|a| a.as_str().map(str::to_owned))
-                    .is_some_and(|a| self.agents.contains(&a)))
+                    .is_some_and(|a| self.agents.contains(&a))
+                || place.is_some_and(|place| place.nodes.iter().any(|node| self.agents.contains(node))))
             && (!self.anomalies || record.body().value("/anomalies").is_some())
             && self.path.as_ref().is_none_or(|path| writes(record, path))
             && self
@@ -170,13 +193,14 @@ impl LoggedRecord {
         record: Record,
         details: LogDetails,
         lanes: Option<Vec<LaneMark>>,
+        thread: Option<ThreadPlace>,
     ) -> Result<LoggedRecord, Error> {
         let tick = record.header().tick.unwrap_or(0);
         let writes = details.writes.then(|| ShownWrites::of(trace, tick, &record)).transpose()?;
         let links = record.header().links.iter().filter(|link| details.links && link.rel != Rel::Predecessor);
         let links = links.map(|link| Ok((link.rel, link.hash, linked_record(&**trace.store(), &link.hash)?)));
         let links = links.collect::<Result<_, Error>>()?;
-        Ok(LoggedRecord { run: trace.name().clone(), record, writes, links, lanes })
+        Ok(LoggedRecord { run: trace.name().clone(), record, writes, links, lanes, thread })
     }
 }
 
@@ -196,15 +220,17 @@ pub fn log<E: From<Error>>(
         tip: Some(trace.summary().head.id),
         ..LogSummary::default()
     };
-    let begin = (terms.newest && !reverse).then(|| newest(trace, &terms, &refusals)).transpose()?;
+    let mut thread = ThreadIndex::of(trace);
+    let begin =
+        (terms.newest && !reverse).then(|| newest(trace, &terms, &refusals, &mut thread)).transpose()?;
     let skip = begin.map_or(0, |begin| begin.skip);
-    let mut walk = Walk { trace, terms, refusals, summary, skip, agents: BTreeSet::new(), f };
+    let mut walk = Walk { trace, terms, refusals, thread, summary, skip, agents: BTreeSet::new(), f };
     let from = begin.map_or(from, |begin| begin.from);
     walk.summary.left_out = begin.is_some_and(|begin| begin.left_out);
     if from <= 1 {
         for record in at_start {
             walk.see(&record);
-            walk.hand_over(record, None)?;
+            walk.hand_over(record, None, None)?;
         }
     }
     if reverse {
@@ -234,12 +260,14 @@ fn newest(
     trace: &Trace,
     terms: &LogTerms,
     refusals: &BTreeMap<Digest, Vec<Record>>,
+    thread: &mut Option<ThreadIndex<'_>>,
 ) -> Result<NewestRecords, Error> {
     let mut listed = 0;
     for tick in (terms.from.max(1)..=terms.to).rev() {
         let record = trace.record(tick)?;
-        let here =
-            u64::from(terms.filter.takes(&record)) + refusals.get(&record.id()).map_or(0, Vec::len) as u64;
+        let place = thread.as_mut().map(|thread| thread.place(&record)).transpose()?.flatten();
+        let is_listed = terms.filter.takes(&record, place.as_ref()) && !terms.folds_away(place.as_ref());
+        let here = u64::from(is_listed) + refusals.get(&record.id()).map_or(0, Vec::len) as u64;
         listed += here;
         if listed > terms.limit {
             return Ok(NewestRecords { from: tick, skip: listed - terms.limit, left_out: true });
@@ -253,6 +281,8 @@ struct Walk<'w, E> {
     trace: &'w Trace,
     terms: LogTerms,
     refusals: BTreeMap<Digest, Vec<Record>>,
+    /// The index of a thread.
+    thread: Option<ThreadIndex<'w>>,
     summary: LogSummary,
     /// How many records are passed over before the first that is handed over.
     skip: u64,
@@ -266,8 +296,15 @@ impl<E: From<Error>> Walk<'_, E> {
         let lanes = self.terms.lanes.as_mut().map(|lanes| lanes.step(&record));
         let refused = self.refusals.remove(&record.id()).unwrap_or_default();
         refused.iter().for_each(|record| self.see(record));
-        let record = self.terms.filter.takes(&record).then_some(record);
-        for record in record.into_iter().chain(refused) {
+        let place = self.thread.as_mut().map(|thread| thread.place(&record)).transpose().map_err(E::from)?;
+        let place = place.flatten();
+        let is_taken = self.terms.filter.takes(&record, place.as_ref());
+        let is_folded = self.terms.folds_away(place.as_ref());
+        // A fold is counted with the records around it that are listed.
+        self.summary.folded +=
+            u64::from(is_taken && is_folded && self.skip == 0 && self.summary.shown < self.terms.limit);
+        let record = (is_taken && !is_folded).then_some((record, place));
+        for (record, place) in record.into_iter().chain(refused.into_iter().map(|record| (record, None))) {
             if self.skip > 0 {
                 self.skip -= 1;
                 continue;
@@ -276,7 +313,7 @@ impl<E: From<Error>> Walk<'_, E> {
                 self.summary.left_out = true;
                 return Ok(ControlFlow::Break(()));
             }
-            self.hand_over(record, lanes.clone())?;
+            self.hand_over(record, lanes.clone(), place)?;
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -297,7 +334,12 @@ impl<E: From<Error>> Walk<'_, E> {
         });
     }
 
-    fn hand_over(&mut self, record: Record, lanes: Option<Vec<LaneMark>>) -> Result<(), E> {
+    fn hand_over(
+        &mut self,
+        record: Record,
+        lanes: Option<Vec<LaneMark>>,
+        place: Option<ThreadPlace>,
+    ) -> Result<(), E> {
         let body = record.body();
         let agent = body.value("/agent_id").and_then(|agent| agent.as_str().map(str::to_owned));
         self.agents.insert(agent.unwrap_or_default());
@@ -310,7 +352,7 @@ impl<E: From<Error>> Walk<'_, E> {
                 self.summary.anomalies += anomalies as u64;
             }
         }
-        (self.f)(LoggedRecord::of(self.trace, record, self.terms.details, lanes)?)
+        (self.f)(LoggedRecord::of(self.trace, record, self.terms.details, lanes, place)?)
     }
 }
 

@@ -70,6 +70,8 @@ pub struct ListedRun {
     pub redaction: Option<Value>,
     /// The thread that it is of, if its own name is made of a digest.
     pub thread: Option<Value>,
+    /// The thread that it is of, as recorded.
+    pub of_thread: Option<Value>,
     /// The run and tick it was forked from.
     pub forked_from: Option<(String, u64)>,
     /// Whether it was found intact as it is now.
@@ -185,7 +187,8 @@ impl ListedRun {
         let stage = start.get("stage").cloned();
         let redaction = start.get(REDACTION).and_then(|one| one.get("rules")?.get("name").cloned());
         let is_of_thread = summary.name.as_str().starts_with(NAMED_BY_DIGEST);
-        let thread = meta.as_ref().and_then(|meta| meta.get(THREAD).cloned()).filter(|_| is_of_thread);
+        let of_thread = meta.as_ref().and_then(|meta| meta.get(THREAD).cloned());
+        let thread = of_thread.clone().filter(|_| is_of_thread);
         let synthetic = meta.and_then(|meta| meta.get("synthetic").cloned());
         Ok(ListedRun {
             summary,
@@ -194,6 +197,7 @@ impl ListedRun {
             synthetic,
             redaction,
             thread,
+            of_thread,
             forked_from,
             verified,
             casebook,
@@ -219,8 +223,19 @@ struct Condition {
 }
 
 /// The names that a condition on runs may use besides the state.
-pub const ROOTS: [&str; 10] =
-    ["name", "ticks", "stage", "goal", "refusals", "ended", "synthetic", "forked", "updated", "verified"];
+pub const ROOTS: [&str; 11] = [
+    "name",
+    "ticks",
+    "stage",
+    "goal",
+    "refusals",
+    "ended",
+    "synthetic",
+    "forked",
+    "updated",
+    "thread",
+    "verified",
+];
 
 /// Writes a time so that texts have the order of times: `2026-03-01 12:00:00`, in UTC.
 fn ordered(ts: Timestamp) -> String {
@@ -260,6 +275,7 @@ impl Condition {
             "synthetic" => run.synthetic.clone().unwrap_or(false.into()),
             "forked" => Value::from(run.forked_from.is_some()),
             "updated" => Value::from(ordered(run.summary.last_ts)),
+            "thread" => Value::from(run.of_thread.clone()),
             _ => Value::from(run.verified),
         });
         let others: Vec<(&str, &Value)> = ROOTS.iter().copied().zip(&values).collect();

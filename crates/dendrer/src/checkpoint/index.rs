@@ -6,33 +6,22 @@ use std::sync::Arc;
 
 use dendrer_object::delta::{Action, Op};
 use dendrer_object::name::NAME_SIZE_MAX;
-use dendrer_object::record::{Kind, Record};
+use dendrer_object::record::Record;
 use dendrer_object::{Digest, RunName, Value, tag};
 use dendrer_store::RunSummary;
 use dendrer_store::prelude::*;
 
-use super::messages::{MessageIndex, TASKS};
+use super::messages::MessageIndex;
 use super::place_of;
-use super::{AGENT, CheckpointError, CheckpointKey, NAMED_BY_DIGEST, THREAD, TypedBytes};
+use super::{CheckpointError, CheckpointKey, NAMED_BY_DIGEST, TypedBytes};
 use crate::error::Error;
 use crate::record::recorder::Recorder;
 use crate::repo::Repo;
 use crate::repo::new_run::made_name;
+use crate::run::thread::{CHECKPOINT, CLAIM, REMOVED, TASKS, WRITES, is_of_thread, thread_of};
 use crate::run::trace::Trace;
 use crate::run::trace::read;
 use crate::vault::VaultRef;
-
-/// The member of an intent with a checkpoint.
-pub(super) const CHECKPOINT: &str = "checkpoint";
-
-/// The member of an intent with writes.
-pub(super) const WRITES: &str = "writes";
-
-/// The member of an intent with the checkpoints that were removed.
-pub(super) const REMOVED: &str = "removed";
-
-/// The member of an intent with a claim of the thread.
-pub(super) const CLAIM: &str = "claim";
 
 /// A checkpoint in the record.
 #[derive(Debug, Clone)]
@@ -278,8 +267,7 @@ impl Thread {
     pub(super) fn apply(&mut self, run: usize, tick: u64, record: &Record) {
         self.runs[run].upto = self.runs[run].upto.max(tick);
         let body = record.body();
-        let agent = body.value("/agent_id");
-        if record.header().kind != Kind::Transition || agent.as_ref().and_then(Value::as_str) != Some(AGENT) {
+        if !is_of_thread(record) {
             return;
         }
         let member = |name: &str| body.value(&format!("/intent/{name}"));
@@ -552,10 +540,4 @@ fn channel_at(at: &Value, before: Option<&ChannelAt>, segment: Segment) -> Optio
         segments: segments.into(),
         key: segment.at,
     })
-}
-
-/// The thread that a `run` record is of, as it is recorded.
-pub(super) fn thread_of(begin: &Record) -> Option<Arc<str>> {
-    let meta = begin.body().value("/meta").or_else(|| begin.content().get("meta").cloned())?;
-    meta.get(THREAD)?.as_str().map(Arc::from)
 }

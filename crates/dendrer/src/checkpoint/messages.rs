@@ -18,18 +18,7 @@ use super::Decode;
 use super::index::Thread;
 use crate::record::redacted;
 use crate::redact::Redactor;
-
-/// The channel with the interrupts of a task.
-const INTERRUPT: &str = "__interrupt__";
-
-/// The channel with the failure of a task.
-const ERROR: &str = "__error__";
-
-/// The channel with what a graph is given.
-const START: &str = "__start__";
-
-/// The channel with the tasks that nodes ask for.
-pub(super) const TASKS: &str = "__pregel_tasks";
+use crate::run::thread::{ERROR, INTERRUPT, START, TASKS, agent_of, node_of, node_of_task};
 
 /// Channels of the framework that hold no messages.
 const OWN: [&str; 4] = [TASKS, "__resume__", "__scheduled__", "__no_writes__"];
@@ -142,6 +131,8 @@ pub(super) enum From<'p> {
 /// The list of new messages, and the notes.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
+    /// The node that writes, after the nodes around it; `None` for a put and for a task without a node.
+    pub(super) agent: Option<String>,
     pub(super) messages: Vec<Value>,
     pub(super) noted: Vec<Value>,
     held: Vec<(Arc<str>, BTreeMap<Digest, u64>)>,
@@ -192,7 +183,7 @@ pub(super) fn list(
         }
     }
     lister.add_node();
-    lister.done
+    Listed { agent: lister.agent, ..lister.done }
 }
 
 /// The messages that the new transition lists.
@@ -666,44 +657,6 @@ impl MessageIndex {
     }
 }
 
-/// The node of a task, by the path of the task.
-fn node_of(path: &str, sends: &[Arc<str>]) -> Option<String> {
-    let (kind, rest) = path.strip_prefix('~')?.split_once(", ")?;
-    if kind == "__pregel_push" {
-        // A function that a node calls is called by that node.
-        if rest.starts_with('~') {
-            return node_of(rest, sends);
-        }
-        let number: usize = rest.split(", ").next()?.parse().ok()?;
-        return sends.get(number).filter(|node| !node.is_empty()).map(|node| node.to_string());
-    }
-    let ends = [", False", ", True", ", node_error_handler"];
-    let mut name = rest.split(", ~").next()?;
-    while let Some(shorter) = ends.iter().find_map(|end| name.strip_suffix(end)) {
-        name = shorter;
-    }
-    (!name.starts_with("__")).then(|| name.split(", 0").next().unwrap_or(name).to_owned())
-}
-
-/// The node of a task that is asked for.
-fn node_of_task(task: &Value) -> Option<Arc<str>> {
-    task.as_array()?.get(0)?.as_str().map(Arc::from)
-}
-
-/// The agent of a node: its name after those of the nodes around it.
-fn agent_of(namespace: &str, node: &str) -> String {
-    let around = namespace.split('|').filter(|part| !part.is_empty());
-    let around = around.map(|part| part.split(':').next().unwrap_or(part));
-    let names: Vec<&str> = around.chain([node]).collect();
-    let mut name = names.join("/");
-    let mut end = name.len().min(256);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    name.truncate(end);
-    name
-}
-
 fn id_of(message: &Value) -> Option<Arc<str>> {
     message.get("id").and_then(Value::as_str).map(Arc::from)
 }
@@ -810,28 +763,4 @@ fn edited(message: Value, known: &Named) -> Value {
         members.set("usage", Value::record(usage));
     }
     Value::Object(members)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_is_of_the_node_in_its_path() {
-        let sends = ["pay".into(), "look".into()];
-        for (path, node) in [
-            ("~__pregel_pull, model", Some("model")),
-            ("~__pregel_pull, a, b, False", Some("a, b")),
-            ("~__pregel_pull, model, node_error_handler, False", Some("model")),
-            ("~__pregel_push, 0000000001, False", Some("look")),
-            ("~__pregel_push, 0000000007, False", None),
-            ("~__pregel_push, ~__pregel_pull, flow, 0000000000, 3f, True", Some("flow")),
-            ("~__pregel_pull, __start__", None),
-            ("", None),
-        ] {
-            assert_eq!(node_of(path, &sends).as_deref(), node, "{path}");
-        }
-        assert_eq!(agent_of("quoter:1f|inner:2e", "ask"), "quoter/inner/ask");
-        assert_eq!(agent_of("", "ask"), "ask");
-    }
 }

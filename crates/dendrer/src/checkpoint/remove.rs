@@ -6,11 +6,12 @@ use std::sync::Arc;
 use dendrer_object::{RunName, Value};
 use dendrer_store::prelude::*;
 
-use super::index::{ChannelAt, REMOVED, StoredWrite, Thread};
+use super::index::{ChannelAt, StoredWrite, Thread};
 use super::messages::Listed;
 use super::{ChannelPut, CheckpointError, CheckpointKey, CheckpointPut, Checkpoints, WritePut, WritesPut};
 use crate::care::erase::{ErasePlace, EraseReason, erase_places};
 use crate::error::Error;
+use crate::run::thread::REMOVED;
 use crate::run::trace::Trace;
 use crate::vault::VaultError;
 

@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
+use dendrer_kernel::ontology::check_name;
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::Author;
 use dendrer_object::{Code, Intent, MESSAGES, RunName, Value, tag};
 use dendrer_store::ReadLog as _;
 
-use super::index::{CHECKPOINT, CLAIM, ChannelAt, Thread, ThreadRun, WRITES};
+use super::index::{ChannelAt, Thread, ThreadRun};
 use super::messages::{self, From, Given, Listed, View};
 use super::{AGENT, CheckpointError, CheckpointPut, Checkpoints, THREAD, TypedBytes, WritesPut, place_of};
 use crate::change::fork::ForkTerms;
 use crate::error::Error;
 use crate::record::recorder::Recorder;
 use crate::record::redacted;
+use crate::run::thread::{CHECKPOINT, CLAIM, WRITES};
 use crate::vault::VaultRef;
 
 /// How often something is put again because other processes move the thread on.
@@ -451,7 +453,10 @@ impl Checkpoints {
         about: Value,
         listed: &Listed,
     ) -> Intent {
-        let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), AGENT);
+        // A node may have any name; one that the kernel keeps for itself would be refused, and the graph would stop.
+        let node = listed.agent.as_deref().filter(|node| !node.is_empty() && check_name(node).is_ok());
+        let agent = node.unwrap_or(AGENT);
+        let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), agent);
         intent.author = Author::Runtime;
         intent.delta = delta;
         intent.noted.clone_from(&listed.noted);

@@ -42,7 +42,17 @@ pub fn types<'n>(trace: &Trace, names: impl IntoIterator<Item = &'n str>) -> Res
 
 /// Checks that each of these agents has a record in the run.
 pub fn agents<'n>(trace: &Trace, names: impl IntoIterator<Item = &'n str>) -> Result<(), Error> {
-    let known = BTreeSet::from([KERNEL, INSTITUTION].map(str::to_owned));
+    agents_or(trace, names, BTreeSet::new())
+}
+
+/// Checks that each of these agents has a record in the run, or is one of `others`.
+pub fn agents_or<'n>(
+    trace: &Trace,
+    names: impl IntoIterator<Item = &'n str>,
+    others: BTreeSet<String>,
+) -> Result<(), Error> {
+    let mut known = others;
+    known.extend([KERNEL, INSTITUTION].map(str::to_owned));
     match Missing::of(names, &known) {
         None => Ok(()),
         Some(missing) => missing.search(trace, NameKind::Agent, known, &mut |record, found, closed| {

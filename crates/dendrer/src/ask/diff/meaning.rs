@@ -15,12 +15,13 @@ use dendrer_object::number::round_half_even;
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::{Author, Field, Record};
 use dendrer_object::value::{Difference, Object, differences};
-use dendrer_object::{Digest, KEY, Number, OBSERVED_AT, ORIGIN, Pointer, REDACTION, Value, json};
+use dendrer_object::{Digest, KEY, MESSAGES, Number, OBSERVED_AT, ORIGIN, Pointer, REDACTION, Value, json};
 
 use dendrer_kernel::commitment::SPENT;
 use dendrer_kernel::step::{ROUNDED, WOULD_REFUSE};
 
 use super::thread;
+use crate::run::thread::{CHECKPOINT, WRITES, is_of_thread};
 use crate::run::witness::ROW;
 
 use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
@@ -181,6 +182,13 @@ impl Rules {
         }
     }
 
+    /// Compares states as those of threads, whose steps are compared without what places and names their records.
+    pub(super) fn takes_threads(&self) {
+        self.is_thread.set(true);
+        let places = [CHECKPOINT, "metadata", WRITES].map(|name| Pointer::of(["intent", name]));
+        self.left_out.borrow_mut().extend(places.into_iter().chain([Pointer::of([MESSAGES])]));
+    }
+
     pub(super) fn ignores(&self, place: &Pointer) -> bool {
         let found = self.ignore.iter().find(|ignored| ignored.place.contains(place));
         found.inspect(|ignored| ignored.met.set(true)).is_some()
@@ -254,7 +262,7 @@ impl Rules {
     }
 
     /// The one place of the state that is asked for.
-    fn asked_in_state(&self) -> Option<Pointer> {
+    pub(super) fn asked_in_state(&self) -> Option<Pointer> {
         self.asked.as_ref()?.as_str().strip_prefix(STATE)?.parse().ok()
     }
 
@@ -410,7 +418,7 @@ impl Meaning {
         if delta.is_some() {
             members.remove("delta");
         }
-        if thread::is_of(record) {
+        if is_of_thread(record) {
             rules.is_thread.set(true);
             thread::content(&mut members, rules.asked.as_ref(), &mut rules.left_out.borrow_mut());
             let asked = rules.asked_in_state();

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use dendrer_object::{Code, question};
 
 use super::place::{ignored_place, place};
-use super::{DiffAlign, DiffKind, DiffReport, DiffTerms, Pair, diff};
+use super::{DiffAlign, DiffKind, DiffReport, DiffTerms, Pair, STATE, diff};
 use crate::address::{Address, Position};
 use crate::ask::named::resolve;
 use crate::ask::predicates::PredicateTested;
 use crate::ask::steps::{CoherenceSummary, coherence_summary};
+use crate::ask::thread::thread_name;
 use crate::casebook::Place;
 use crate::error::Error;
 use crate::problem::Problem;
@@ -29,7 +30,7 @@ question! {
         pub to: Option<Position>,
         /// The kinds of difference; all if not given
         pub r#type: Vec<DiffKind>,
-        /// The way in which transitions are lined up
+        /// The way in which transitions are lined up; two threads by step if not given, any others by tick
         pub align: Option<DiffAlign>,
         /// The places that are left out
         pub ignore: Vec<String>,
@@ -171,16 +172,27 @@ impl DiffQuestion {
         in_order(from.unwrap_or(0), to.unwrap_or(end_a))?;
         let to = to.map(|to| to.min(end_a));
         in_order(from.unwrap_or(0), to.unwrap_or(end_a))?;
-        let terms = DiffTerms {
+        let mut terms = DiffTerms {
             ends: (end_a, end_b),
             from,
             to,
-            align: self.align.unwrap_or_default(),
+            align: DiffAlign::default(),
             kinds: if self.r#type.is_empty() { DiffKind::ALL.to_vec() } else { self.r#type.clone() },
             ignore: self.ignore.iter().map(|text| ignored_place(text)).collect::<Result<_, _>>()?,
             path: self.path.as_deref().map(place).transpose()?,
         };
         terms.check(a, b)?;
+        let are_threads = thread_name(a).is_some() && thread_name(b).is_some();
+        // A place of a transition itself is compared with that of the other transition.
+        let is_of_state = terms.path.as_ref().is_none_or(|path| path.as_str().starts_with(STATE));
+        terms.align = match self.align {
+            Some(DiffAlign::Step) if !are_threads => {
+                return Err(Problem::new(Code::E0106, "--align step compares two threads of checkpoints"));
+            }
+            Some(align) => align,
+            None if are_threads && is_of_state => DiffAlign::Step,
+            None => DiffAlign::Tick,
+        };
         Ok(terms)
     }
 }

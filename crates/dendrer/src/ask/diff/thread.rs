@@ -3,18 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer_object::delta::Op;
-use dendrer_object::record::{Author, Record};
 use dendrer_object::value::Object;
 use dendrer_object::{MESSAGES, Pointer, Value, tag};
 
 use crate::error::Error;
-use crate::run::thread::AGENT;
+use crate::run::thread::{PLACES, is_internal, is_of_thread, plain_namespace};
 use crate::run::trace::Trace;
-
-/// Members of `intent` that place a put or a write: which checkpoint, and where its bytes are.
-const PLACES: [&str; 4] = ["checkpoint", "claim", "removed", "writes"];
 
 /// Members of the metadata of a checkpoint that name checkpoints and runs.
 const NAMES: [&str; 8] = [
@@ -44,16 +41,6 @@ const OF_ANSWER: [&str; 9] = [
     "total_duration",
 ];
 
-/// Whether a record is a put or a write of a thread.
-pub(super) fn is_of(record: &Record) -> bool {
-    let body = record.body();
-    record.header().author == Author::Runtime
-        && body.value("/agent_id").is_some_and(|agent| agent.as_str() == Some(AGENT))
-        && PLACES
-            .iter()
-            .any(|name| body.fields().iter().any(|field| field.pointer == Pointer::of(["intent", name])))
-}
-
 /// The ticks of a range of a thread in the order of its checkpoints, each with its writes; `None` for any other run.
 pub(super) fn order(trace: &Trace, from: u64, to: u64) -> Result<Option<Vec<u64>>, Error> {
     let mut keys: Vec<(String, bool, String, u64)> = Vec::new();
@@ -62,7 +49,7 @@ pub(super) fn order(trace: &Trace, from: u64, to: u64) -> Result<Option<Vec<u64>
         let about = |name: &str, member: &str| {
             record.body().value(&format!("/intent/{name}"))?.get(member)?.as_str().map(str::to_owned)
         };
-        let own = is_of(&record);
+        let own = is_of_thread(&record);
         is_thread |= own;
         let put = about("checkpoint", "id").filter(|_| own).map(|id| (id, false, String::new()));
         let write = about("writes", "checkpoint").filter(|_| own);
@@ -131,13 +118,13 @@ pub(super) fn op(op: Op, asked: Option<&Pointer>) -> Op {
 
 /// A state without the ids in it. Namespaces that differ in the ids of tasks alone are numbered, in the order of what they hold.
 pub(super) fn state(members: &mut Object, asked: Option<&Pointer>) {
-    if let Some(values) = members.get("values").map(|values| bare(values, asked)) {
+    if let Some(values) = members.get("values").map(|values| bare(&of_graph(values), asked)) {
         members.set("values", values);
     }
     let Some(subgraphs) = members.get("subgraphs").and_then(Value::as_object) else { return };
     let mut found: Vec<(String, Value)> = subgraphs
         .iter()
-        .map(|(name, value)| (plain_namespace(tag::user_name(name)), bare(value, asked)))
+        .map(|(name, value)| (plain_namespace(tag::user_name(name)), bare(&of_graph(value), asked)))
         .collect();
     found.sort_by_cached_key(|(name, value)| (name.clone(), value.to_string()));
     let mut plain = Object::default();
@@ -149,14 +136,16 @@ pub(super) fn state(members: &mut Object, asked: Option<&Pointer>) {
     members.set("subgraphs", Value::Object(plain));
 }
 
-/// A namespace without the ids of its tasks.
-fn plain_namespace(namespace: &str) -> String {
-    let parts = namespace.split('|').map(|part| part.split(':').next().unwrap_or(part));
-    parts.collect::<Vec<_>>().join("|")
+/// Channels without those of the framework, which lead to nodes.
+fn of_graph(channels: &Value) -> Value {
+    let Value::Object(members) = channels else { return channels.clone() };
+    Value::record(members.iter().filter_map(|(name, value)| {
+        (!is_internal(tag::user_name(name))).then(|| (Arc::clone(name), value.clone()))
+    }))
 }
 
 /// A value without the ids of messages, calls and interrupts in it, unless one of them is asked for.
-fn bare(value: &Value, asked: Option<&Pointer>) -> Value {
+pub(super) fn bare(value: &Value, asked: Option<&Pointer>) -> Value {
     let last = asked.and_then(|asked| asked.tokens().last().map(|last| last.into_owned()));
     let is_asked = last.is_some_and(|last| OF_MESSAGE.contains(&&*last) || OF_ANSWER.contains(&&*last));
     if is_asked { value.clone() } else { without_ids(value) }

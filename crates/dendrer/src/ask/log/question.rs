@@ -138,6 +138,7 @@ impl LogQuestion {
             filter,
             details: LogDetails { whole: self.full, ..LogDetails::default() },
             lanes: None,
+            folds: false,
         };
         Ok(OpenedLog { trace, terms, found_intact })
     }
