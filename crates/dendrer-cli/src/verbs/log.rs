@@ -267,7 +267,7 @@ fn follow(global: &Global, args: &Log, texts: LogTexts, details: LogDetails, out
                     items += 1;
                     out.take(&mut answer, &item)
                 }
-                Err(error) => Err(error.into()),
+                Err(error) => Err(error),
             };
             if result.is_ok() && !complete { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -290,13 +290,13 @@ fn followed(
     (filter, folds): (&LogFilter, bool),
     details: LogDetails,
     record: Record,
-) -> Result<Option<LoggedRecord>, dendrer::Error> {
+) -> Result<Option<LoggedRecord>> {
     let place = threads.as_mut().map(|threads| threads.place(&record)).transpose()?.flatten();
     let is_folded = folds && place.as_ref().is_some_and(ThreadPlace::is_folded);
     if is_folded || !filter.takes(&record, place.as_ref()) {
         return Ok(None);
     }
-    LoggedRecord::of(trace, record, details, None, place).map(Some)
+    Ok(Some(LoggedRecord::of(trace, record, details, None, place)?))
 }
 
 /// Waits until a store has more records.
