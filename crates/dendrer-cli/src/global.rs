@@ -277,6 +277,14 @@ pub(crate) fn profile_arg(text: &str) -> std::result::Result<RedactionProfile, S
     text.parse().map_err(|_| "default, carl/1 or none".to_owned())
 }
 
+/// Returns the `--width` of the command line, which may be asked for where the rest cannot be read.
+pub(crate) fn asked_width() -> Option<usize> {
+    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let joined = args.iter().find_map(|arg| arg.strip_prefix("--width="));
+    let parted = || args.windows(2).find(|pair| pair[0] == "--width").map(|pair| pair[1].as_str());
+    joined.or_else(parted)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -220,14 +220,6 @@ fn wants_json(args: &[String]) -> bool {
     }) || args.windows(2).any(|pair| pair[0] == "--format" && is_json(&pair[1]))
 }
 
-/// Returns the `--width` of the command line, which may be asked for where the rest cannot be read.
-pub(crate) fn asked_width() -> Option<usize> {
-    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let joined = args.iter().find_map(|arg| arg.strip_prefix("--width="));
-    let parted = || args.windows(2).find(|pair| pair[0] == "--width").map(|pair| pair[1].as_str());
-    joined.or_else(parted)?.parse().ok()
-}
-
 fn run(global: &Global, verb: &Verb, form: &Form, make_out: &mut dyn FnMut() -> Out) -> failure::Result {
     let mut out = make_out();
     let result = verbs::run(global, verb, &mut out);
@@ -270,7 +262,7 @@ fn report(failure: &Failure, json: bool, color: ColorChoice) -> u8 {
         let is_terminal = std::io::stderr().is_terminal();
         let colored = out::decide_color(color, is_terminal);
         let mut stderr = std::io::stderr();
-        for line in failure.lines(out::page_width(asked_width(), is_terminal, out::error_screen)) {
+        for line in failure.lines(out::page_width(global::asked_width(), is_terminal, out::error_screen)) {
             let _ = writeln!(stderr, "{}", out::painted(&line, colored));
         }
     }

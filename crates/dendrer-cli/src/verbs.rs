@@ -431,7 +431,7 @@ table! {
 /// The command line as the parser reads it: flags that every verb takes are in the help of the program alone.
 pub(crate) fn command() -> clap::Command {
     let command = described();
-    let command = match crate::asked_width() {
+    let command = match crate::global::asked_width() {
         Some(width) => command.term_width(width.max(dendrer_view::layout::WIDTH_MIN)),
         None => command,
     };

@@ -8,10 +8,8 @@
 
 use dendrer_object::{Code, RunName, Timestamp, Value};
 
-use crate::change::ShownChange;
-use crate::table::Table;
 use crate::text::TimeForm;
-use crate::{change, quote, text};
+use crate::{quote, text};
 
 /// The answer to one question.
 pub trait Answer {
@@ -187,31 +185,6 @@ impl Page {
     pub fn read_from(&self) -> String {
         let paths: Vec<String> = self.sources.iter().map(|path| quote::escape(path)).collect();
         if paths.is_empty() { String::new() } else { format!(", read from {}", paths.join(" and ")) }
-    }
-
-    /// Returns the lines of changes: `~ PLACE  BEFORE -> AFTER`, `indent` columns deep.
-    pub fn changes(&self, changes: &[ShownChange], indent: usize) -> Vec<Line> {
-        change::lines(changes, indent, self)
-    }
-
-    /// Returns the rows of a table whose cells wrap: as a list for a screen reader.
-    pub fn rows(&self, table: &Table) -> Vec<Line> {
-        match self.accessible {
-            true => table.list().into_iter().map(Line::from).collect(),
-            false => table.whole().into_iter().map(Line::from).collect(),
-        }
-    }
-
-    /// Returns the rows of a list, one line an item, and whether the last column of one was cut.
-    pub fn list(&self, table: &Table) -> (Vec<Line>, bool) {
-        match (self.accessible, self.width) {
-            (true, _) => (self.rows(table), false),
-            (_, Some(width)) if !self.full => {
-                let (lines, cut) = table.lines(width);
-                (lines.into_iter().map(Line::from).collect(), cut)
-            }
-            _ => (self.rows(table), false),
-        }
     }
 
     /// Writes a time; nothing if times are hidden.

@@ -9,7 +9,6 @@ use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject, Probe, RunDivergence};
 use dendrer::casebook::diagnosis::DiagnosisClass;
 use dendrer::casebook::{self, Bisected};
-use dendrer::diff::is_marker;
 use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Asking, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
@@ -21,9 +20,10 @@ use dendrer_object::document::Either;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
+use self::words::{label, never_words, unjudged_lines};
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{RecordedObject, recorded_lines, recorded_objects};
-use crate::certainty::{Certainty, ReasonObject, reasons, reasons_line, reasons_words};
+use crate::certainty::{Certainty, ReasonObject, reasons, reasons_line};
 use crate::change::{ChangeObject, ShownChange};
 use crate::contributors::{ContributorsObject, DiagnosisObject, FlipObject};
 use crate::diff::{IgnoredPlace, PairObject, ignored_places};
@@ -36,6 +36,7 @@ use crate::why::{ChainObject, SourceObject, UpstreamObject, source_line};
 use crate::{contributors, count, diff, quote, row, thousands, why};
 
 mod paper;
+mod words;
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
 pub fn question_lines(question: &BisectSubject, monotone: &str) -> Vec<String> {
@@ -727,12 +728,6 @@ fn suggestion_lines(suggested: Suggestion) -> Vec<Line> {
     [command].into_iter().chain(suggested.remark.map(|remark| Line::from(format!("  {remark}")))).collect()
 }
 
-/// Writes why no answer is known: each reason with its ticks.
-fn unjudged_lines(report: &BisectReport) -> Vec<Line> {
-    let line = |words: String| Line::styled(Style::Warn, format!("UNKNOWN  {}", quote::escape(&words)));
-    reasons_words(&report.unjudged).into_iter().map(line).collect()
-}
-
 fn evaluated_line(tick: u64, said: &Evaluation) -> String {
     format!("  evaluated tick {tick}  {}", evaluation_words(said))
 }
@@ -750,38 +745,6 @@ fn turn_lines(turns: &[(u64, Verdict)]) -> Vec<Line> {
     turns.iter().take(12).map(line).chain(more).collect()
 }
 
-fn never_words(question: &BisectSubject, report: &BisectReport) -> String {
-    let high = report.high.0;
-    if let BisectSubject::Divergence(found) = question {
-        let other = &found.from;
-        return match &found.first {
-            Some(pair) if pair.b.as_ref().is_some_and(is_marker) => {
-                format!("no divergence up to tick {high}: after it {other} changes the state by a marker")
-            }
-            Some(pair) if pair.a.is_none() => {
-                format!("no divergence: only {other} goes on after tick {high}")
-            }
-            _ => format!("no divergence: each transition up to tick {high} is what {other} has beside it"),
-        };
-    }
-    if let BisectSubject::PolicyFlip(about) = question {
-        return match report.allowed {
-            Some(tick) => format!(
-                "no violation: {about} was allowed at tick {tick}, and never denied or escalated after"
-            ),
-            None => format!("no violation: {about} was never allowed, so nothing flipped"),
-        };
-    }
-    let why = match question.monotone() {
-        _ if report.standing.is_some() => {
-            return format!("no violation: nothing was missed up to tick {high}");
-        }
-        Monotone::ByConstruction => "the predicate cannot recover in between",
-        Monotone::Lifted | Monotone::Unknown => "every tick that wrote what it reads was checked",
-    };
-    format!("no violation: tick {} and tick {high} are both compliant, and {why}", report.low.0)
-}
-
 /// Writes how the transition at the onset differs from the one of the other run.
 fn divergence_lines(found: &RunDivergence, page: &Page) -> Vec<Line> {
     let Some(pair) = &found.first else { return Vec::new() };
@@ -793,16 +756,6 @@ fn divergence_lines(found: &RunDivergence, page: &Page) -> Vec<Line> {
 fn left_out_lines(found: &RunDivergence) -> impl Iterator<Item = Line> {
     let ignored = diff::ignored_line(&found.ignored);
     ignored.into_iter().chain(diff::left_out_line(&found.left_out)).map(Line::from)
-}
-
-/// Returns the name of a question, or the text of one that has none.
-fn label(question: &BisectSubject) -> String {
-    match question.predicate() {
-        Some(predicate) if predicate.name() == "expression" => {
-            predicate.expr().map_or_else(|| question.name(), |expr| expr.text().to_owned())
-        }
-        _ => question.name(),
-    }
 }
 
 /// The onsets of several questions in one run.

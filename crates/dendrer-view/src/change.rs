@@ -112,9 +112,16 @@ impl ShownChange {
     }
 }
 
+impl Page {
+    /// Returns the lines of changes: `~ PLACE  BEFORE -> AFTER`, `indent` columns deep.
+    pub fn changes(&self, changes: &[ShownChange], indent: usize) -> Vec<Line> {
+        lines(changes, indent, self)
+    }
+}
+
 /// Returns the lines of changes, `indent` columns deep. Places are padded within neighbours that fit a line, so that
 /// one long place pads no other line.
-pub fn lines(changes: &[ShownChange], indent: usize, page: &Page) -> Vec<Line> {
+fn lines(changes: &[ShownChange], indent: usize, page: &Page) -> Vec<Line> {
     let lead = " ".repeat(indent);
     if page.accessible {
         return changes

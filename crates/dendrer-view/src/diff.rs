@@ -480,7 +480,7 @@ fn shown(place: &Pointer) -> Pointer {
     of_state.and_then(|rest| rest.parse().ok()).unwrap_or_else(|| place.clone())
 }
 
-/// Writes how many differences of each kind there are; `None` if there is none.
+/// Writes how many differences of each kind were found; `None` without any.
 fn found_line(report: &DiffReport, kinds: &[DiffKind]) -> Option<Line> {
     let asked = DiffKind::ALL.iter().copied().filter(|kind| kinds.contains(kind) && report.count(*kind) > 0);
     let mut parts: Vec<String> =

@@ -115,8 +115,11 @@ fn state_lines(answer: &StateAnswer, depth: Option<usize>, page: &Page) -> Vec<L
     let bare = answer
         .is_bare
         .then(|| Line::note(format!("note: no pack made a state; counters: dendrer state {run} counters")));
-    // The answer is valid JSON: unknown places are notes on stderr.
-    let unknown = unknown_words(&answer.unknown).map(|words| Line::note(format!("UNKNOWN    {words}")));
+    // The answer is valid JSON: unknown places are notes on stderr, unless nothing else is known.
+    let unknown = unknown_words(&answer.unknown).map(|words| {
+        let line = format!("UNKNOWN    {words}");
+        if is_missing { Line::from(line) } else { Line::note(line) }
+    });
     lines.into_iter().map(Line::from).chain(unknown).chain(bare).chain(root).collect()
 }
 

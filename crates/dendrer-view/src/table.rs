@@ -1,5 +1,6 @@
 //! Rows as aligned text.
 
+use crate::answer::{Line, Page};
 use crate::layout::{columns, cut, pad, pad_left};
 
 /// The alignment of a column.
@@ -123,6 +124,28 @@ impl Table {
             Align::Left => pad(cell, *width),
         });
         cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+    }
+}
+
+impl Page {
+    /// Returns the rows of a table whose cells wrap: as a list for a screen reader.
+    pub fn rows(&self, table: &Table) -> Vec<Line> {
+        match self.accessible {
+            true => table.list().into_iter().map(Line::from).collect(),
+            false => table.whole().into_iter().map(Line::from).collect(),
+        }
+    }
+
+    /// Returns the rows of a list, one line an item, and whether the last column of one was cut.
+    pub fn list(&self, table: &Table) -> (Vec<Line>, bool) {
+        match (self.accessible, self.width) {
+            (true, _) => (self.rows(table), false),
+            (_, Some(width)) if !self.full => {
+                let (lines, cut) = table.lines(width);
+                (lines.into_iter().map(Line::from).collect(), cut)
+            }
+            _ => (self.rows(table), false),
+        }
     }
 }
 

@@ -466,8 +466,6 @@ impl Answer for WhyAnswer {
             }
             None => lines.push("no transition wrote it: the run began with it".into()),
         }
-        let ends = self.why.root.iter().flat_map(ends_of).collect::<std::collections::BTreeSet<_>>();
-        lines.extend(ends.into_iter().map(|words| Line::note(format!("note: {words}"))));
         if self.followed != self.path {
             let line = format!(
                 "{path} is in the list {followed}: the last write that changed what is there is shown"
@@ -478,6 +476,8 @@ impl Answer for WhyAnswer {
         lines.extend(unknown_line(&self.unknown));
         let source = self.from.as_ref().unwrap_or(&self.run);
         lines.extend(self.first_seen.iter().flat_map(|found| seen_lines(source, found)));
+        let ends = self.why.root.iter().flat_map(ends_of).collect::<std::collections::BTreeSet<_>>();
+        lines.extend(ends.into_iter().map(|words| Line::note(format!("note: {words}"))));
         lines
     }
 

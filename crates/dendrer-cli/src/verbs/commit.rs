@@ -38,7 +38,7 @@ const COMPLETE: &str = "goal.complete";
 /// `commit`
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Commit {
-    /// The run; it begins if there is none of this name
+    /// The run; it begins if the store has no run of this name
     #[arg(long, add = ArgValueCompleter::new(offers::runs))]
     pub(crate) run: String,
     /// Where the intents are; - for standard input. `dendrer schema intent` lists types and members

@@ -491,9 +491,9 @@ FIRST SEEN (heuristic)  8: not before tick 6
     assert_eq!(diff.code, 1, "{}", diff.stdout);
     for part in [
         "they part at tick -|2; 0 of 6 pairs differ, 2 only in b",
-        "limit        10 -> 99",
-        "tick -|8  structural  only in b: 1 transition",
-        "spent        17 -> 3",
+        "~ limit  10 -> 99",
+        "-|8  structural  only in b: 1 transition",
+        "~ spent  17 -> 3",
         "its marker, tick 2: set limit 99",
     ] {
         assert!(diff.stdout.contains(part), "whether two runs did the same: {part}: {}", diff.stdout);

@@ -76,11 +76,11 @@ fn the_page_is_what_happens() {
     );
     assert_eq!(
         place.ok(&["log", "live", "--from", "tick", "22"]),
-        r#"  tick  agent   type             conf  summary
-    22  kernel  run.fork            -  from logistics-run-47@21
-    23  router  plan.update         -  "verify sources first"
-    24  router  observation.add     -  "policy.decision is written by the runtime, not by an agent"
-3 of 3 transitions, 2 agents, 0 anomalies, not verified yet
+        r#" tick  agent   type             summary
+   22  kernel  run.fork         from logistics-run-47@21
+   23  router  plan.update      "verify sources first"
+   24  router  observation.add  "policy.decision is written by the runtime, not by an agent"
+3 of 24 transitions, 2 agents, 0 anomalies
 "#
     );
     sound(&place);

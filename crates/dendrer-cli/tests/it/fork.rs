@@ -46,11 +46,11 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
     );
     assert_eq!(
         place.ok(&["log", "logistics-fix-2", "--from", "tick", "21"]),
-        r#"  tick  agent        type             conf  summary
-    21  router       plan.update      0.77  "take the night lock for three barges at once"
-    22  kernel       run.fork            -  from logistics-run-47@21 "use the verified feed"
-    23  feed-reader  observation.add  0.31  "unverified source introduced: a private feed offers barges at half the price"
-3 of 3 transitions, 3 agents, 0 anomalies, not verified yet
+        r#" tick  agent        type             conf  summary
+   21  router       plan.update      0.77  "take the night lock for three barges at once"
+   22  kernel       run.fork            -  from logistics-run-47@21 "use the verified feed"
+   23  feed-reader  observation.add  0.31  "unverified source introduced: a private feed offers barges at half the price"
+3 of 23 transitions, 3 agents, 0 anomalies
 "#
     );
     let verified = place.ok(&["verify", "logistics-fix-2", "--replay"]);
@@ -151,7 +151,7 @@ fn what_cannot_be_forked_is_refused_with_a_code() {
         ),
         (&["nobody", "--from", "3"], 3, "E0101"),
         (&["logistics-run-47"], 2, "--from tick N, or RUN@N"),
-        (&["logistics-run-47@3", "--from", "3"], 2, "say once"),
+        (&["logistics-run-47@3", "--from", "3"], 2, "fork needs one tick"),
         (&["logistics-run-47@3", "--policy", "risk_threshold = high"], 2, "is not JSON"),
         (&["logistics-run-47@3", "--policy", "risk=0.1"], 2, "E0116"),
         (&["logistics-run-47@3", "--set", "risk_score"], 2, "PATH=JSON"),

@@ -62,7 +62,7 @@ fn show_prints_what_is_left_where_the_deltas_are_withheld() {
     let (_place, file) = without("/delta");
     let at = |tick: u64| format!("{file}@{tick}");
     let whole = demo().run(&["show", "trip-planner-a@5"]);
-    let (told, written) = whole.stdout.split_once("state       ").unwrap();
+    let (told, written) = whole.stdout.split_once("state  ").unwrap();
     assert!(written.starts_with("1 place written") || written.contains(" places written"), "{written}");
     let less = demo().run(&["show", &at(5)]);
     assert_eq!(less.code, 0, "{}", less.stderr);
@@ -71,7 +71,7 @@ fn show_prints_what_is_left_where_the_deltas_are_withheld() {
     }
     assert!(
         less.stdout.contains("not known  delta (erased or withheld)\n")
-            && less.stdout.contains("state       not known: the delta of tick 1 was erased or withheld\n"),
+            && less.stdout.contains("state  not known: the delta of tick 1 was erased or withheld\n"),
         "{}",
         less.stdout
     );
@@ -103,12 +103,12 @@ fn show_prints_what_was_written_where_the_beginning_is_withheld() {
     let (_place, file) = without("/state");
     let shown = demo().run(&["show", &format!("{file}@8")]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
-    let (_, state) = shown.stdout.split_once("\nstate       not known: the state.").unwrap();
+    let (_, state) = shown.stdout.split_once("\nstate  not known: the state.").unwrap();
     let (why, written) = state.split_once('\n').unwrap();
     assert!(why.ends_with(" of tick 0 was erased or withheld"), "{why}");
-    assert_eq!(written, "  set fares.outward 48\n  add budget_remaining -48\n");
+    assert!(written.starts_with("  set fares.outward 48\n  add budget_remaining -48\n"), "{written}");
     let one = demo().run(&["show", &format!("{file}@8"), "--path", "fares"]).stdout;
-    assert!(one.ends_with("withheld\n  set fares.outward 48\n"), "{one}");
+    assert!(one.contains("withheld\n  set fares.outward 48\n") && !one.contains("add budget"), "{one}");
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn show_prints_every_member_of_a_record() {
     let ran = place.run_with(&["commit", "--run", "r", "--as", "runtime"], line.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let shown = place.ok(&["show", "r@1"]);
-    for part in ["foo  \"bar\"", "nested  {\"deep\":1}", "own  7"] {
+    for part in ["foo     \"bar\"", "nested  {\"deep\":1}", "own  7"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
 }
@@ -362,7 +362,7 @@ fn what_no_signature_covers_is_not_exported() {
 
 #[test]
 fn a_tick_of_an_address_is_honoured_or_refused() {
-    assert!(demo().run(&["log", "logistics-run-47@22"]).stdout.contains("22 of 22 transitions"));
+    assert!(demo().run(&["log", "logistics-run-47@22"]).stdout.contains("22 of 64 transitions"));
     let ran = demo().run(&["export", "logistics-run-47@22"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("an export is of a whole run"), "{}", ran.stderr);

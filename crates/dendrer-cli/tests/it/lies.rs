@@ -238,8 +238,8 @@ fn runs_are_counted_anew_where_somebody_did_not_count_them() {
     );
 }
 
-/// A run begins before its first line is read. The line of a writer that waits for lines meanwhile is judged at the new head, also
-/// if it asked for a new run and has begun it, and the reply names the place that another one wrote; with a `base` it is not taken.
+/// The line of a writer that waits for lines is judged at the new head, also if it asked for a new run and has begun it with its
+/// first line, and the reply names the place that another one wrote; with a `base` it is not taken.
 #[test]
 fn a_writer_that_waits_for_lines_is_judged_behind_what_another_wrote() {
     let place = Place::with_store();
@@ -247,22 +247,26 @@ fn a_writer_that_waits_for_lines_is_judged_behind_what_another_wrote() {
         let mut late = place.command(&["commit", "--run", run]);
         late.args(flags).arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut late = late.spawn().unwrap();
+        let mut input = late.stdin.take().unwrap();
+        input.write_all(writes(5..6).as_bytes()).unwrap();
+        input.flush().unwrap();
         let begun = std::time::Instant::now();
-        while place.run(&["show", &format!("{run}@0")]).code != 0 {
+        while place.run(&["show", &format!("{run}@1")]).code != 0 {
             assert!(begun.elapsed() < Duration::from_secs(60), "{run} does not begin");
         }
         assert_eq!(place.run(&["commit", "--run", run, "--new"]).code, 2);
         assert_eq!(place.run_with(&["commit", "--run", run], writes(0..1).as_bytes()).code, 0);
-        let based = writes(2..3).replacen('{', "{\"base\":0,", 1);
+        let based = writes(2..3).replacen('{', "{\"base\":1,", 1);
         let lines = writes(1..2) + &based;
-        late.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        input.write_all(lines.as_bytes()).unwrap();
+        drop(input);
         let late = ran(late.wait_with_output().unwrap());
         assert!(late.code == 5 && late.stdout.contains("E0407"), "{flags:?}: {} {}", late.code, late.stdout);
         let document: serde_json::Value = serde_json::from_str(&late.stdout).unwrap();
-        let [first, second] = [1, 2].map(|at| &document["items"][at]);
-        let overtaken = serde_json::json!([{"path": "/x", "tick": 1, "agent": "a"}]);
-        assert_eq!((&first["tick"], &first["overtaken"]), (&2.into(), &overtaken), "{document}");
-        assert_eq!((&second["what"], &second["reason"]["head"]), (&"stale".into(), &2.into()), "{document}");
+        let [first, second] = [2, 3].map(|at| &document["items"][at]);
+        let overtaken = serde_json::json!([{"path": "/x", "tick": 2, "agent": "a"}]);
+        assert_eq!((&first["tick"], &first["overtaken"]), (&3.into(), &overtaken), "{document}");
+        assert_eq!((&second["what"], &second["reason"]["head"]), (&"stale".into(), &3.into()), "{document}");
     }
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
 }

@@ -36,7 +36,7 @@ fn a_module_is_registered_and_bisects_as_the_same_expression_does() {
 
     let found = place.ok(&["bisect", "logistics-run-47", "--predicate", "acme.risk", "--scan"]);
     assert!(
-        found.contains("pure: by construction")
+        found.contains("  pure by construction; ")
             && found.contains("reads the whole state: every tick that wrote"),
         "{found}"
     );
@@ -85,7 +85,7 @@ fn a_module_is_tested_for_recovery_or_lifted() {
     ]);
     assert!(lifted.contains("monotone: lifted"), "{lifted}");
     let found = place.ok(&["bisect", "logistics-run-47", "--predicate", "acme.risk_ever"]);
-    assert!(found.contains("monotone: lifted"), "{found}");
+    assert!(found.contains("; lifted to the first violation; "), "{found}");
 }
 
 /// D-128: what is refused is refused with a code, and nothing is put on record.

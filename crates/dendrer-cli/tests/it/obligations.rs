@@ -42,8 +42,8 @@ fn what_was_left_undone_is_found_at_the_tick_at_which_it_was_due() {
 
     let open = place.run(&["bisect", "filing", "--predicate", "rule_47b_checked"]);
     assert_eq!(open.code, 1, "{}", open.stderr);
-    assert!(open.stdout.contains("owed       open: due at tick 20 (at tick 7)"), "{}", open.stdout);
-    assert!(open.stdout.ends_with("no violation: nothing was missed up to tick 7\n"), "{}", open.stdout);
+    assert!(open.stdout.contains("\n  owed open: due at tick 20 (at tick 7)"), "{}", open.stdout);
+    assert!(open.stdout.starts_with("no violation: nothing was missed up to tick 7\n"), "{}", open.stdout);
 
     let tested = place.ok(&["predicate", "test", "acme.tax/signed_in_time", "filing"]);
     assert!(tested.contains("at tick 7  met at tick 3"), "{tested}");

@@ -60,17 +60,16 @@ fn the_second_vector_is_refused_and_lifted_it_begins_at_tick_2() {
         &place,
         &["bisect", "r", "--predicate", poor],
         6,
-        r"run        r, ticks 0..8, read from .dendrer
-predicate  expression v1   pure: by construction   monotone: no, it recovers on this run (8 candidate ticks checked)   window: after
-           violated when state.quality < 0.75   digest 6a2b9162ddc6
-ends       tick 0 compliant OK      tick 8 violation FAIL
-  tick 2  violation  FAIL
+        r"  tick 2  violation  FAIL
   tick 3  ok         OK     <- recovered: binary search could return a wrong tick
   tick 4  violation  FAIL
   tick 5  ok         OK     <- recovered: binary search could return a wrong tick
   tick 6  violation  FAIL
   tick 7  ok         OK     <- recovered: binary search could return a wrong tick
   tick 8  violation  FAIL
+SEARCH  violated when state.quality < 0.75, in ticks 0..8 of r, .dendrer
+  pure by construction; it recovers on this run (8 candidate ticks checked); digest 6a2b9162ddc6
+  ends tick 0 OK, tick 8 FAIL
 ",
         "error[E0504]: refusing to bisect with a predicate that can recover
   | turns    tick 2 violation, tick 3 ok, tick 4 violation, tick 5 ok, tick 6 violation, tick 7 ok, tick 8 violation
@@ -105,12 +104,10 @@ first violated at tick 2   (9 candidate ticks of 9 ticks judged)
         lifted.stdout.lines().skip_while(|line| !line.starts_with("SEARCH")).collect();
     assert_eq!(
         before_origin.join("\n"),
-        r"run        r, ticks 0..8, read from .dendrer
-predicate  expression v1   pure: by construction   monotone: lifted   window: after
-           violated when state.quality < 0.75   digest b0a476e25993
-ends       tick 0 compliant OK      tick 8 violation FAIL
-lifted     to the first violation; the predicate recovers: not violated at 3, 5, 7
-search     8 ticks, at most 3 probes
+        r"SEARCH  violated when state.quality < 0.75, in ticks 0..8 of r, .dendrer
+  pure by construction; lifted to the first violation; digest b0a476e25993
+  ends tick 0 OK, tick 8 FAIL; at most 3 probes
+  it recovers: not violated at 3, 5, 7
   1/3  tick 4  violation  FAIL    left 1..4
   2/3  tick 2  violation  FAIL    left 1..2
   3/3  tick 1  compliant  OK      left 2"

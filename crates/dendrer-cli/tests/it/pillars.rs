@@ -46,6 +46,9 @@ fn text(reference: &Reference) -> String {
 }
 
 /// Begins a run under a pack and a state, and proposes lines.
+/// A line with which a run begins that decides nothing.
+const BEGIN: &str = r#"{"type":"observation.add","agent":"a","intent":{"description":"begin"}}"#;
+
 fn propose(place: &Place, run: &str, pack: &str, state: &str, lines: &str) -> Ran {
     std::fs::write(place.path().join("p.yaml"), pack).unwrap();
     std::fs::write(place.path().join("s0.json"), state).unwrap();
@@ -140,7 +143,7 @@ fn a_seed_binds_a_decision_to_its_account() {
         let other = if value.starts_with('"') { "\"c-10\"" } else { "0.5" };
         let target = reference.state.replace(&format!("\"{seed}\":{value}"), &format!("\"{seed}\":{other}"));
         assert_eq!(propose(&place, "source", &pack, reference.state, reference.line).code, 0);
-        assert_eq!(propose(&place, "target", &pack, &target, "").code, 0);
+        assert_eq!(propose(&place, "target", &pack, &target, BEGIN).code, 0);
         let ran = place.run(&["cherrypick", "source@1", "--into", "target"]);
         assert!(ran.code == 5 && ran.stderr.contains("E0412") && ran.stderr.contains(seed), "{}", ran.stderr);
     }

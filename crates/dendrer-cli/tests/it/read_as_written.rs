@@ -251,9 +251,9 @@ fn two_runs_part_where_they_do_something_else() {
         assert!(left_out.contains(&format!("\"{name}\"")), "{left_out}");
     }
     let told = place.ok(&["bisect", "r", "--divergence", "tue", "--no-chain"]);
-    assert!(told.contains("left out  intent.extra.created_at, intent.extra.id"), "{told}");
+    assert!(told.contains("left out intent.extra.created_at, intent.extra.id"), "{told}");
     let diff = place.ok(&["diff", "r", "tue"]);
-    assert!(diff.contains("left out  ") && !diff.contains("tuesday-"), "{diff}");
+    assert!(diff.contains("left out ") && !diff.contains("tuesday-"), "{diff}");
     // What is printed as a place is one, in both verbs, and what is asked for is compared.
     let printed = diff.lines().find(|line| line.contains("V2") && line.contains("V9")).unwrap();
     let printed = printed.split_whitespace().find(|word| word.contains("van")).unwrap();

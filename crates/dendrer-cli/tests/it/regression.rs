@@ -61,7 +61,7 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
     let hard = place.run(&["bisect", "faulty", "--predicate", "acme.tax_compliance_v2"]);
     assert_eq!((hard.code, hard.stderr.contains("E0504")), (6, true), "{}", hard.stderr);
     let lifted = place.ok(&["bisect", "faulty", "--predicate", "acme.tax_compliance_v2", "--lift"]);
-    assert!(lifted.contains("predicate  acme.tax_compliance_v2 v2.1.3"), "{lifted}");
+    assert!(lifted.contains("SEARCH  acme.tax_compliance_v2 v2.1.3"), "{lifted}");
     assert!(lifted.contains("ONSET (exact)  tick 3"), "{lifted}");
     assert!(lifted.contains("violation: {\"policy_breach\":0.75"), "{lifted}");
     for (expected, code) in [("3", 0), ("5", 1)] {

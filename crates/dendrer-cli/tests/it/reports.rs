@@ -121,7 +121,7 @@ fn a_state_is_valid_json() {
     let runs = demo().run(&["runs", "--json"]).stdout;
     let runs: serde_json::Value = serde_json::from_str(&runs).unwrap();
     for run in runs["items"].as_array().unwrap() {
-        let run = run["run"].as_str().unwrap();
+        let run = run["name"].as_str().unwrap();
         for depth in [&[][..], &["--depth", "0"], &["--depth", "1"]] {
             let stdout = demo().run(&[&["state", run], depth].concat()).stdout;
             serde_json::from_str::<serde_json::Value>(&stdout).unwrap_or_else(|_| panic!("{run}: {stdout}"));

@@ -114,7 +114,7 @@ fn no_canary_is_in_any_file() {
     let item = found.get("items").unwrap().as_array().unwrap().get(0).unwrap().clone();
     assert_eq!((code, item.get("run").and_then(Value::as_str)), (1, Some("open")), "{found}");
     assert!(!found.to_string().contains(c(2)));
-    assert!(place.ok(&["runs"]).contains("(not redacted)"));
+    assert!(place.ok(&["runs"]).contains("not redacted: open"));
 }
 
 /// The profile of a store, that of a pack, tags, and an import.

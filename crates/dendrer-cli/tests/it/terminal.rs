@@ -63,9 +63,12 @@ fn only_what_is_longer_than_the_screen_is_paged() {
     }
     // What is said beside the answer is not paged, and stands below it.
     let text =
-        on_terminal("dendrer bisect logistics-run-47 --predicate kernel.policy_compliant", &[PAGER]).unwrap();
+        on_terminal("dendrer bisect logistics-run-47 --predicate kernel.policy_compliant; dendrer why logistics-run-47@31 risk_score", &[PAGER]).unwrap();
     let last = text.lines().last();
-    assert!(text.starts_with("P:") && last == Some("help: dendrer show logistics-run-47@22"), "{text}");
+    assert!(
+        text.starts_with("P:") && last == Some("note: --cross-agent follows the inputs of other agents"),
+        "{text}"
+    );
     // What is paged is the answer, whole.
     let text = on_terminal("dendrer log trip-planner-a --width 90 --color never", &[PAGER]).unwrap();
     let plain = demo().run(&["log", "trip-planner-a", "--width", "90"]).stdout;
@@ -129,7 +132,7 @@ fn the_accessible_mode_lists_and_spells_out() {
     let mut command = demo().command(&["log", "trip-planner-a", "--graph", "-n", "3"]);
     command.env("DENDRER_ACCESSIBLE", "1");
     let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    assert!(!text.contains("lanes") && text.contains("<- caused_by 1"), "{text}");
+    assert!(!text.contains("lanes") && text.contains("<- evidence 44"), "{text}");
 }
 
 /// Keeps a pipe open for so long, and returns what was said of the progress.

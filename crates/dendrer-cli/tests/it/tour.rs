@@ -10,44 +10,56 @@ fn a_bisect_reads_as_printed() {
     assert_eq!(ran.code, 0);
     assert_eq!(
         ran.stdout,
-        r#"run        logistics-run-47, ticks 0..64, read from .dendrer
-predicate  kernel.policy_compliant v1   pure: by construction   monotone: by construction   window: after
-           violated when a policy rule or a violation of the pack in force is broken, or a denied request is acted on   digest b2da76e14f29
-ends       tick 0 compliant OK      tick 64 violation FAIL
-search     64 ticks, at most 6 probes
+        r#"ONSET (exact)  tick 22  observation.add  by feed-reader   94d3b0b20fb4
+  "unverified source introduced: a private feed offers barges at half the price"
+  confidence 0.310  uncertainty "nobody knows who runs this feed"
+  + sources[2]       "unverified_feed_3"
+  ~ quality_score    0.84 -> 0.62
+  ~ risk_score       0.71 -> 0.83
+  + policy.violated  {"rule":"logistics.risk_within_threshold","tick":22}
+LARGEST WRITES  3 of 5 to risk_score, which logistics.risk_within_threshold reads
+  tick 22  0.71 -> 0.83  +0.12  observation.add  feed-reader
+  tick 21  0.64 -> 0.71  +0.07  plan.update      router
+  tick 14  0.55 -> 0.61  +0.06  observation.add  feed-reader
+FIRST SEEN (heuristic)  0.12, 0.07, 0.06: not before their own ticks
+CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not known
+  tick 23  policy.decision  deny "risk_score 0.83 exceeds the threshold 0.75"
+      <- 22 caused_by (recorded)
+      + bookings_open  false
+  tick 25  plan.update  "use the half price if any carrier accepts it"
+      <- 22 caused_by (recorded)
+      + quotes.unverified_feed_3  2740
+  tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"
+      <- 25 caused_by (recorded), 23 caused_by (recorded)
+  tick 29  observation.add  "the private feed now offers six barges"
+      <- 22 evidence (recorded)
+      ~ risk_score  0.83 -> 0.86
+  tick 30  anomaly.flag  "the offer names barges that no register knows"
+      <- 29 caused_by (recorded)
+  tick 31  plan.update  "load S-104 on the strength of the offer"
+      <- 29 caused_by (recorded)
+      ~ shipments.S-104.status  "waiting" -> "loading"
+      ~ risk_score              0.86 -> 0.88
+  tick 32  kernel.anomaly  invariant_breach "S-104 is being loaded without a booking: bookings were closed at tick 23"
+      only comes after
+      + kernel_anomalies  [{"agent_id":"dispatcher","kind":"invariant_breach","text":"S-104 is being loaded without a booking: bookings were closed at tick 23","tick":32}]
+  tick 34  policy.decision  escalate "a person decides on every booking from here"
+      only comes after
+  tick 62  policy.decision  deny "risk_score 0.79 exceeds the threshold 0.75, and three came late"
+      only comes after
+DIAGNOSIS  looks contingent (state-level): compliant until 21, broken by data that entered at 22
+SUGGESTION  dendrer fork --run logistics-run-47 --from tick 21 --tool-policy 'require source verification before observation.add'
+  words for the agent; nothing enforces them
+SEARCH  kernel.policy_compliant v1, in ticks 0..64 of logistics-run-47, .dendrer
+  violated when a policy rule or a violation of the pack in force is broken, or a denied request is acted on
+  pure by construction; it cannot recover; digest b2da76e14f29
+  ends tick 0 OK, tick 64 FAIL; at most 6 probes
   1/6  tick 32  violation  FAIL    left 1..32
   2/6  tick 16  compliant  OK      left 17..32
   3/6  tick 24  violation  FAIL    left 17..24
   4/6  tick 20  compliant  OK      left 21..24
   5/6  tick 22  violation  FAIL    left 21..22
   6/6  tick 21  compliant  OK      left 22
-ONSET (exact)  tick 22  observation.add  by feed-reader   hash 94d3b0b20fb4
-  intent "unverified source introduced: a private feed offers barges at half the price"
-  confidence 0.310
-  uncertainty "nobody knows who runs this feed"
-  + sources[2]  "unverified_feed_3"
-  ~ quality_score  0.84 -> 0.62
-  ~ risk_score  0.71 -> 0.83
-  + policy.violated  {"rule":"logistics.risk_within_threshold","tick":22}
-CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not known
-  tick 22  observation.add  "unverified source introduced: a private feed offers barges at half the price"   the onset
-  tick 23  policy.decision  deny "risk_score 0.83 exceeds the threshold 0.75"   <- 22 caused_by (recorded)
-      + bookings_open  false
-  tick 25  plan.update  "use the half price if any carrier accepts it"   <- 22 caused_by (recorded)
-      + quotes.unverified_feed_3  2740
-  tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"   <- 25 caused_by (recorded), 23 caused_by (recorded)
-  tick 29  observation.add  "the private feed now offers six barges"   <- 22 evidence (recorded)
-      ~ risk_score  0.83 -> 0.86
-  tick 30  anomaly.flag  "the offer names barges that no register knows"   <- 29 caused_by (recorded)
-  tick 31  plan.update  "load S-104 on the strength of the offer"   <- 29 caused_by (recorded)
-      ~ shipments.S-104.status  "waiting" -> "loading"
-      ~ risk_score  0.86 -> 0.88
-  tick 32  kernel.anomaly  invariant_breach "S-104 is being loaded without a booking: bookings were closed at tick 23"   only comes after
-      + kernel_anomalies  [{"agent_id":"dispatcher","kind":"invariant_breach","text":"S-104 is being loaded without a booking: bookings were closed at tick 23","tick":32}]
-  tick 34  policy.decision  escalate "a person decides on every booking from here"   only comes after
-  tick 62  policy.decision  deny "risk_score 0.79 exceeds the threshold 0.75, and three came late"   only comes after
-DIAGNOSIS  looks contingent (state-level): compliant until 21, broken by data that entered at 22
-SUGGESTION  dendrer fork --run logistics-run-47 --from tick 21 --tool-policy 'require source verification before observation.add'
 "#
     );
 }

@@ -98,7 +98,7 @@ fn a_counter_is_a_lower_bound_behind_an_unread_message() {
     assert_eq!(outcome(&place, &["--holds", "state[\"counters\"].by_agent.user == 1 || true"]).1, "never");
     let ran = place.run(&["state", "r", "--path", "counters.tool_calls"]);
     let line = "UNKNOWN    counters.tool_calls (a part of the source was not read at tick 4)";
-    assert!(ran.code == 6 && ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == 6 && ran.stderr.contains(line), "{}{}", ran.stdout, ran.stderr);
     for args in
         [["state", "r@3", "--path", "counters.tool_calls"], ["state", "r", "--path", "counters.transitions"]]
     {

@@ -9,7 +9,8 @@ use dendrer::why::Chain;
 use dendrer_object::Value;
 
 use crate::answer::Line;
-use crate::verdict::{list, words};
+use crate::bisect::words;
+use crate::verdict::{self, list};
 use crate::why::row_of;
 use crate::{quote, row};
 
@@ -18,7 +19,7 @@ pub(super) fn lines(answer: &BisectAnswer) -> Vec<Line> {
     let is_predicate = matches!(answer.found.question, BisectSubject::Predicate(_));
     let mut lines = if is_predicate { head_lines(&answer.found) } else { Vec::new() };
     lines.extend(answer.found.report.probes.iter().map(|probe| {
-        let (word, mark) = words(&probe.verdict);
+        let (word, mark) = verdict::words(&probe.verdict);
         let tick = probe.tick;
         Line::from(match is_predicate {
             true => format!("tick {tick:02} → {word} {mark}"),
@@ -65,7 +66,7 @@ fn value(found: &BisectFound, verdict: &Verdict) -> &'static str {
     match (&found.question, verdict) {
         (BisectSubject::PolicyFlip(_), Verdict::Ok) => "policy=allow",
         (BisectSubject::PolicyFlip(_), Verdict::Violation) => "policy=deny",
-        (_, verdict) => words(verdict).0,
+        (_, judged) => verdict::words(judged).0,
     }
 }
 
@@ -79,13 +80,13 @@ fn outcome_lines(answer: &BisectAnswer, is_predicate: bool) -> Vec<Line> {
             format!("{arrow}ORIGIN: tick {} | the initial state of the range is in violation", report.low.0)
                 .into(),
         ),
-        (BisectOutcome::Never, _) => lines.push(super::never_words(&answer.found.question, report).into()),
+        (BisectOutcome::Never, _) => lines.push(words::never_words(&answer.found.question, report).into()),
         (BisectOutcome::Recovers(turns), _) => {
             let ticks: Vec<String> = turns.iter().map(|(tick, _)| tick.to_string()).collect();
             let ticks = list(&ticks, 12).unwrap_or_default();
             lines.push(format!("{arrow}no origin: the predicate recovers (turns at {ticks})").into());
         }
-        _ => lines.extend(super::unjudged_lines(report)),
+        _ => lines.extend(words::unjudged_lines(report)),
     }
     lines.extend(answer.chain.iter().flat_map(|chain| chain_lines(answer, chain, arrow)));
     lines.extend(remedy_lines(answer, is_predicate));
@@ -152,7 +153,7 @@ fn remedy_lines(answer: &BisectAnswer, is_predicate: bool) -> Vec<Line> {
         lines.extend(fork.map(|fork| command("  ", fork)));
         return lines;
     }
-    let asked = quote::escape(&super::label(&answer.found.question));
+    let asked = quote::escape(&words::label(&answer.found.question));
     lines.extend(
         [
             "  DO NOT fork — forking from within this run will not resolve the issue.".to_owned(),

@@ -35,6 +35,15 @@ fn an_onset_comes_with_its_causes_and_a_suggestion() {
           confidence 0.900
           ~ risk      0.6 -> 0.8
           + notes[2]  "note 3"
+        LARGEST WRITES  3 of 3 to state.risk
+          tick 1  0.25 -> 0.5  +0.25  observation.add  writer
+          tick 3   0.6 -> 0.8  +0.2   observation.add  writer
+          tick 2   0.5 -> 0.6  +0.1   observation.add  reader
+        FIRST SEEN (heuristic)  an equal value, earliest on record
+          0.25  tick 0  state.risk
+                {"notes":[],"risk":0.25}
+          0.2   not before tick 3
+          0.1   not before tick 2
         CONTRIBUTORS (exact for the recorded intents, heuristic for what an agent would then have done)
           none: tick 3 is violated without any of them   (every set was tried: 2 of 2 earlier transitions can matter, 3 re-reductions)
           why: intents bring their changes themselves (delta/1), so leaving one out changes no later one; recorded links say what led there
@@ -45,6 +54,7 @@ fn an_onset_comes_with_its_causes_and_a_suggestion() {
               + notes[3]  "note 4"
         DIAGNOSIS  looks contingent (state-level): compliant until 2, broken by data that entered at 3
         SUGGESTION  dendrer fork --run risky --from tick 2 --tool-policy 'require source verification before observation.add'
+          words for the agent; nothing enforces them
         SEARCH  violated when state.risk > 0.75, in ticks 0..4 of risky
           pure by construction; 4 candidate ticks do not recover; digest 68b0a3fc50e8
           ends tick 0 OK, tick 4 FAIL; at most 2 probes

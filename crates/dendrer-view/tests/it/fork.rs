@@ -88,6 +88,7 @@ fn intents_that_were_applied_again_end_with_the_reason() {
         stopped    before parent tick 5: it was decided on risk 0.9, here it is (absent)
         WARN       a rule met an error here, and the state does not follow, at parent tick 3
         WARN       another answer changed nothing in the state at parent tick 4
+                   3: rule 1, step 1: missing
         (stderr) note: 10 parent ticks say nothing of what was decided on, and may have been decided otherwise here: 3, 4, 5, 6, 7, 8, 9, 10, ...
         (stderr) note: no model and no tool was called; past this point only a live run can tell
         (stderr) help: dendrer fork --run again --from tick 3 --exec python agent.py

@@ -59,9 +59,9 @@ fn a_state_comes_after_the_record_and_a_narrow_page_wraps() {
         state before
           {
             "notes": [
-              "note 1"
+              "note 1",
               "note 2"
-            ]
+            ],
             "risk": 0.6
           }"#,
     );

@@ -29,7 +29,7 @@ fn a_state_ends_at_the_depth_that_was_asked_for() {
         &text(&StateShown { reply: &reply, depth: Some(1) }, &Page::WIDE),
         r#"
         {
-          "notes": [... 2 items]
+          "notes": "2 items",
           "risk": 0.6
         }
         (stderr) state root sha256:819b063820a3dac6cd9280d1d4d77a6e6a0f330ed16c02410b6dd7222d82a8a6"#,

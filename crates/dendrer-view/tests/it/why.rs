@@ -21,6 +21,7 @@ fn the_last_write_of_a_place_comes_with_its_inputs() {
             <- tick 2  observation.add  reader  built on what stood there (exact)
                "step 2"
                notes: append "note 2"
+        FIRST SEEN (heuristic)  "note 4": not before tick 4
         (stderr) note: --depth goes further back"#,
     );
     assert_eq!(answer.end(), End::Answered);

@@ -282,7 +282,7 @@ pub fn with_hint(failure: Problem, trace: &Trace, predicate: &Predicate, why: &s
     }
 }
 
-/// The word that stands for the standard questions in the place of a list of predicates.
+/// The word for the standard questions instead of a list of predicates.
 pub const STANDARD: &str = "standard";
 
 /// The predicates of the kernel among the standard questions.

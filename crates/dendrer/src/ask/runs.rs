@@ -130,14 +130,7 @@ pub fn runs(
         condition.check(store)?;
     }
     let matching = runs.len();
-    match question.sort.unwrap_or_default() {
-        RunsOrder::Updated => runs.sort_by_key(|run| Reverse(run.summary.head_position)),
-        RunsOrder::Ticks => runs.sort_by(|a, b| {
-            let longer = b.summary.head.tick.cmp(&a.summary.head.tick);
-            longer.then_with(|| a.summary.name.cmp(&b.summary.name))
-        }),
-        RunsOrder::Name => runs.sort_by(|a, b| a.summary.name.cmp(&b.summary.name)),
-    }
+    sort(&mut runs, question.sort.unwrap_or_default());
     if question.tree {
         runs = tree(runs);
     }
@@ -150,6 +143,17 @@ pub fn runs(
         run.unknown = unknown_of(store, &run.summary.name, &mut left);
     }
     Ok(RunsAnswer { runs, matching, total, dropped, unclear, tree: question.tree })
+}
+
+fn sort(runs: &mut [ListedRun], order: RunsOrder) {
+    match order {
+        RunsOrder::Updated => runs.sort_by_key(|run| Reverse(run.summary.head_position)),
+        RunsOrder::Ticks => runs.sort_by(|a, b| {
+            let longer = b.summary.head.tick.cmp(&a.summary.head.tick);
+            longer.then_with(|| a.summary.name.cmp(&b.summary.name))
+        }),
+        RunsOrder::Name => runs.sort_by(|a, b| a.summary.name.cmp(&b.summary.name)),
+    }
 }
 
 /// How many transitions are folded at most to see which states have unknown places.

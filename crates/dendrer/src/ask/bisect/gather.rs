@@ -189,8 +189,23 @@ fn allows_of(
     Ok(Some(allows))
 }
 
+/// Looks for where the values up to an onset were seen first, and whether rules compute the state there.
+fn seen_of(
+    trace: &Trace,
+    question: &BisectSubject,
+    report: &BisectReport,
+) -> Result<(Option<FirstSeen>, bool), Error> {
+    let (BisectOutcome::Onset(tick), Some(predicate)) = (&report.outcome, question.predicate()) else {
+        return Ok((None, false));
+    };
+    // A pack that cannot be read reduces nothing in a fork either.
+    let reducer = pack::reducer_of_segment(trace, trace.segment(*tick));
+    let has_rules = reducer.is_ok_and(|reducer| !reducer.takes_delta());
+    Ok((FirstSeen::of_onset(trace, predicate, *tick)?, has_rules))
+}
+
 impl BisectAnswer {
-    /// Looks up what is said beside the onset of a report.
+    /// Looks up the causes of the onset of a report.
     pub fn of(
         trace: &Trace,
         question: BisectSubject,
@@ -228,15 +243,7 @@ impl BisectAnswer {
         add_records(trace, upstream.iter().map(|one| one.tick), &mut records)?;
         let allows = allows_of(trace, &found, details, &mut records)?;
         let evaluations = evaluations(trace, question, report)?;
-        let (first_seen, has_rules) = match (&report.outcome, question.predicate()) {
-            (BisectOutcome::Onset(tick), Some(predicate)) => {
-                // A pack that cannot be read reduces nothing in a fork either.
-                let reducer = pack::reducer_of_segment(trace, trace.segment(*tick));
-                let has_rules = reducer.is_ok_and(|reducer| !reducer.takes_delta());
-                (FirstSeen::of_onset(trace, predicate, *tick)?, has_rules)
-            }
-            _ => (None, false),
-        };
+        let (first_seen, has_rules) = seen_of(trace, question, report)?;
         Ok(BisectAnswer {
             first_seen,
             has_rules,
@@ -268,7 +275,7 @@ impl BisectAnswer {
         self.decided.or(self.offer.as_ref().map(|offer| offer.class))
     }
 
-    /// Returns the command that is worth trying first; `None` if there is none ([`BisectAnswer::suggestions`]).
+    /// Returns the command that is worth trying first; `None` without one ([`BisectAnswer::suggestions`]).
     pub fn suggestion(&self) -> Option<Vec<String>> {
         Some(self.suggestions().into_iter().next()?.argv)
     }
