@@ -10,7 +10,7 @@ pub fn is_same_but_for_form(a: &str, b: &str) -> bool {
     a != b && !(a.is_ascii() && b.is_ascii()) && a.nfc().eq(b.nfc())
 }
 
-/// Tells whether a character would be one with the character before it in the usual Unicode form (NFC): it shows what a text in that form
+/// Returns whether a character would be one with the character before it in the usual Unicode form (NFC): it shows what a text in that form
 /// shows as well.
 pub fn is_of_the_one_before(before: char, c: char) -> bool {
     !c.is_ascii() && compose(before, c).is_some()
@@ -26,7 +26,7 @@ pub fn acts(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Tells whether the character at a byte of a text is a part of an emoji: a joiner between two pictographs, or the mark
+/// Returns whether the character at a byte of a text is a part of an emoji: a joiner between two pictographs, or the mark
 /// that shows a pictograph in colour. Anywhere else it [`acts`].
 pub fn is_of_emoji(text: &str, at: usize) -> bool {
     let is_tone = |c: char| ('\u{1f3fb}'..='\u{1f3ff}').contains(&c);
@@ -46,7 +46,7 @@ pub fn is_of_emoji(text: &str, at: usize) -> bool {
     }
 }
 
-/// Tells whether a character is of a block that has emoji, and not a letter, digit or mark.
+/// Returns whether a character is of a block that has emoji, and not a letter, digit or mark.
 fn is_pictograph(c: char) -> bool {
     matches!(c,
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{27bf}'

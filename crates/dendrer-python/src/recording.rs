@@ -161,7 +161,7 @@ impl NativeRecording {
         &self.name
     }
 
-    /// Takes a line; of the user if `is_user`. What has no form becomes a gap if `keeps_gaps`.
+    /// Takes a line; of the user if `is_user`. A value without a form becomes a gap if `keeps_gaps`.
     #[pyo3(signature = (line, keeps_gaps, is_user=false))]
     fn take(
         &self,

@@ -33,7 +33,7 @@ use crate::row::RowObject;
 use crate::table::{Align, Table};
 use crate::verdict::{AskedObject, Stretch, TickVerdict, list, stretches, word, words};
 use crate::why::{ChainObject, SourceObject, UpstreamObject, source_line};
-use crate::{contributors, count, diff, quote, row, thousands, why};
+use crate::{change, contributors, count, diff, quote, row, thousands, why};
 
 mod paper;
 mod words;
@@ -317,8 +317,8 @@ document! {
             .then(|| answer.sources.iter().map(SourceObject::of).collect()),
         /// The command that is worth trying first
         suggestion?: CommandObject = suggestions.first().map(CommandObject::of),
-        /// The commands that are worth trying: first what changes the run by itself, then words for the agent; absent if there
-        /// are none
+        /// The commands that are worth trying: first what changes the run by itself, then words for the agent; absent if no
+        /// command helps
         suggestions?: Vec<CommandObject> =
             (!suggestions.is_empty()).then(|| suggestions.iter().map(CommandObject::of).collect()),
         ..?FirstSeenMembers = answer.first_seen.as_ref().map(FirstSeenMembers::of),
@@ -501,7 +501,7 @@ fn origin_lines(run: &RunName, origin: &BisectOrigin, certainty: &str, page: &Pa
     let (tick, record) = (origin.tick, &origin.record);
     let content = record.content();
     let row = row::row(record);
-    let whole = |path: Option<&Pointer>| why::whole_command(run, tick, path);
+    let whole = |path: Option<&Pointer>| change::whole_command(run, tick, path);
     let agent = if row.agent.is_empty() { String::new() } else { format!("  by {}", row.agent) };
     let title = Line::styled(Style::Bad, format!("ONSET ({certainty})"))
         .then(format!("  tick {tick}  {}{agent}", row.type_name))

@@ -1,7 +1,7 @@
 //! A change of one place, as lines and as a document.
 
 use dendrer::ask::show::PlaceChange;
-use dendrer_object::{Delta, Pointer, Record, Value, document};
+use dendrer_object::{Delta, Pointer, Record, RunName, Value, document};
 
 use crate::answer::{Line, Page, Style};
 use crate::layout::{columns, pad};
@@ -176,6 +176,13 @@ pub fn place_text(path: &Pointer) -> String {
         "" => "state".to_owned(),
         _ => quote::path(path),
     }
+}
+
+/// Returns the command that prints a transition whole, or what it wrote at a place.
+pub(crate) fn whole_command(run: &RunName, tick: u64, path: Option<&Pointer>) -> Vec<String> {
+    let flags = path.map(quote::path).into_iter().flat_map(|place| ["--path".to_owned(), place]);
+    let begin = ["dendrer".to_owned(), "show".to_owned(), format!("{run}@{tick}")].into_iter();
+    begin.chain(flags).chain(["--full".to_owned()]).collect()
 }
 
 /// Returns the content of a record as answers show it: the paths of its delta have the names of the user, as its values have.

@@ -132,7 +132,7 @@ fn state_place(path: &Pointer) -> Option<Pointer> {
     path.as_str().strip_prefix(STATE).and_then(|path| path.parse().ok())
 }
 
-/// What a comparison of steps leaves out.
+/// The line on the places that a comparison of steps leaves out.
 const STEPS_LEFT_OUT: &str = "left out ids, versions, vault places, branch:to:* and __start__";
 
 /// What is said of two texts that are one moment.

@@ -9,7 +9,7 @@ use crate::certainty::Certainty;
 use crate::change::place_text;
 use crate::layout::{columns, pad, pad_left};
 use crate::verdict::list;
-use crate::{count, quote, row, thousands, why};
+use crate::{change, count, quote, row, thousands};
 
 document! {
     /// The members that say where the value of an onset or a write came from
@@ -207,7 +207,7 @@ fn value_lines(run: &RunName, seen: &SeenValue, widest: usize) -> Vec<Line> {
         (None, Some(agent)) => format!(" by {agent}"),
         (None, None) => String::new(),
     };
-    let more = why::whole_command(run, at.tick, None);
+    let more = change::whole_command(run, at.tick, None);
     let place = format!("  {value}  tick {}  {}{of}", at.tick, quote::path(&at.path));
     let mut lines = vec![Line::from(place).hang(widest + 6)];
     if at.within != seen.value {

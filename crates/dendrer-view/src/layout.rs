@@ -160,7 +160,7 @@ fn slice(spans: &[TextSpan], range: &Range<usize>) -> Vec<TextSpan> {
 }
 
 /// Returns a command as lines that a shell reads as one: they break between words and end in a backslash. A word that
-/// is longer than a line is broken where it stands, and continues in the first column.
+/// is longer than a line is broken at its end, and continues in the first column.
 pub fn command(lead: &str, argv: &[String], width: usize) -> Vec<String> {
     let blanks = lead.len() - lead.trim_start_matches(' ').len();
     let deeper = " ".repeat((blanks + DEEPER).min(width / 2));

@@ -10,7 +10,7 @@ use dendrer_object::{Object, Pointer, Record, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{Certainty, UnknownPlace, unknown_line, unknown_places};
-use crate::change::{ChangeObject, ShownChange, place_text};
+use crate::change::{ChangeObject, ShownChange, place_text, whole_command};
 use crate::first_seen::{FirstSeenMembers, seen_lines};
 use crate::layout::{columns, pad};
 use crate::row::{Row, TransitionObject, row};
@@ -364,13 +364,6 @@ pub fn chain_lines(run: &RunName, records: &Records, chain: &Chain, page: &Page)
         lines.push("  (more follow; --chain-limit shows more)".into());
     }
     lines
-}
-
-/// Returns the command that prints a transition whole, or what it wrote at a place.
-pub(crate) fn whole_command(run: &RunName, tick: u64, path: Option<&Pointer>) -> Vec<String> {
-    let flags = path.map(quote::path).into_iter().flat_map(|place| ["--path".to_owned(), place]);
-    let begin = ["dendrer".to_owned(), "show".to_owned(), format!("{run}@{tick}")].into_iter();
-    begin.chain(flags).chain(["--full".to_owned()]).collect()
 }
 
 /// Writes what the recorded links of an onset lead back to.

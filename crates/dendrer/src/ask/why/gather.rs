@@ -45,7 +45,7 @@ pub struct WhyAnswer {
     pub sources: Vec<SourceWrite>,
     /// The unknown places that the place meets, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
-    /// Where the value of the last write was seen first; `None` if no transition wrote the place.
+    /// The earliest transition with the value of the last write; `None` if no transition wrote the place.
     pub first_seen: Option<FirstSeen>,
 }
 
