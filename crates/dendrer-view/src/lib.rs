@@ -22,6 +22,7 @@ pub mod commit;
 pub mod commitments;
 pub mod compare;
 pub mod conflicts;
+mod contents;
 pub mod contract;
 pub mod contributors;
 pub mod demo;

@@ -3,7 +3,7 @@
 use dendrer_object::{MESSAGES, Value};
 
 use crate::answer::{Line, Style};
-use crate::{quote, row};
+use crate::{contents, quote};
 
 /// The messages of a transition.
 fn of(content: &Value) -> impl Iterator<Item = &Value> {
@@ -58,7 +58,7 @@ fn words(message: &Value) -> String {
         None | Some(Value::Null) => {}
         Some(Value::String(said)) if said.is_empty() => {}
         Some(Value::String(said)) => parts.push(quote::quoted(said)),
-        Some(said) => parts.push(row::content_words(said)),
+        Some(said) => parts.push(contents::content_words(said)),
     }
     parts.extend(text(message, "id").filter(|_| parts.len() == 1).map(quote::escape));
     parts.join(" ")

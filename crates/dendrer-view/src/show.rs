@@ -21,7 +21,7 @@ use crate::layout::{columns, pad};
 use crate::provenance::ProvenanceObject;
 use crate::text::pretty;
 use crate::why::op_words;
-use crate::{count, messages, provenance, quote, row};
+use crate::{contents, count, messages, provenance, quote};
 
 /// A record, and the parts of it that people asked for. The document has every part.
 #[derive(Debug, Clone, Copy)]
@@ -253,7 +253,7 @@ fn intent_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let said = |name: &str| intent.get(name).filter(|value| **value != Value::Null);
     let headline = ["description", "content"].into_iter().find(|name| said(name).is_some());
     let mut lines: Vec<Line> = match headline.and_then(said) {
-        Some(text) => vec![Line::value(format!("  {}", row::content_whole(text)), more.clone())],
+        Some(text) => vec![Line::value(format!("  {}", contents::content_whole(text)), more.clone())],
         None => Vec::new(),
     };
     let Some(members) = intent.as_object() else {
@@ -290,7 +290,7 @@ fn action_lines(content: &Value, all: bool, whole: &WholeRecord) -> Vec<Line> {
         .flat_map(|calls| calls.iter())
         .chain([action].into_iter().filter(|_| calls.is_none()))
     {
-        lines.push(Line::value(format!("call  {}", row::call_words(call)), more.clone()));
+        lines.push(Line::value(format!("call  {}", contents::call_words(call)), more.clone()));
         lines.extend(other_lines(call, &["tool", "params"], &more));
     }
     if calls.is_some() {
@@ -321,7 +321,7 @@ fn result_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let holds = output.as_str().and_then(quote::held_json).map_or("", |_| " (text that holds JSON)");
     let head = format!("{status}  output{holds}");
     let head = style.map_or_else(|| Line::from(head.clone()), |style| Line::styled(style, head.clone()));
-    let value = Line::value(format!("  {}", row::content_whole(output)), more.clone());
+    let value = Line::value(format!("  {}", contents::content_whole(output)), more.clone());
     [head, value].into_iter().chain(other_lines(result, &known, &more)).collect()
 }
 

@@ -11,7 +11,7 @@ use dendrer_object::{Pointer, Value, document};
 
 use crate::answer::{Line, Page, Style};
 use crate::layout::{columns, cut, pad, pad_left};
-use crate::{quote, row};
+use crate::{contents, quote, row};
 
 /// A row of the log of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,7 +182,7 @@ pub(crate) fn message_words(value: &Value) -> Option<String> {
     let is_empty = content.as_str().is_some_and(str::is_empty)
         || content.as_array().is_some_and(|parts| parts.is_empty())
         || *content == Value::Null;
-    parts.extend((!is_empty).then(|| row::content_words(content)));
+    parts.extend((!is_empty).then(|| contents::content_words(content)));
     Some(parts.join(" "))
 }
 
