@@ -196,7 +196,12 @@ impl Page {
 impl Line {
     /// A line in one style.
     pub fn styled(style: Style, text: impl Into<String>) -> Line {
-        Line::from(text.into()).paint(style)
+        Line::of(Some(style), text)
+    }
+
+    /// A line in a style, or plain.
+    pub fn of(style: Option<Style>, text: impl Into<String>) -> Line {
+        Line { spans: vec![TextSpan { style, text: text.into() }], ..Line::default() }
     }
 
     /// A note beside the answer.
@@ -270,7 +275,7 @@ impl Line {
 
 impl From<String> for Line {
     fn from(text: String) -> Line {
-        Line { spans: vec![TextSpan { style: None, text }], ..Line::default() }
+        Line::of(None, text)
     }
 }
 

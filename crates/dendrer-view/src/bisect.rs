@@ -447,10 +447,7 @@ fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
         let said = said.iter().find(|(at, _)| *at == tick).map(|(_, said)| evaluation_words(said));
         let said = said.map_or_else(String::new, |said| format!("    {said}"));
         let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}{said}");
-        lines.push(match style {
-            Some(style) => Line::styled(style, line),
-            None => line.into(),
-        });
+        lines.push(Line::of(style, line));
     }
     lines
 }

@@ -84,10 +84,7 @@ impl ShownChange {
     }
 
     fn line(&self, text: String) -> Line {
-        match self.style() {
-            Some(style) => Line::styled(style, text),
-            None => text.into(),
-        }
+        Line::of(self.style(), text)
     }
 
     /// The lines of a change that does not fit one: the place, then both sides below it.

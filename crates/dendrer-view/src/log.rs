@@ -175,10 +175,7 @@ impl LogAnswer {
                 self.cut |= columns(&line) > width;
                 line = cut(&line, width);
             }
-            lines.push(match row.style() {
-                Some(style) => Line::styled(style, line),
-                None => line.into(),
-            });
+            lines.push(Line::of(row.style(), line));
         }
         self.shape = Some(shape);
         lines

@@ -314,15 +314,12 @@ fn result_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     };
     let style = status.starts_with("FAIL").then_some(Style::Bad);
     let Some(output) = result.get("output") else {
-        let line =
-            style.map_or_else(|| Line::from(status.clone()), |style| Line::styled(style, status.clone()));
-        return [line].into_iter().chain(other_lines(result, &known, &more)).collect();
+        return [Line::of(style, status)].into_iter().chain(other_lines(result, &known, &more)).collect();
     };
     let holds = output.as_str().and_then(quote::held_json).map_or("", |_| " (text that holds JSON)");
     let head = format!("{status}  output{holds}");
-    let head = style.map_or_else(|| Line::from(head.clone()), |style| Line::styled(style, head.clone()));
     let value = Line::value(format!("  {}", contents::content_whole(output)), more.clone());
-    [head, value].into_iter().chain(other_lines(result, &known, &more)).collect()
+    [Line::of(style, head), value].into_iter().chain(other_lines(result, &known, &more)).collect()
 }
 
 /// Writes why a line was refused.

@@ -238,11 +238,7 @@ impl ThreadColumns {
             Some(width) => (cut(&whole, width), columns(&whole) > width),
             None => (whole, false),
         };
-        let line = match row.style {
-            Some(style) => Line::styled(style, text),
-            None => text.into(),
-        };
-        (line, is_cut)
+        (Line::of(row.style, text), is_cut)
     }
 }
 

@@ -1,6 +1,6 @@
 //! LangGraph threads: `log` by steps and nodes, `diff` by steps, on a bundle of threads that a saver recorded.
 //!
-//! The texts are in `tests/data/threads`, one file a width. `DENDRER_GOLDEN=write` writes them anew.
+//! The texts are in `tests/data/threads`, one file a width. `DENDRER_UPDATE=1` writes them anew.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ fn check(width: usize) {
         found.push_str(&format!("$ dendrer {}\n{text}", command.join(" ")));
     }
     let file = data(&format!("{width}.txt"));
-    if std::env::var_os("DENDRER_GOLDEN").is_some() {
+    if std::env::var_os("DENDRER_UPDATE").is_some() {
         std::fs::write(&file, &found).unwrap();
     }
     assert_eq!(found, std::fs::read_to_string(&file).unwrap());

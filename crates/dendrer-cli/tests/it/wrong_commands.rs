@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::Place;
+use crate::support::{Place, copy};
 
 /// The commands with their answers, which a person reads.
 const GOLDEN: &str = "tests/it/wrong_commands.txt";
@@ -19,20 +19,6 @@ const FILE: &str = r#"[{"role":"user","content":"hello"}]"#;
 
 /// What commands that record find in it.
 const LINE: &str = r#"{"type":"observation.add","intent":{"description":"hello"}}"#;
-
-/// Copies a directory, so that no command meets what another one wrote.
-fn copy(from: &Path, to: &Path) {
-    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let to = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => {
-                std::fs::create_dir(&to).unwrap();
-                copy(&entry.path(), &to);
-            }
-            false => drop(std::fs::copy(entry.path(), to).unwrap()),
-        }
-    }
-}
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN)
@@ -111,6 +97,7 @@ fn every_command_that_is_printed_works() {
     // A log that is followed has no end.
     let printed = printed.into_iter().filter(|command| !command.contains("--follow"));
     for command in printed {
+        // No command meets what another one wrote.
         let place = Place::new();
         copy(demo.path(), place.path());
         if command.contains(" commit ") {

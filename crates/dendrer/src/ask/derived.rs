@@ -28,7 +28,7 @@ pub fn value_at(trace: &Trace, tick: u64, state: &Value, path: &Pointer) -> Resu
         let (what, pointer) = (path.in_state(), hidden.pointer.clone());
         return Err(Error::Hidden { what, tick: hidden.tick, pointer });
     }
-    Ok(path.get(&Value::record([("counters", counters.to_value())])).cloned())
+    Ok(path.get(&served(&counters)).cloned())
 }
 
 /// Lists the unknown places that a value meets, each with its cause. A counter is unknown behind a message that could not be read.
@@ -52,7 +52,7 @@ pub fn unknown_at(
 
 /// Whether a path leads to values that are derived from the record.
 pub fn is_derived(path: &Pointer) -> bool {
-    path.tokens().next().is_some_and(|first| first == "counters")
+    path.tokens().next().is_some_and(|first| first == COUNTERS)
 }
 
 /// The counters at, above or below a place that the transition at a tick changed.
