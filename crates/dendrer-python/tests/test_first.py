@@ -302,7 +302,8 @@ def test_no_line_of_an_agent_has_the_author_user() -> None:
                 if way < 0.6:
                     run.commit(line)
                 elif way < 0.8:
-                    members = {**line, **(line.get("intent") if isinstance(line.get("intent"), dict) else {})}
+                    intent = line.get("intent")
+                    members = {**line, **(intent if isinstance(intent, dict) else {})}
                     members.pop("type")
                     if members.get("author") == "user":
                         members["author"] = "agent"
@@ -371,8 +372,9 @@ def test_every_member_of_a_line_is_a_member_or_refused() -> None:
         for name in named:
             if name in parameters:
                 continue
+            members: dict[str, Any] = {name: {"only": "here"}}
             try:
-                run.observe("x", **{name: {"only": "here"}})
+                run.observe("x", **members)
             except dendrer.DendrerError:
                 pass
     for item in transitions("a"):
