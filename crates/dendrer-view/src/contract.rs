@@ -9,6 +9,7 @@ use dendrer::kernel::pack::{Effect, PackEngine, Tool};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::{Pointer, TypeName, Value, document, tag};
 
+use crate::layout::{columns, cut, pad};
 use crate::quote;
 
 pub mod check;
@@ -48,8 +49,8 @@ fn words(text: Option<&str>) -> String {
 
 fn short(value: &Value) -> String {
     let text = quote::value(value);
-    match text.chars().count() > VALUE_SHOWN {
-        true => format!("{}... (--json shows all)", text.chars().take(VALUE_SHOWN).collect::<String>()),
+    match columns(&text) > VALUE_SHOWN {
+        true => format!("{} (--json shows all)", cut(&text, VALUE_SHOWN + 3)),
         false => text,
     }
 }
@@ -97,12 +98,12 @@ fn type_lines(one: &TypeTerms<'_>, engine: PackEngine, lines: &mut Vec<String>) 
     if !one.has_contract {
         lines.push("  needs     nothing: it has no contract, and is imported nowhere".to_owned());
     }
-    let width = one.needs.iter().map(|need| need.required.name.chars().count()).max().unwrap_or(0);
+    let width = one.needs.iter().map(|need| columns(&quote::escape(&need.required.name))).max().unwrap_or(0);
     for (index, need) in one.needs.iter().enumerate() {
         let head = if index == 0 { "needs" } else { "" };
         lines.push(format!(
-            "  {head:<8}  {:<width$}  {}",
-            quote::escape(&need.required.name),
+            "  {head:<8}  {}  {}",
+            pad(&quote::escape(&need.required.name), width),
             need_words(need)
         ));
     }

@@ -5,6 +5,7 @@
 use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page};
+use crate::layout::{columns, pad};
 use crate::table::{Align, Table};
 use crate::{quote, schemas};
 
@@ -112,8 +113,8 @@ impl Fields {
 
     /// Writes the chosen fields for people: the document's own one a line, those of its items as a table.
     pub fn lines(&self, document: &Value, width: Option<usize>, as_list: bool) -> Vec<String> {
-        let size = self.top.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let own = self.top.iter().map(|name| format!("{name:<size$}  {}", cell(document.get(name))));
+        let size = self.top.iter().map(|name| columns(name)).max().unwrap_or(0);
+        let own = self.top.iter().map(|name| format!("{}  {}", pad(name, size), cell(document.get(name))));
         let mut lines: Vec<String> = own.collect();
         if self.items.is_empty() {
             return lines;

@@ -9,6 +9,7 @@ use dendrer_object::{Code, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::care::doubt_words;
+use crate::layout::{columns, pad};
 use crate::{count, mark, quote};
 
 /// A fact in words.
@@ -66,7 +67,7 @@ impl Answer for FilesReport {
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let found = file_lines(self);
-        let width = found.iter().map(|line| line.file.chars().count()).max().unwrap_or(0).min(30);
+        let width = found.iter().map(|line| columns(&quote::escape(&line.file))).max().unwrap_or(0).min(30);
         let mut lines: Vec<Line> = found.iter().map(|line| text_line(line, width)).collect();
         let ill = found.iter().filter(|line| line.state == "damaged").count();
         if ill > 0 {
@@ -110,8 +111,8 @@ fn text_line(line: &FileLine, width: usize) -> Line {
         _ => Style::Warn,
     };
     let code = line.code.map(|code| format!("error[{code}]: ")).unwrap_or_default();
-    let (file, what) = (quote::escape(&line.file), quote::escape(&line.what));
-    Line::styled(style, format!("{:<9}", line.state)).then(format!("  {file:<width$}  {code}{what}"))
+    let (file, what) = (pad(&quote::escape(&line.file), width), quote::escape(&line.what));
+    Line::styled(style, format!("{:<9}", line.state)).then(format!("  {file}  {code}{what}"))
 }
 
 fn records(size: u64) -> String {

@@ -10,7 +10,7 @@ use dendrer_object::{Code, Digest, Object, Pointer, Record, RunName, Value, docu
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
-use crate::layout::cut;
+use crate::layout::{columns, cut, pad};
 use crate::reduce::{ERRORS_SHOWN, RefusalIds, RuleError, error_lines, rule_errors};
 use crate::{count, log, quote};
 
@@ -474,10 +474,10 @@ impl Answer for ImportsAnswer {
             [made.kind.to_owned(), quote::escape(file).into(), made.run.to_string(), ticks, agents, gaps]
         };
         let rows: Vec<[String; 6]> = self.made.iter().map(row).collect();
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let width = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0);
         let widths: Vec<usize> = (0..6).map(width).collect();
         let line = |row: &[String; 6]| {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            let cells = row.iter().zip(&widths).map(|(cell, width)| pad(cell, *width));
             Line::from(cells.collect::<Vec<_>>().join("  ").trim_end().to_owned())
         };
         let mut lines: Vec<Line> = rows.iter().map(line).collect();
@@ -522,12 +522,13 @@ impl Answer for ImportExplainAnswer {
         let answer = &self.0;
         let mut lines =
             vec![Line::from(format!("kind       {} ({})", answer.kind, quote::escape(&answer.why)))];
-        let width = answer.places.iter().map(|place| place.0.chars().count() + 1).max().unwrap_or(5).max(5);
+        let width =
+            answer.places.iter().map(|place| columns(&quote::escape(&place.0)) + 1).max().unwrap_or(5).max(5);
         lines
             .push(Line::styled(Style::Dim, format!("{:width$}   read   kept  not read  may state", "place")));
         for (place, read, kept, not_read, may) in &answer.places {
-            let place = quote::escape(&format!("/{place}"));
-            let text = format!("{place:width$} {read:6} {kept:6}  {not_read:8}  {}", may.join(", "));
+            let place = pad(&quote::escape(&format!("/{place}")), width);
+            let text = format!("{place} {read:6} {kept:6}  {not_read:8}  {}", may.join(", "));
             let text = text.trim_end().to_owned();
             lines.push(if *not_read > 0 { Line::styled(Style::Warn, text) } else { text.into() });
         }

@@ -9,6 +9,7 @@ use dendrer::merge::{
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
+use crate::layout::pad;
 use crate::{count, quote};
 
 impl Answer for MergeReply {
@@ -96,8 +97,8 @@ fn plan_lines(merged: &Merged, place: &PlannedPlace) -> Vec<Line> {
         lines.push(format!("  base     {}   {}@{}", shown(value), moment.run, moment.tick).into());
     }
     for (value, source) in place.sides.iter().zip(&merged.sources) {
-        let name = quote::escape(&source.name);
-        lines.push(format!("  {name:<8} {}   {}@{}", shown(value), source.run, source.tick).into());
+        let name = pad(&quote::escape(&source.name), 8);
+        lines.push(format!("  {name} {}   {}@{}", shown(value), source.run, source.tick).into());
     }
     let is_open = |one: &&Conflict| one.path == place.path && one.taken.is_none();
     lines.push(match merged.conflicts.iter().find(is_open) {

@@ -10,6 +10,7 @@ use dendrer_object::document::{As, Either};
 use dendrer_object::{Object, RunName, Value, document, json, tag};
 
 use crate::answer::{Answer, End, ItemAnswer, Line, Page, Style};
+use crate::layout::pad;
 use crate::table::{Align, Table};
 use crate::{count, quote};
 
@@ -286,8 +287,8 @@ impl ItemAnswer for StepsAnswer {
         let trace =
             step.trace_id.as_ref().map(|id| format!("  trace {}", quote::escape(id))).unwrap_or_default();
         let mut lines = vec![Line::from(format!(
-            "{place:>6}  {:<12}  {:<15}  {}{failed}{took}{phi}{trace}{derived}",
-            quote::escape(&step.step_id),
+            "{place:>6}  {}  {:<15}  {}{failed}{took}{phi}{trace}{derived}",
+            pad(&quote::escape(&step.step_id), 12),
             recorded.action().map_or("not known", ActionType::as_str),
             quote::escape(&step.name),
         ))];

@@ -30,7 +30,7 @@ use crate::offers;
 use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
-use dendrer::repo::new_run::{Resume, given_name, made_name, read_name};
+use dendrer::repo::new_run::{Resume, first_free, given_name};
 
 /// The type of the end of a run, in the view of an agent.
 const COMPLETE: &str = "goal.complete";
@@ -250,26 +250,14 @@ fn goes_on_or_begins(repo: &Repo, args: &Commit) -> Result<Recorder> {
     Ok(recorder)
 }
 
-/// Begins a run under the given name, or under `RUN+2`, `RUN+3` and so on: the first name that no run has. A process that
-/// takes the name first is seen when the first record is put, and the next name is tried.
+/// Begins a run under the given name, or under the first free one of `RUN+2`, `RUN+3` and so on.
 fn begin_new(repo: &Repo, args: &Commit) -> Result<Recorder> {
     let given = name(args)?;
-    refuse_unreachable(&given)?;
-    let mut number = 1_u64;
-    loop {
-        let run = if number == 1 { args.run.clone() } else { made_name(given.as_str(), number) };
-        number += 1;
-        if repo.writer()?.run(&read_name(&run)?)?.is_some() {
-            continue;
-        }
-        let args = Commit { run, is_made: number > 2, new: true, ..args.clone() };
-        match goes_on_or_begins(repo, &args) {
-            Err(failure) if failure.code == Code::E0111 => {
-                repo.writer()?.clone().refresh().map_err(dendrer::Error::from)?;
-            }
-            begun => return begun,
-        }
-    }
+    let is_taken = |failure: &Failure| failure.code == Code::E0111;
+    first_free(&given, 1, is_taken, |name| {
+        let is_made = name != given;
+        goes_on_or_begins(repo, &Commit { run: name.to_string(), is_made, new: true, ..args.clone() })
+    })
 }
 
 impl Commit {
