@@ -18,7 +18,7 @@ use dendrer_view::problem::{ShownProblem as _, in_store};
 use dendrer_view::quote;
 use dendrer_view::quote::shell;
 use dendrer_view::text::TimeForm;
-use dendrer_view::{ask, head, layout};
+use dendrer_view::{answer, ask, head, layout};
 
 use self::files::Whole;
 use self::pager::Pager;
@@ -394,20 +394,11 @@ impl Out {
         }
     }
 
-    /// A document without a list of its own is the one item of its stream.
+    /// Writes a document as the items of a stream and what sums them up.
     fn stream(&mut self, value: &Value) -> Result<()> {
-        let schema = value.get("schema").cloned().unwrap_or(Value::Null);
-        let mut summary = value.as_object().cloned().unwrap_or_default();
-        match value.get("items").and_then(Value::as_array) {
-            Some(items) => items.iter().try_for_each(|item| self.item(item))?,
-            None => {
-                self.item(value)?;
-                summary = dendrer_object::Object::default();
-                summary.set("schema", schema);
-            }
-        }
-        summary.set("items", Value::from(self.items));
-        self.json(&Value::record([("summary", Value::Object(summary))]))
+        let (items, summary) = answer::stream(value);
+        items.iter().try_for_each(|item| self.item(item))?;
+        self.json(&summary)
     }
 
     /// Refuses raw bytes as the answer if a document goes to the same place.

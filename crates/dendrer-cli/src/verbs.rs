@@ -43,6 +43,7 @@ mod restore;
 mod runs;
 mod schema;
 mod secrets;
+mod serve;
 mod shape;
 mod show;
 mod state;
@@ -409,6 +410,9 @@ table! {
     /// Print the version of the program and of the formats
     #[command(after_help = "Examples:\n  dendrer version\n  dendrer version --json")]
     Version(version::Version): |_| flows("version", "version") => version::run;
+    /// Answer over HTTP on this machine, for a browser and for programs
+    #[command(after_help = "Examples:\n  dendrer serve\n  dendrer serve --get /runs.json\n  dendrer serve run.dnd --no-open")]
+    Serve(serve::Serve): |_| flows("serve", "serve") => serve::run;
     /// Print the manual page of the program, or of a verb
     #[command(after_help = "Examples:\n  dendrer man\n  dendrer man log -o dendrer-log.1")]
     Man(man::Man): |_| Shape::text("man") => |_, args, out| {

@@ -58,6 +58,7 @@ codes! {
     E0120 "no_label",
     E0121 "no_name",
     E0122 "dropped",
+    E0123 "request",
     E0201 "not_json",
     E0202 "duplicate_name",
     E0203 "unknown_trace",

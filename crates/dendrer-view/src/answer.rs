@@ -310,3 +310,20 @@ mod tests {
         );
     }
 }
+
+/// Returns a document as the items of a stream and the object that sums them up. A document without a list of its own is the
+/// one item.
+pub fn stream(document: &Value) -> (Vec<Value>, Value) {
+    let mut summary = document.as_object().cloned().unwrap_or_default();
+    let items = match document.get("items").and_then(Value::as_array) {
+        Some(items) => items.iter().cloned().collect(),
+        None => {
+            let schema = document.get("schema").cloned().unwrap_or(Value::Null);
+            summary = dendrer_object::Object::default();
+            summary.set("schema", schema);
+            vec![document.clone()]
+        }
+    };
+    summary.set("items", Value::from(items.len() as u64));
+    (items, Value::record([("summary", Value::Object(summary))]))
+}

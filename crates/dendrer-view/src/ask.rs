@@ -116,6 +116,7 @@ const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::restore::DOCUMENTS,
     crate::runs::DOCUMENTS,
     crate::secrets::DOCUMENTS,
+    crate::serve::DOCUMENTS,
     crate::show::DOCUMENTS,
     crate::state::DOCUMENTS,
     crate::steps::DOCUMENTS,

@@ -67,6 +67,7 @@ pub mod row;
 pub mod runs;
 pub mod schemas;
 pub mod secrets;
+pub mod serve;
 pub mod show;
 pub mod state;
 pub mod steps;

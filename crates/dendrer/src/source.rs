@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
 use crate::pack::{self, Files, Source};
-use crate::problem::Problem;
+use crate::problem::{Problem, READS_ONLY};
 use crate::repo::follow::Follow;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
@@ -544,12 +544,32 @@ pub struct StoreDesk<'p> {
     place: &'p QuestionPlace,
     trust: &'p Arc<dyn Trust>,
     head: SourceHead,
+    /// What counts and stops the reads of a server's question.
+    watch: Option<Watch>,
 }
 
 impl<'p> StoreDesk<'p> {
     /// A desk for one question.
     pub fn new(place: &'p QuestionPlace, trust: &'p Arc<dyn Trust>) -> StoreDesk<'p> {
-        StoreDesk { place, trust, head: SourceHead::default() }
+        StoreDesk { place, trust, head: SourceHead::default(), watch: None }
+    }
+
+    /// A desk of a server: an address that names a file is refused, nothing is written, and `watch` counts and stops what is
+    /// read.
+    pub fn confined(self, watch: Watch) -> StoreDesk<'p> {
+        StoreDesk { watch: Some(watch), ..self }
+    }
+
+    /// Refuses a file that a question names at the desk of a server.
+    fn refuse_file(&self, path: &str) -> Result<(), Problem> {
+        let is_served = matches!(self.place, QuestionPlace::Bundle(opened) if Path::new(path) == opened.path);
+        match self.watch.is_some() && !is_served {
+            true => Err(Problem::new(
+                Code::E0106,
+                format!("{path} names a file: runs of the served source alone are asked"),
+            )),
+            false => Ok(()),
+        }
     }
 
     fn reads(&mut self, path: &Path) {
@@ -571,6 +591,7 @@ impl<'p> StoreDesk<'p> {
 
     fn read(&mut self, address: &Address, must_be_sound: bool) -> Result<QuestionSource, Problem> {
         let place = self.place;
+        address.bundle.as_deref().map_or(Ok(()), |path| self.refuse_file(path))?;
         match (&address.bundle, place) {
             (None, QuestionPlace::Store(repo)) => {
                 self.reads(repo.dir().unwrap_or(Path::new("")));
@@ -604,6 +625,9 @@ impl Desk for StoreDesk<'_> {
     }
 
     fn writable(&mut self) -> Result<Repo, Problem> {
+        if self.watch.is_some() {
+            return Err(Problem::new(Code::E0601, READS_ONLY));
+        }
         let QuestionPlace::Store(repo) = self.place else {
             return Err(Problem::new(Code::E0601, "a bundle is read and never written to"));
         };
@@ -622,7 +646,12 @@ impl Desk for StoreDesk<'_> {
     }
 
     fn bundle(&mut self, path: &str) -> Result<Opened, Problem> {
+        self.refuse_file(path)?;
         open_bundle(Path::new(path))
+    }
+
+    fn stage(&mut self, _: &'static str, _: &'static str, _: Option<u64>) -> Watch {
+        self.watch.clone().unwrap_or_default()
     }
 
     fn bundle_here(&self) -> Option<String> {

@@ -37,7 +37,7 @@ const NOT_CHANGED: &str = "a record is not changed; a fork goes on without it";
 
 /// The words, each in one row.
 pub(super) const WORDS: &[Word] = &[
-    planned(&["serve", "web", "dashboard", "port-forward"], &["log RUN"]),
+    word(&["web", "dashboard", "port-forward", "server"], &["serve"]),
     planned(&["ui", "tui"], &["log RUN"]),
     planned(&["record"], &["commit --help"]),
     planned(&["key", "keys"], &["doctor"]),

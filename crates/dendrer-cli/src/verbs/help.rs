@@ -29,7 +29,7 @@ pub(crate) const TOPICS: [&str; 2] = [EXIT_CODES, GLOBALS];
 const GROUPS: [(&str, &[&str]); 10] = [
     ("Start", &["demo", "init"]),
     ("Record", &["commit", "import"]),
-    ("Look", &["runs", "log", "show", "state", "steps"]),
+    ("Look", &["runs", "log", "show", "state", "steps", "serve"]),
     ("Check", &["verify", "replay", "predicate", "assert"]),
     ("Find", &["bisect", "why", "backtrack", "heatmap"]),
     ("Compare", &["diff", "compare", "coherence"]),

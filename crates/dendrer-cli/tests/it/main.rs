@@ -65,6 +65,7 @@ mod restore;
 mod rotated;
 mod schema;
 mod secrets;
+mod serve;
 mod step_rows;
 mod support;
 mod terminal;

@@ -1,0 +1,467 @@
+//! The server: the same answers over HTTP, and who may ask.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use dendrer_object::Value;
+
+use crate::support::{Place, parse};
+
+/// Paths, each with the command whose document it answers.
+const ROWS: &[(&str, &[&str])] = &[
+    ("/runs.json", &["runs", "-n", "200"]),
+    (
+        "/runs.json?tree=true&where=ticks%20%3E%2060",
+        &["runs", "-n", "200", "--tree", "--where", "ticks > 60"],
+    ),
+    ("/labels.json", &["label"]),
+    ("/notes.json", &["note"]),
+    ("/predicates.json", &["predicate", "list"]),
+    ("/run/logistics-run-47/log.json", &["log", "logistics-run-47", "--from", "0", "-n", "200"]),
+    (
+        "/run/logistics-run-47/log.json?type=plan.update&type=observation.add&limit=3",
+        &[
+            "log",
+            "logistics-run-47",
+            "--from",
+            "0",
+            "-n",
+            "3",
+            "--type",
+            "plan.update",
+            "--type",
+            "observation.add",
+        ],
+    ),
+    ("/run/logistics-run-47/first.json", &["bisect", "logistics-run-47", "--all-of", "standard"]),
+    ("/run/logistics-run-47/t/22/show.json", &["show", "logistics-run-47@22"]),
+    ("/run/logistics-run-47/t/tip/show.json", &["show", "logistics-run-47@tip"]),
+    (
+        "/run/logistics-run-47/t/22/why.json?path=state.risk_score",
+        &["why", "logistics-run-47@22", "state.risk_score"],
+    ),
+    ("/run/logistics-run-47/t/22/state.json", &["state", "logistics-run-47@22"]),
+    (
+        "/run/logistics-run-47/t/22/state.json?path=risk_score&base=logistics-run-47%4020",
+        &["state", "logistics-run-47@22", "--path", "risk_score", "--base", "logistics-run-47@20"],
+    ),
+    (
+        "/run/logistics-run-47/bisect.json?holds=state.risk_score+%3C%3D+0.75&from=1",
+        &["bisect", "logistics-run-47", "--holds", "state.risk_score <= 0.75", "--from", "1"],
+    ),
+    (
+        "/run/logistics-run-47/predicate-test.json?predicate=kernel.policy_compliant",
+        &["predicate", "test", "logistics-run-47", "kernel.policy_compliant"],
+    ),
+    (
+        "/run/logistics-run-47/diff.json?with=logistics-planner-1",
+        &["diff", "logistics-run-47", "logistics-planner-1"],
+    ),
+    (
+        "/run/logistics-run-47/compare.json?a=router&b=dispatcher",
+        &["compare", "logistics-run-47:router", "logistics-run-47:dispatcher"],
+    ),
+    (
+        "/run/logistics-run-47/backtrack.json?path=state.risk_score",
+        &["backtrack", "logistics-run-47", "state.risk_score"],
+    ),
+    ("/run/logistics-run-47/heatmap.json", &["heatmap", "logistics-run-47"]),
+    ("/run/logistics-run-47/steps.json", &["steps", "logistics-run-47"]),
+    ("/run/logistics-run-47/commitments.json", &["commitments", "logistics-run-47"]),
+    ("/run/logistics-run-47/contract.json", &["contract", "check", "logistics-run-47"]),
+    ("/run/missing/log.json", &["log", "missing", "--from", "0", "-n", "200"]),
+    ("/run/logistics-run-47/t/999/show.json", &["show", "logistics-run-47@999"]),
+    ("/version.json", &["version"]),
+];
+
+#[test]
+fn a_path_answers_as_its_command_prints() {
+    let place = Place::with_demo();
+    for (path, argv) in ROWS {
+        let got = place.run(&["serve", "--get", path]);
+        let printed = place.run(&[argv, &["--json"][..]].concat());
+        assert_eq!(got.code, printed.code, "{path}: {}{}", got.stdout, got.stderr);
+        assert_eq!(got.stdout, printed.stdout, "{path}");
+    }
+}
+
+#[test]
+fn a_bundle_is_served_as_it_is_read() {
+    let place = Place::with_demo();
+    place.ok(&["export", "logistics-run-47", "-o", "a.dnd"]);
+    for path in ["/run/logistics-run-47/log.json", "/run/logistics-run-47/t/22/show.json"] {
+        let got = place.run(&["serve", "a.dnd", "--get", path]);
+        assert_eq!(got.code, 0, "{}", got.stderr);
+        assert_eq!(
+            parse(&got.stdout).get("read_from"),
+            Some(&Value::array([Value::from("a.dnd")])),
+            "{path}"
+        );
+    }
+    assert_eq!(place.run(&["serve", "a.dnd", "--get", "/run/nope/log.json"]).code, 3);
+}
+
+#[test]
+fn what_writes_or_names_a_file_is_no_word_of_a_query() {
+    let place = Place::with_demo();
+    place.ok(&["export", "logistics-run-47", "-o", "a.dnd"]);
+    let refused = [
+        "/run/logistics-run-47/bisect.json?holds=true&record=true",
+        "/run/logistics-run-47/bisect.json?all_of=/etc/passwd",
+        "/run/logistics-run-47/bisect.json?output=x",
+        "/run/logistics-run-47/diff.json?with=a.dnd",
+        "/run/logistics-run-47/diff.json?with=a.dnd%23logistics-run-47",
+        "/run/a.dnd/log.json",
+        "/run/logistics-run-47/t/22/state.json?base=a.dnd%4020",
+        "/run/logistics-run-47/verify.json?verifier=k",
+        "/run/logistics-run-47/verify.json?targets=a.dnd",
+        "/run/logistics-run-47/contract.json?pack=a.yaml",
+        "/run/logistics-run-47/commitments.json?admissible=a.json",
+        "/predicates.json?file=a.yaml",
+        "/labels.json?name=x&rev=logistics-run-47%402",
+        "/notes.json?text=x&rev=logistics-run-47%402",
+        "/runs.json?store=/tmp",
+        "/run/..%2f..%2fetc/log.json",
+        "/run/%2e%2e/log.json",
+        "/run/logistics-run-47%4020/log.json",
+    ];
+    for path in refused {
+        let got = place.run(&["serve", "--get", path]);
+        assert_eq!(got.code, 2, "{path}: {}", got.stdout);
+        assert_eq!(parse(&got.stdout).get("schema"), Some(&Value::from("dendrer.error/1")), "{path}");
+    }
+}
+
+fn write(place: &Place, token: &str) {
+    std::fs::write(place.path().join("token"), token).unwrap();
+}
+
+/// A server that ends with its test.
+struct Serving {
+    child: Child,
+    port: u16,
+    token: String,
+}
+
+/// A response.
+struct Response {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Serving {
+    fn of(place: &Place, more: &[&str]) -> Serving {
+        let argv = [&["serve", "--addr", "127.0.0.1:0", "--no-open", "--json"], more].concat();
+        let mut child = place.command(&argv).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let document = parse(&line);
+        let url = document.get("url").and_then(Value::as_str).unwrap();
+        let (address, token) = url.strip_prefix("http://127.0.0.1:").unwrap().split_once("/?token=").unwrap();
+        Serving { child, port: address.parse().unwrap(), token: token.to_owned() }
+    }
+
+    fn connect(&self) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", self.port)).unwrap()
+    }
+
+    /// Sends a request with these lines of its head.
+    fn send(&self, first: &str, head: &[&str], body: &str) -> Response {
+        let mut stream = self.connect();
+        let head: String = head.iter().map(|line| format!("{line}\r\n")).collect();
+        let size =
+            if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        write!(stream, "{first} HTTP/1.1\r\n{head}{size}Connection: close\r\n\r\n{body}").unwrap();
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Response { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    fn host(&self) -> String {
+        format!("Host: 127.0.0.1:{}", self.port)
+    }
+
+    fn bearer(&self) -> String {
+        format!("Authorization: Bearer {}", self.token)
+    }
+
+    /// Sends a request of a program that has the token.
+    fn ask(&self, first: &str, body: &str) -> Response {
+        self.send(first, &[&self.host(), &self.bearer()], body)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn no_request_without_the_token_is_answered() {
+    let place = Place::with_demo();
+    let serving = Serving::of(&place, &[]);
+    let path = "GET /run/logistics-run-47/log.json";
+    let (host, bearer) = (serving.host(), serving.bearer());
+    let cookie = format!("Cookie: dendrer-{}={}", serving.port, serving.token);
+    let own = format!("Origin: http://127.0.0.1:{}", serving.port);
+    let local = format!("Host: localhost:{}", serving.port);
+    let rows: &[(&[&str], u16)] = &[
+        (&[&host], 401),
+        (&[&host, "Authorization: Bearer x"], 401),
+        (&[&host, "Cookie: dendrer-1=x"], 401),
+        (&[&host, &bearer], 200),
+        (&[&local, &bearer], 200),
+        (&[&host, &cookie], 200),
+        (&[&host, &cookie, &own, "Sec-Fetch-Site: same-origin"], 200),
+        (&["Host: evil.example", &bearer], 403),
+        (&["Host: 127.0.0.1", &bearer], 403),
+        (&[&host, &cookie, "Origin: http://evil.example"], 403),
+        (&[&host, &cookie, "Origin: null"], 403),
+        (&[&host, &bearer, "Origin: http://127.0.0.1:1"], 403),
+        (&[&host, &cookie, "Sec-Fetch-Site: cross-site"], 403),
+        (&[&host, &cookie, "Sec-Fetch-Site: same-site"], 403),
+    ];
+    for (head, status) in rows {
+        let response = serving.send(path, head, "");
+        assert_eq!(response.status, *status, "{head:?}: {}", response.body);
+        assert!(response.head.contains("content-security-policy: default-src 'none'"), "{}", response.head);
+        assert!(response.head.contains("x-content-type-options: nosniff"), "{}", response.head);
+        if *status != 200 {
+            assert!(!response.body.contains("feed-reader"), "{}", response.body);
+        }
+    }
+}
+
+#[test]
+fn the_address_sets_the_cookie_and_loses_its_token() {
+    let place = Place::with_demo();
+    let serving = Serving::of(&place, &[]);
+    let opened = serving.send(&format!("GET /run/a?t=3&token={}", serving.token), &[&serving.host()], "");
+    assert_eq!(opened.status, 200);
+    assert!(opened.head.contains("httponly; samesite=strict"), "{}", opened.head);
+    assert!(
+        opened.body.contains("url=/run/a?t=3\"") && !opened.body.contains(&serving.token),
+        "{}",
+        opened.body
+    );
+    let wrong = serving.send("GET /run/a?token=x", &[&serving.host()], "");
+    assert!(wrong.status == 401 && !wrong.head.contains("set-cookie"), "{}", wrong.head);
+    let bare = serving.send("GET /run/%22%3E%3Cscript%3E?t=\"><script>", &[&serving.host()], "");
+    assert!(bare.status == 400 || !bare.body.contains("<script>"), "{}", bare.body);
+}
+
+#[test]
+fn nothing_is_written_without_the_flag() {
+    let place = Place::with_demo();
+    let serving = Serving::of(&place, &[]);
+    let before = place.run(&["log", "logistics-run-47", "--json"]).stdout;
+    for (path, body) in [
+        ("/run/logistics-run-47/commit", "{\"type\":\"plan.update\"}\n"),
+        ("/run/logistics-run-47/fork", "{\"from\":21}"),
+        ("/label", "{\"name\":\"x\",\"run\":\"logistics-run-47\",\"tick\":2}"),
+        ("/note", "{\"run\":\"logistics-run-47\",\"tick\":2,\"text\":\"x\"}"),
+    ] {
+        assert_eq!(serving.ask(&format!("POST {path}"), body).status, 403, "{path}");
+        assert_eq!(serving.ask(&format!("GET {path}.json"), "").status, 404, "{path}");
+    }
+    for method in ["PUT", "DELETE", "PATCH", "OPTIONS"] {
+        assert_eq!(serving.ask(&format!("{method} /runs.json"), "").status, 405, "{method}");
+    }
+    let gzip =
+        serving.send("POST /ask/runs", &[&serving.host(), &serving.bearer(), "Content-Encoding: gzip"], "x");
+    assert_eq!(gzip.status, 415);
+    let large = format!("{{\"schema\":\"{}\"}}", "x".repeat(2 << 20));
+    assert_eq!(serving.ask("POST /ask/runs", &large).status, 413);
+    assert_eq!(place.run(&["log", "logistics-run-47", "--json"]).stdout, before);
+}
+
+#[test]
+fn a_question_is_posted_as_its_document() {
+    let place = Place::with_demo();
+    let serving = Serving::of(&place, &[]);
+    let question = r#"{"schema":"dendrer.show-question/1","rev":"logistics-run-47@22"}"#;
+    let asked = serving.ask("POST /ask/show", question);
+    assert_eq!((asked.status, asked.body), (200, place.ok(&["show", "logistics-run-47@22", "--json"])));
+    for (name, question, status) in [
+        ("show", r#"{"schema":"dendrer.log-question/1","run":"logistics-run-47"}"#, 400),
+        ("erase", r#"{"schema":"dendrer.erase-question/1"}"#, 404),
+        (
+            "diff",
+            r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"/etc/a.dnd"}"#,
+            400,
+        ),
+        (
+            "bisect",
+            r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["true"],"record":true}"#,
+            400,
+        ),
+        ("show", "{", 400),
+    ] {
+        let asked = serving.ask(&format!("POST /ask/{name}"), question);
+        assert_eq!(asked.status, status, "{name} {question}: {}", asked.body);
+    }
+}
+
+#[test]
+fn a_commit_is_durable_when_it_is_answered() {
+    let place = Place::with_store();
+    let serving = Serving::of(&place, &["--allow-write"]);
+    let body = "{\"type\":\"plan.update\",\"delta\":[{\"set\":\"/n\",\"value\":1}]}\n{\"type\":\"nope\"}\n{\"type\":\"plan.update\"}\n";
+    let mut stream = serving.connect();
+    let head = format!("{}\r\n{}\r\n", serving.host(), serving.bearer());
+    write!(
+        stream,
+        "POST /run/web/commit HTTP/1.1\r\n{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",
+        body.len()
+    )
+    .unwrap();
+    let mut seen = String::new();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while !seen.contains("\"tick\":2") {
+        let mut line = String::new();
+        assert!(reader.read_line(&mut line).unwrap() > 0, "{seen}");
+        seen.push_str(&line);
+    }
+    // The connection is open, and another process reads what was acknowledged.
+    let logged = parse(&place.ok(&["log", "web", "--json"]));
+    assert_eq!(logged.get("items").and_then(Value::as_array).unwrap().len(), 2);
+    write!(stream, "0\r\n\r\n").unwrap();
+    let mut rest = String::new();
+    reader.read_line(&mut rest).unwrap();
+    assert_eq!(serving.ask("POST /run/web/commit?as=user", body).status, 403);
+    assert_eq!(serving.ask("POST /run/x.dnd/commit", body).status, 400);
+}
+
+#[test]
+fn a_fork_a_label_and_a_note_are_made() {
+    let place = Place::with_demo();
+    let serving = Serving::of(&place, &["--allow-write"]);
+    let forked = serving
+        .ask("POST /run/logistics-run-47/fork", r#"{"from":21,"as":"web-fork","set":{"risk_score":0.1}}"#);
+    assert_eq!(forked.status, 200, "{}", forked.body);
+    assert_eq!(serving.ask("POST /label", r#"{"name":"seen","run":"web-fork","tick":22}"#).status, 200);
+    assert_eq!(serving.ask("POST /note", r#"{"run":"web-fork","tick":22,"text":"looks right"}"#).status, 200);
+    assert_eq!(serving.ask("POST /note", r#"{"run":"web-fork","tick":22,"by":"x"}"#).status, 400);
+    let labels = serving.ask("GET /labels.json", "").body;
+    assert!(labels.contains("\"seen\""), "{labels}");
+    assert_eq!(place.ok(&["label", "--json"]), labels);
+}
+
+#[test]
+fn a_tag_is_another_one_after_a_commit() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    let serving = Serving::of(&place, &[]);
+    let tag = |response: &Response| {
+        let line = response.head.lines().find(|line| line.starts_with("etag: ")).unwrap();
+        line["etag: ".len()..].to_owned()
+    };
+    let first = tag(&serving.ask("GET /run/r/log.json", ""));
+    let known = format!("If-None-Match: {first}");
+    let again = serving.send("GET /run/r/log.json", &[&serving.host(), &serving.bearer(), &known], "");
+    assert_eq!(again.status, 304);
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    let later = serving.send("GET /run/r/log.json", &[&serving.host(), &serving.bearer(), &known], "");
+    assert_eq!(later.status, 200);
+    assert_ne!(tag(&later), first);
+}
+
+#[test]
+fn new_transitions_are_sent_while_a_run_is_recorded() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    let serving = Serving::of(&place, &[]);
+    let mut stream = serving.connect();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let head = format!("{}\r\n{}\r\n", serving.host(), serving.bearer());
+    write!(stream, "GET /run/r/events HTTP/1.1\r\n{head}\r\n").unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut until = |word: &str| {
+        loop {
+            let mut line = String::new();
+            assert!(reader.read_line(&mut line).unwrap() > 0);
+            if line.starts_with(word) {
+                return line;
+            }
+        }
+    };
+    until("id: 1");
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\",\"agent\":\"late\"}\n");
+    until("id: 2");
+}
+
+#[test]
+fn a_closed_connection_ends_its_question() {
+    let place = Place::new();
+    place.ok(&["demo", ".", "--size", "20000", "-q"]);
+    let serving = Serving::of(&place, &[]);
+    let begin = Instant::now();
+    for _ in 0..40 {
+        let mut stream = serving.connect();
+        let head = format!("{}\r\n{}\r\n", serving.host(), serving.bearer());
+        write!(stream, "GET /run/big/verify.json?replay=true HTTP/1.1\r\n{head}\r\n").unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Every question but this one was stopped: four run at a time.
+    let asked = serving.ask("GET /version.json", "");
+    assert_eq!(asked.status, 200);
+    let mut last = serving.ask("GET /runs.json?limit=1", "");
+    while last.status == 503 && begin.elapsed() < Duration::from_secs(20) {
+        last = serving.ask("GET /runs.json?limit=1", "");
+    }
+    assert_eq!(last.status, 200, "{}", last.body);
+}
+
+#[test]
+fn a_server_beyond_this_machine_needs_a_token_of_a_file() {
+    let place = Place::with_store();
+    assert_eq!(place.run(&["serve", "--addr", "0.0.0.0:0", "--no-open"]).code, 2);
+    write(&place, "0123456789");
+    assert_eq!(place.run(&["serve", "--addr", "127.0.0.1:0", "--token-file", "token"]).code, 2);
+    write(&place, "0123456789abcdef0123456789abcdef\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = place.path().join("token");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(place.run(&["serve", "--addr", "127.0.0.1:0", "--token-file", "token"]).code, 2);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let serving = Serving::of(&place, &["--token-file", "token"]);
+    assert_eq!(serving.token, "0123456789abcdef0123456789abcdef");
+    let taken = format!("127.0.0.1:{}", serving.port);
+    assert_eq!(place.run(&["serve", "--addr", &taken, "--no-open"]).code, 8);
+}
+
+#[test]
+fn the_description_names_every_route_and_each_answers() {
+    let place = Place::with_demo();
+    let api = parse(&place.ok(&["serve", "--get", "/openapi.json"]));
+    let paths = api.get("paths").and_then(Value::as_object).unwrap();
+    assert!(paths.iter().count() > 40);
+    for (path, operations) in paths.iter().filter(|(path, _)| path.ends_with(".json")) {
+        let path = path.replace("{run}", "logistics-run-47").replace("{tick}", "22");
+        let asked = operations.get("get").unwrap();
+        let needed = match &*path {
+            path if path.ends_with("diff.json") => "?with=logistics-planner-1",
+            path if path.ends_with("compare.json") => "?a=router&b=dispatcher",
+            path if path.ends_with("backtrack.json") => "?path=risk_score",
+            path if path.ends_with("bisect.json") => "?holds=true",
+            path if path.ends_with("predicate-test.json") => "?predicate=kernel.policy_compliant",
+            _ => "",
+        };
+        let got = place.run(&["serve", "--get", &format!("{path}{needed}")]);
+        let document = parse(&got.stdout);
+        let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
+        assert!(!schema.starts_with("dendrer.error"), "{path}: {}", got.stdout);
+        assert!(asked.get("responses").is_some());
+    }
+}

@@ -1,0 +1,83 @@
+//! The store or the bundle that is served, and the questions that it is asked.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dendrer::problem::Problem;
+use dendrer::source::{QuestionPlace, StoreDesk};
+use dendrer::store::Store;
+use dendrer::trust::Trust;
+use dendrer::watch::Watch;
+use dendrer_object::{Digest, Value};
+use dendrer_view::ask::{AnsweredQuestion, ask};
+use dendrer_view::quote;
+
+/// What a server answers about.
+#[derive(Debug)]
+pub struct Served {
+    place: QuestionPlace,
+    trust: Arc<dyn Trust>,
+}
+
+impl Served {
+    /// Opens a store by its directory, or a bundle by its file, for reading.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the path is neither, or cannot be read.
+    pub fn open(path: &Path, trust: Arc<dyn Trust>) -> Result<Served, Problem> {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Ok(Served { place: QuestionPlace::open(&path, &trust)?, trust })
+    }
+
+    /// Asks a question that is given as its document. `watch` counts and stops what is read.
+    ///
+    /// # Errors
+    ///
+    /// The [`Problem`] of the command that asks the same.
+    pub(crate) fn ask(&self, question: &Value, watch: Watch) -> Result<AnsweredQuestion, Problem> {
+        let mut desk = StoreDesk::new(&self.place, &self.trust).confined(watch);
+        ask(question, &mut desk).map_err(|problem| match &self.place {
+            QuestionPlace::Bundle(opened) => {
+                problem.help_in(&opened.path.display().to_string(), &opened.runs)
+            }
+            QuestionPlace::Store(_) => problem,
+        })
+    }
+
+    /// Returns a handle that has everything committed so far.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the store cannot be read.
+    pub(crate) fn reader(&self) -> Result<Arc<dyn Store>, Problem> {
+        match &self.place {
+            QuestionPlace::Store(repo) => Ok(repo.reader()?),
+            QuestionPlace::Bundle(opened) => Ok(Arc::clone(&opened.store)),
+        }
+    }
+
+    /// Returns the tag of an answer: another one once anything was committed.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the store cannot be read.
+    pub(crate) fn tag(&self, question: &Value) -> Result<String, Problem> {
+        let tree = self.reader()?.tree();
+        let text = format!("{}\n{}\n{}", tree.size, tree.root, quote::json(question));
+        Ok(format!("\"{}\"", &Digest::of(text.as_bytes()).hex()[..32]))
+    }
+
+    /// The directory of the store; `None` for a bundle.
+    pub(crate) fn dir(&self) -> Option<PathBuf> {
+        match &self.place {
+            QuestionPlace::Store(repo) => repo.dir().map(Path::to_owned),
+            QuestionPlace::Bundle(_) => None,
+        }
+    }
+
+    /// Keys and remembered heads.
+    pub(crate) fn trust(&self) -> &Arc<dyn Trust> {
+        &self.trust
+    }
+}
