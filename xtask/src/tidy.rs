@@ -45,6 +45,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     ("dendrer-view", &["dendrer-object", "dendrer-chain", "dendrer"]),
     ("dendrer-wire", &["dendrer-object", "dendrer-chain", "dendrer"]),
+    ("dendrer-server", &["dendrer-object", "dendrer", "dendrer-view"]),
     ("dendrer-testkit", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
     (
         "dendrer-cli",
@@ -56,6 +57,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dendrer",
             "dendrer-view",
             "dendrer-wire",
+            "dendrer-server",
         ],
     ),
     (

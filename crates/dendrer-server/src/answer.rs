@@ -1,4 +1,4 @@
-//! What is sent for a question: a status, headers and bytes.
+//! Responses to questions: a status, headers and bytes.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -20,7 +20,7 @@ pub(crate) const CSV: &str = "text/csv; charset=utf-8";
 /// The type of a page.
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
-/// What may be loaded by a page: its own files, and nothing that a text of a trace names.
+/// Sources that a page may load: its own files, and nothing that a text of a trace names.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 

@@ -19,7 +19,7 @@ use crate::served::Served;
 
 /// How often the log is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How many events wait for a client; it reads on with `log` behind them.
+/// How many events wait for a client; it reads the others with `log`.
 const LATE: usize = 1000;
 /// How many transitions are read at a time.
 const WINDOW: u64 = 200;
@@ -61,7 +61,7 @@ fn tips(served: &Served) -> Result<Vec<(String, u64)>, Refusal> {
     Ok(runs.into_iter().map(|run| (run.name.to_string(), run.head.tick.unwrap_or(0))).collect())
 }
 
-/// Sends a `transition` event for each tick behind `after`, and goes on while the run is recorded.
+/// Sends a `transition` event for each tick after `after`, also while the run is recorded.
 pub(crate) fn transitions(served: Arc<Served>, run: String, after: u64) -> Response {
     let (sender, receiver) = mpsc::channel(LATE);
     tokio::spawn(async move {

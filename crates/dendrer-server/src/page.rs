@@ -22,7 +22,7 @@ pub(crate) fn file(path: &str) -> Option<Response> {
     Some(response)
 }
 
-/// Returns the page; without the built files one that tells how they are built.
+/// Returns the page; without the built files one that names the command which builds them.
 pub(crate) fn index() -> Response {
     match ASSETS.iter().find(|(known, _, _)| *known == "/index.html") {
         Some((_, kind, bytes)) => typed(StatusCode::OK, kind, *bytes),
@@ -40,13 +40,13 @@ pub(crate) fn index() -> Response {
     }
 }
 
-/// Returns a page that goes on to an address of this server: the cookie of the token is set, and the address loses it.
+/// Returns a page that leads to an address of this server: the cookie of the token is set, and the address loses it.
 pub(crate) fn goes_to(address: &str) -> Response {
     typed(StatusCode::OK, HTML, html("dendrer serve", "<p>One moment.</p>", Some(address)))
 }
 
 /// Returns the page of a browser without the token. A navigation from elsewhere brings no cookie, so it loads itself once
-/// more, and then tells how to come in.
+/// more, and then has the way in.
 pub(crate) fn without_token(address: &str, is_again: bool) -> Response {
     let words = "<p>This page needs the token of the server. Open the address that <code>dendrer serve</code> printed \
         first, then this one again.</p>";
@@ -59,7 +59,7 @@ pub(crate) fn without_token(address: &str, is_again: bool) -> Response {
 
 fn html(title: &str, body: &str, goes_to: Option<&str>) -> String {
     let mut page = String::from("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">");
-    // A text of the address is escaped: it comes from whoever made the link.
+    // A text of the address is escaped: it comes from the author of the link.
     let refresh =
         goes_to.map(|to| format!("<meta http-equiv=\"refresh\" content=\"0;url={}\">", escaped(to)));
     let _ = write!(page, "<title>{title}</title>{}<body>{body}</body></html>", refresh.unwrap_or_default());

@@ -24,7 +24,7 @@ pub(crate) struct Route {
     pub(crate) defaults: &'static [(&'static str, Fixed)],
 }
 
-/// What a question makes of the run of a path.
+/// The member that the run of a path becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunMember {
     /// The path has no run.

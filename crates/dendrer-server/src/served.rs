@@ -12,7 +12,7 @@ use dendrer_object::{Digest, Value};
 use dendrer_view::ask::{AnsweredQuestion, ask};
 use dendrer_view::quote;
 
-/// What a server answers about.
+/// The store or the bundle of a server.
 #[derive(Debug)]
 pub struct Served {
     place: QuestionPlace,

@@ -34,7 +34,7 @@ const LAST_REQUESTS: Duration = Duration::from_secs(30);
 /// The largest body of a question, in bytes.
 const BODY_MAX: usize = 1 << 20;
 
-/// What a server allows.
+/// Rights of requests.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
     /// Whether `POST` writes.
@@ -74,7 +74,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// An error if the path is none, or no thread can be begun.
+    /// An error if it is no path, or no thread can be begun.
     pub fn get(&self, path: &str) -> io::Result<Got> {
         let request = Request::get(path).body(Body::empty()).map_err(io::Error::other)?;
         runtime()?.block_on(async {
@@ -259,7 +259,7 @@ fn may_open(found: &Result<(), Refusal>) -> bool {
     found.as_ref().err().is_none_or(|refusal| refusal.status == StatusCode::UNAUTHORIZED)
 }
 
-/// Sets the cookie for a token that is right, and goes on to the address without it. A redirect after a navigation from
+/// Sets the cookie for a token that is right, and leads to the address without it. A redirect after a navigation from
 /// elsewhere would not carry a Strict cookie.
 fn opened(guard: &Guard, token: &str, address: &str) -> Response {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));

@@ -1,4 +1,4 @@
-//! Questions beside the accept loop: four at a time, the others wait, and one whose connection closes is stopped.
+//! Questions on threads of their own: four at a time, the others wait, and one whose connection closes is stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,7 +47,7 @@ impl Work {
         Work { turns: Arc::new(Semaphore::new(RUNNING_MAX)), taken: Arc::default() }
     }
 
-    /// Runs a question on a thread of its own. Where the connection closes, the future is dropped, and the next read of the
+    /// Runs a question on a thread of its own. When the connection closes, the future is dropped, and the next read of the
     /// question fails.
     ///
     /// # Errors

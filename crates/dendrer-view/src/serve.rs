@@ -4,7 +4,7 @@ use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
 
-/// Where a server listens.
+/// The address of a server.
 #[derive(Debug, Clone)]
 pub struct ServeAnswer {
     /// The address, with the token.
@@ -14,7 +14,7 @@ pub struct ServeAnswer {
 }
 
 document! {
-    /// Where a server listens
+    /// The address of a server
     pub object ServeDocument: "serve" (answer: &ServeAnswer) {
         /// The address, with the token
         url: &str = &answer.url,

@@ -544,7 +544,7 @@ pub struct StoreDesk<'p> {
     place: &'p QuestionPlace,
     trust: &'p Arc<dyn Trust>,
     head: SourceHead,
-    /// What counts and stops the reads of a server's question.
+    /// Counts and stops the reads of a question of a server.
     watch: Option<Watch>,
 }
 

@@ -53,7 +53,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     (
         "/run/logistics-run-47/predicate-test.json?predicate=kernel.policy_compliant",
-        &["predicate", "test", "logistics-run-47", "kernel.policy_compliant"],
+        &["predicate", "test", "kernel.policy_compliant", "logistics-run-47"],
     ),
     (
         "/run/logistics-run-47/diff.json?with=logistics-planner-1",
@@ -461,7 +461,9 @@ fn the_description_names_every_route_and_each_answers() {
         let got = place.run(&["serve", "--get", &format!("{path}{needed}")]);
         let document = parse(&got.stdout);
         let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
-        assert!(!schema.starts_with("dendrer.error"), "{path}: {}", got.stdout);
+        // The run has no pack, so it has no contract to check.
+        let is_known = path.ends_with("contract.json") && document.get("code") == Some(&Value::from("E0909"));
+        assert!(is_known || !schema.starts_with("dendrer.error"), "{path}: {}", got.stdout);
         assert!(asked.get("responses").is_some());
     }
 }
