@@ -61,7 +61,9 @@ fn the_examples_of_the_help_work() {
             examples.last().copied(),
             "examples end it"
         );
-        for example in examples {
+        // A server runs until it is ended: tests of its own begin it.
+        let ends = |example: &&str| !example.starts_with("dendrer serve") || example.contains("--get");
+        for example in examples.into_iter().filter(ends) {
             let empty = Place::new();
             let makes = example.contains("dendrer init") || example.contains("dendrer demo");
             let program = env!("CARGO_BIN_EXE_dendrer");
