@@ -10,9 +10,9 @@ venv="$PWD/target/wheel"
 python="$venv/bin/python"
 
 "$python" -c 'import sys' 2>/dev/null || python3 -m venv "$venv"
-if ! "$python" -c 'import maturin, pytest, langgraph.checkpoint.conformance, langgraph.checkpoint.sqlite, pydantic, Crypto, mypy, pyright, abi3audit, nbformat' 2>/dev/null; then
+if ! "$python" -c 'import maturin, pytest, langgraph.checkpoint.conformance, langgraph.checkpoint.sqlite, pydantic, Crypto, mypy, pyright, abi3audit, nbformat, wcwidth' 2>/dev/null; then
   "$python" -m pip install --quiet --disable-pip-version-check \
-    'maturin==1.16.0' 'pytest>=9,<10' 'pydantic>=2,<3' 'pycryptodome>=3' 'mypy==2.4.1' 'pyright[nodejs]==1.1.414' 'abi3audit==0.0.26' 'nbformat>=5' \
+    'maturin==1.16.0' 'pytest>=9,<10' 'pydantic>=2,<3' 'pycryptodome>=3' 'mypy==2.4.1' 'pyright[nodejs]==1.1.414' 'abi3audit==0.0.26' 'nbformat>=5' 'wcwidth>=0.9,<1' \
     'langgraph>=1.2,<1.3' 'langgraph-checkpoint-sqlite>=3.1,<3.2' 'langgraph-checkpoint-conformance==0.0.2'
 fi
 
