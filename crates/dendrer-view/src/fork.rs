@@ -134,7 +134,7 @@ impl ItemAnswer for ForkAnswer<'_> {
     fn end(&self) -> End {
         match () {
             _ if !self.reply.unknown.is_empty() => End::Unknown,
-            _ if self.printed_nothing() => End::No,
+            _ if self.printed_no_intent() => End::No,
             _ => End::Answered,
         }
     }
@@ -147,7 +147,7 @@ impl ItemAnswer for ForkAnswer<'_> {
         }
         let mut lines = Vec::new();
         match &self.exec {
-            Some(_) if self.printed_nothing() => {
+            Some(_) if self.printed_no_intent() => {
                 lines.push(Line::styled(Style::Bad, "ended      the command printed no intent"));
             }
             Some(exec) => lines.push(Line::note(commit::words(&exec.tally))),
@@ -169,9 +169,10 @@ impl ItemAnswer for ForkAnswer<'_> {
 }
 
 impl ForkAnswer<'_> {
-    /// Whether a command that continues the fork has ended without a line.
-    fn printed_nothing(&self) -> bool {
-        self.exec.as_ref().is_some_and(|exec| exec.status.is_some() && exec.replies == 0)
+    /// Whether a command that continues the fork has ended without an intent: without a line, or with a first one that is no JSON.
+    pub fn printed_no_intent(&self) -> bool {
+        let is_none = |tally: &LinesTally| tally.is_empty() && tally.repeated + tally.turned == 0;
+        self.exec.as_ref().is_some_and(|exec| exec.status.is_some() && is_none(&exec.tally))
     }
 
     fn count(&mut self, reply: &Reply) {

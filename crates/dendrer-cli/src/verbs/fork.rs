@@ -8,6 +8,7 @@ use dendrer::address::Position;
 use dendrer::fork::question::{ForkPairs, ForkQuestion};
 use dendrer_object::Code;
 use dendrer_view::fork::{ForkAnswer, ForkExec};
+use dendrer_view::quote;
 
 use crate::context::choice::Choice;
 use crate::context::desk::CommandDesk;
@@ -104,6 +105,13 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     let complaint = answer.exec.as_ref().and_then(|exec| exec.status?.complaint());
     let failure = match (stopped, complaint) {
         (None, None) => return out.end(&mut answer),
+        // Words of a program are no intent that failed: the command speaks to a reader.
+        (Some(failure), None) if failure.code == Code::E0201 && answer.printed_no_intent() => {
+            let said = failure.place.iter().find(|(name, _)| name == "text");
+            let said = said.map(|(_, text)| quote::quoted(text)).unwrap_or_default();
+            out.say(&format!("note: its first line is {said}; each line is an intent, a JSON object"));
+            return out.end(&mut answer);
+        }
         (Some(failure), None) => failure,
         (Some(failure), Some(how)) => failure.note(format!("the command ended {how}")),
         (None, Some(how)) => Failure::new(Code::E0808, format!("the command ended {how}")),

@@ -1,5 +1,7 @@
 //! What a fork did, what a gate read, and counters as places.
 
+use dendrer_object::Value;
+
 use crate::support::{Place, demo};
 
 /// A run whose tool answers with texts: one of JSON, one of words.
@@ -65,9 +67,19 @@ fn a_fork_whose_state_is_unknown_ends_with_6_and_names_rule_and_place() {
 #[test]
 fn a_command_that_prints_no_intent_ends_with_1() {
     let place = shop();
-    let ran = place.run(&["fork", "shop@1", "--exec", "true"]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert!(ran.stdout.ends_with("ended      the command printed no intent\n"), "{}", ran.stdout);
+    for (command, line) in
+        [("true", ""), ("echo hello", "\"hello\""), ("echo hi; echo '{\"type\":\"plan.update\"}'", "\"hi\"")]
+    {
+        let ran = place.run(&["fork", "shop@1", "--exec", command]);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert!(ran.stdout.ends_with("ended      the command printed no intent\n"), "{}", ran.stdout);
+        let note = format!("note: its first line is {line}; each line is an intent, a JSON object\n");
+        assert_eq!(ran.stderr.contains(&note), !line.is_empty(), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
+    }
+    let (code, answer) = place.json(&["fork", "shop@1", "--exec", "echo hello"]);
+    let committed = answer.get("exec").and_then(|exec| exec.get("committed")).cloned();
+    assert_eq!((code, committed), (1, Some(Value::from(0u64))));
 }
 
 #[test]
