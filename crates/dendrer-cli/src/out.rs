@@ -14,7 +14,7 @@ use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page, TextSpan};
 use dendrer_view::fields::Fields;
 use dendrer_view::forms::FindingsForm;
 use dendrer_view::layout::lay;
-use dendrer_view::problem::{ShownProblem as _, in_store};
+use dendrer_view::problem::{ShownProblem as _, in_bundle, in_store};
 use dendrer_view::quote;
 use dendrer_view::quote::shell;
 use dendrer_view::text::TimeForm;
@@ -317,7 +317,7 @@ impl Out {
         let errors = Page { width: self.error_width, ..page.clone() };
         for line in lines {
             let is_answer = line.place == LinePlace::Answer;
-            let paste = |argv: Vec<String>| in_store(argv, self.store.as_deref());
+            let paste = |argv: Vec<String>| self.pasted(argv);
             let (command, more) = (line.command.map(paste), line.more.map(paste));
             let line = Line { command, more, ..line };
             for line in lay(vec![line], if is_answer { &page } else { &errors }) {
@@ -521,9 +521,14 @@ impl Out {
         }
     }
 
-    /// Writes down what to type next, so that it asks the store that was asked.
+    /// Writes down what to type next, so that it asks the store or the bundles that were asked.
     pub(crate) fn to_paste(&self, argv: &[&str]) -> Vec<String> {
-        in_store(argv.iter().map(|word| (*word).to_owned()).collect(), self.store.as_deref())
+        self.pasted(argv.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    fn pasted(&self, argv: Vec<String>) -> Vec<String> {
+        let in_bundles = |argv, (path, runs): &(String, Vec<RunName>)| in_bundle(argv, path, runs);
+        in_store(self.bundles.iter().fold(argv, in_bundles), self.store.as_deref())
     }
 
     /// Hands over to the system what was written so far.

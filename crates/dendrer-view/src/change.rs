@@ -56,7 +56,9 @@ impl ShownChange {
     pub fn of_write(change: &PlaceChange, more: Vec<String>) -> ShownChange {
         let place = place_text(&change.path);
         match (&change.before, &change.after) {
-            (Some(Value::Array(before)), Some(Value::Array(after))) if after.len() == before.len() + 1 => {
+            (Some(Value::Array(before)), Some(Value::Array(after)))
+                if after.len() == before.len() + 1 && before.iter().eq(after.iter().take(before.len())) =>
+            {
                 let place = format!("{place}[{}]", before.len());
                 ShownChange::of(place, None, after.get(before.len()), more)
             }

@@ -7,7 +7,7 @@ use dendrer_object::document::As;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Code, Value, document, tag};
 
-pub use dendrer::problem::{MarkedText, Problem, READS_ONLY, in_store, no_pack, replay};
+pub use dendrer::problem::{MarkedText, Problem, READS_ONLY, in_bundle, in_store, no_pack, replay};
 
 use crate::answer::{Line, Page, Style};
 use crate::layout::lay;

@@ -384,9 +384,17 @@ fn member_lines(record: &Record, content: &Value, whole: &WholeRecord) -> Vec<Li
         lines.push(if name == "anomalies" { line.paint(Style::Warn) } else { line });
     }
     lines.extend(redaction_line(content));
+    lines.extend(links_line(record));
     let after = header.prev.map(|prev| format!("   after {}", prev.short())).unwrap_or_default();
     lines.push(Line::styled(Style::Dim, format!("id {}{after}", record.id().short())));
     lines
+}
+
+/// Writes the relations to earlier records and their ids; that of the record before is next to the own id.
+fn links_line(record: &Record) -> Option<Line> {
+    let links = record.header().links.iter().filter(|link| link.rel != Rel::Predecessor);
+    let links: Vec<String> = links.map(|link| format!("{} {}", link.rel, link.hash.short())).collect();
+    (!links.is_empty()).then(|| format!("links {}", links.join(", ")).into())
 }
 
 /// Writes what was taken out as a secret; nothing where nothing was.

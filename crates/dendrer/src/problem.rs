@@ -160,22 +160,9 @@ impl Problem {
         self
     }
 
-    /// Turns the names of runs in the help into addresses in a bundle file: pasted as they are, the commands would read
-    /// the store, which may be missing or have another run of that name.
+    /// Turns the names of runs in the help into addresses in a bundle file, as [`in_bundle`] does.
     pub fn help_in(mut self, path: &str, runs: &[RunName]) -> Problem {
-        for argv in &mut self.help {
-            let places: Vec<usize> = (2..argv.len())
-                .filter(|at| {
-                    runs.iter().any(|run| run.as_str() == argv[*at].split('@').next().unwrap_or_default())
-                })
-                .collect();
-            for at in &places {
-                argv[*at] = format!("{path}#{}", argv[*at]);
-            }
-            if argv.get(1).is_some_and(|verb| verb == "runs") && argv.len() == 2 {
-                argv.push(path.to_owned());
-            }
-        }
+        self.help = self.help.into_iter().map(|argv| in_bundle(argv, path, runs)).collect();
         self
     }
 
@@ -197,6 +184,20 @@ impl Problem {
         let whys: String = self.place.iter().map(|(name, why)| format!(" ({name}: {why})")).collect();
         format!("{}{whys}", self.message)
     }
+}
+
+/// Turns the names of runs in a command into addresses in a bundle file: pasted as it is, the command would read the
+/// store, which may be missing or have another run of that name.
+pub fn in_bundle(mut argv: Vec<String>, path: &str, runs: &[RunName]) -> Vec<String> {
+    let is_run =
+        |word: &str| runs.iter().any(|run| run.as_str() == word.split('@').next().unwrap_or_default());
+    for word in argv.iter_mut().skip(2).filter(|word| is_run(word)) {
+        *word = format!("{path}#{word}");
+    }
+    if argv.get(1).is_some_and(|verb| verb == "runs") && argv.len() == 2 {
+        argv.push(path.to_owned());
+    }
+    argv
 }
 
 /// Verbs that read no store, or name it in another way.
