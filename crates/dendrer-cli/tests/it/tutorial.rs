@@ -86,6 +86,7 @@ fn plain(text: &str) -> String {
         (r"(?m)^(begun|tick \d+)  sha256:[0-9a-f]{64}", "$1 HASH"),
         (r"(?m)^(tick \d+  .*)  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "$1  TIME"),
         (r"(?m)^(ONSET .*)   [0-9a-f]{12}$", "$1   HASH"),
+        (r"(?m)^links caused_by [0-9a-f]{12}$", "links HASH"),
         (r"(?m)^id [0-9a-f]{12}(   after [0-9a-f]{12})?$", "id HASH"),
         (r"(?m)^verifier  dendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+\S{44}$", "verifier KEY"),
         (r"/keys/[0-9a-f]{32}\.key\b", "/keys/KEY"),
@@ -130,6 +131,12 @@ fn follow(page: &str) -> (Place, usize) {
 fn the_page_on_certainty_prints_what_it_shows() {
     let (_, commands) = follow("certainty.md");
     assert!(commands > 12, "{commands} commands were run");
+}
+
+#[test]
+fn the_page_on_the_terminal_prints_what_it_shows() {
+    let (_, commands) = follow("terminal.md");
+    assert!(commands > 9, "{commands} commands were run");
 }
 
 #[test]
