@@ -5,13 +5,15 @@
 use std::path::PathBuf;
 
 use dendrer_object::Value;
+use dendrer_view::quote;
 use rusqlite::params;
 
 use crate::databases::{put, tables, write};
 use crate::support::Place;
 
 /// The commands whose answers are kept.
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 20] = [
+    &["runs", "threads.dnd"],
     &["log", "threads.dnd#t-a"],
     &["log", "threads.dnd#t-a@26..43"],
     &["log", "threads.dnd#t-a+2", "-n", "8"],
@@ -23,13 +25,21 @@ const COMMANDS: [&[&str]; 11] = [
     &["diff", "threads.dnd#t-a+2", "threads.dnd#t-a"],
     &["diff", "threads.dnd#m-1", "threads.dnd#m-2"],
     &["diff", "threads.dnd#t-a", "threads.dnd#lg-45a6d3349c426193"],
+    &["show", "threads.dnd#t-a@29"],
+    &["show", "threads.dnd#t-a@20"],
+    &["state", "threads.dnd#t-a", "values"],
+    &["bisect", "threads.dnd#t-a", "--holds", "state.values.total <= 340"],
+    &["why", "threads.dnd#t-a", "values.total"],
+    &["backtrack", "threads.dnd#t-a", "values.total", "--values"],
+    &["verify", "threads.dnd#t-a"],
+    &["verify", "threads.dnd"],
 ];
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/threads").join(name)
 }
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::new();
     std::fs::copy(data("threads.dnd"), place.path().join("threads.dnd")).unwrap();
     place
@@ -44,7 +54,8 @@ fn check(width: usize) {
         // Every character of the bundle is one column wide.
         let wide = text.lines().find(|line| line.chars().count() > width);
         assert_eq!(wide, None, "{command:?} at {width}");
-        found.push_str(&format!("$ dendrer {}\n{text}", command.join(" ")));
+        let words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        found.push_str(&format!("$ dendrer {}\n{text}", quote::shell(&words)));
     }
     let file = data(&format!("{width}.txt"));
     if std::env::var_os("DENDRER_UPDATE").is_some() {
@@ -96,6 +107,16 @@ fn a_place_is_the_same_from_any_tick() {
     assert!(all.iter().all(|item| item.get("source") != Some(&Value::Null)
         || item.get("agent") == item.get("node")
         || item.get("node").and_then(Value::as_str).is_some_and(|node| node.contains('('))));
+}
+
+#[test]
+fn the_onset_of_a_thread_has_the_answer_in_another_currency() {
+    let question = ["bisect", "threads.dnd#t-a", "--holds", "state.values.total <= 340"];
+    let (code, found) = place().json(&question);
+    let first = found.get("first_seen").unwrap().as_array().unwrap().get(0).unwrap().clone();
+    let of = |value: &Value, name: &str| value.get(name).map(ToString::to_string).unwrap_or_default();
+    assert_eq!((code, of(&found, "onset"), of(&first, "tick")), (0, "39".into(), "20".into()));
+    assert_eq!(of(&first, "within"), r#"{"currency":"EUR","item":"wrench","price":310}"#);
 }
 
 #[test]
