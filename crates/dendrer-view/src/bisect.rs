@@ -118,7 +118,8 @@ fn search_lines(found: &BisectFound, said: &[(u64, Evaluation)], page: &Page) ->
     lines.push(format!("  ends {}, {}{probes}", end(&report.low), end(&report.high)).into());
     if let Some(recoveries) = &report.recoveries {
         let stretches: Vec<String> = recoveries.iter().map(|one| stretch(one.from, one.to)).collect();
-        lines.push(match list(&stretches, 12) {
+        let most = if page.width.is_none() || page.full { stretches.len() } else { TURNS };
+        lines.push(match list(&stretches, most) {
             None => "  it does not recover from the first violation".into(),
             Some(stretches) => Line::from(format!("  it recovers: not violated at {stretches}")),
         });
@@ -699,7 +700,7 @@ impl Answer for BisectShown<'_> {
             BisectOutcome::Onset(_) => self.onset_lines(page),
             BisectOutcome::Initial => self.initial_lines(),
             BisectOutcome::Never => vec![never_words(question, report).into()],
-            BisectOutcome::Recovers(turns) => turn_lines(turns),
+            BisectOutcome::Recovers(turns) => turn_lines(turns, self.command.with(&["--full"]), page),
             BisectOutcome::Uncertain(..) => unjudged_lines(report),
         };
         if let BisectSubject::Divergence(found) = question {
@@ -729,7 +730,11 @@ fn evaluated_line(tick: u64, said: &Evaluation) -> String {
     format!("  evaluated tick {tick}  {}", evaluation_words(said))
 }
 
-fn turn_lines(turns: &[(u64, Verdict)]) -> Vec<Line> {
+/// How many turns of a predicate are listed, unless all are asked for.
+const TURNS: usize = 12;
+
+/// Writes the ticks at which a predicate turns; `more` prints all of them.
+fn turn_lines(turns: &[(u64, Verdict)], more: Vec<String>, page: &Page) -> Vec<Line> {
     let line = |(tick, verdict): &(u64, Verdict)| {
         let mark = if *verdict == Verdict::Violation {
             "FAIL"
@@ -738,8 +743,10 @@ fn turn_lines(turns: &[(u64, Verdict)]) -> Vec<Line> {
         };
         Line::from(format!("  tick {tick}  {:<9}  {mark}", verdict.to_string()))
     };
-    let more = (turns.len() > 12).then(|| Line::from(format!("  ({} more turns)", turns.len() - 12)));
-    turns.iter().take(12).map(line).chain(more).collect()
+    let shown = if page.width.is_none() || page.full { turns.len() } else { TURNS };
+    let rest = turns.len().saturating_sub(shown);
+    let rest = (rest > 0).then(|| Line::command(format!("  ({})  ", count(rest as u64, "more turn", "more turns")), more));
+    turns.iter().take(shown).map(line).chain(rest).collect()
 }
 
 /// Writes how the transition at the onset differs from the one of the other run.
