@@ -745,7 +745,8 @@ fn turn_lines(turns: &[(u64, Verdict)], more: Vec<String>, page: &Page) -> Vec<L
     };
     let shown = if page.width.is_none() || page.full { turns.len() } else { TURNS };
     let rest = turns.len().saturating_sub(shown);
-    let rest = (rest > 0).then(|| Line::command(format!("  ({})  ", count(rest as u64, "more turn", "more turns")), more));
+    let rest = (rest > 0)
+        .then(|| Line::command(format!("  ({})  ", count(rest as u64, "more turn", "more turns")), more));
     turns.iter().take(shown).map(line).chain(rest).collect()
 }
 

@@ -109,7 +109,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         (Some(failure), None) if failure.code == Code::E0201 && answer.printed_no_intent() => {
             let said = failure.place.iter().find(|(name, _)| name == "text");
             let said = said.map(|(_, text)| quote::quoted(text)).unwrap_or_default();
-            out.say(&format!("note: its first line is {said}; each line is an intent, a JSON object"));
+            out.say(format!("note: its first line is {said}; each line is an intent, a JSON object"));
             return out.end(&mut answer);
         }
         (Some(failure), None) => failure,

@@ -11,6 +11,7 @@ mod commitments;
 mod damaged;
 mod data;
 mod generic;
+mod shown;
 mod teams;
 
 use std::collections::BTreeMap;
@@ -109,7 +110,18 @@ impl Tally {
 
 /// Imports a file, and reduces it under the pack of a domain. Returns what the program says of the reduction.
 fn import_file(place: &Place, domain: Domain, file: &Path, s0: Option<Vec<u8>>) -> Result<Value, String> {
-    let mut args = vec!["import", file.to_str().unwrap(), "--run", "source", "-q"];
+    import_as(place, domain, file, s0, ["source", "run"])
+}
+
+/// As [`import_file`], with the names of the run as it is imported and as it is reduced.
+fn import_as(
+    place: &Place,
+    domain: Domain,
+    file: &Path,
+    s0: Option<Vec<u8>>,
+    [source, run]: [&str; 2],
+) -> Result<Value, String> {
+    let mut args = vec!["import", file.to_str().unwrap(), "--run", source, "-q"];
     // A password is what these runs are about, and a rule of their pack reads it.
     if std::fs::read(file).unwrap().windows(15).any(|part| part == b"update_password") {
         args.extend(["--redact", "none"]);
@@ -119,7 +131,7 @@ fn import_file(place: &Place, domain: Domain, file: &Path, s0: Option<Vec<u8>>) 
         return Err(format!("import with exit code {}: {}", ran.code, ran.stderr));
     }
     let pack = domain.pack();
-    let mut args = vec!["reduce", "source", "--pack", pack.to_str().unwrap(), "--as", "run"];
+    let mut args = vec!["reduce", source, "--pack", pack.to_str().unwrap(), "--as", run];
     if let Some(s0) = s0 {
         std::fs::write(place.path().join("s0.json"), s0).unwrap();
         args.extend(["--state", "s0.json"]);

@@ -6,6 +6,7 @@
 mod about;
 mod accounted;
 mod agents;
+mod all_shown;
 mod answers;
 mod attack;
 mod causes;
