@@ -171,8 +171,7 @@ impl ItemAnswer for ForkAnswer<'_> {
 impl ForkAnswer<'_> {
     /// Whether a command that continues the fork has ended without an intent: without a line, or with a first one that is no JSON.
     pub fn printed_no_intent(&self) -> bool {
-        let is_none = |tally: &LinesTally| tally.is_empty() && tally.repeated + tally.turned == 0;
-        self.exec.as_ref().is_some_and(|exec| exec.status.is_some() && is_none(&exec.tally))
+        self.exec.as_ref().is_some_and(|exec| exec.status.is_some() && exec.tally == LinesTally::default())
     }
 
     fn count(&mut self, reply: &Reply) {
