@@ -163,7 +163,10 @@ table! {
         after_help = "Examples:\n  dendrer log logistics-run-47\n  dendrer log logistics-run-47 --from tick 20 --to tick 24"
     )]
     Log(log::Log):
-        |args| pages("log", "log").paged(!args.follows()).also(&["receipt", "dot", "svg"]).again()
+        |args| match args.bins {
+            Some(_) => pages("log", "timeline").again(),
+            None => pages("log", "log").paged(!args.follows()).also(&["receipt", "dot", "svg"]).again(),
+        }
         => log::run;
     /// Show one transition with its state change
     #[command(

@@ -18,6 +18,7 @@ use dendrer::ask::secrets::SecretsScanQuestion;
 use dendrer::ask::show::question::{ShowQuestion, ShowReply};
 use dendrer::ask::state::question::StateQuestion;
 use dendrer::ask::steps::question::{CoherenceQuestion, StepsQuestion, StepsReply};
+use dendrer::ask::timeline::question::TimelineQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::care::erase::question::EraseQuestion;
 use dendrer::care::verify::question::{VerifyQuestion, VerifyReply};
@@ -121,6 +122,7 @@ const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::state::DOCUMENTS,
     crate::steps::DOCUMENTS,
     crate::suite::DOCUMENTS,
+    crate::timeline::DOCUMENTS,
     crate::verify::DOCUMENTS,
     crate::version::DOCUMENTS,
     crate::why::DOCUMENTS,
@@ -189,6 +191,7 @@ questions! {
     ShowQuestion => show,
     StateQuestion => state,
     StepsQuestion => steps,
+    TimelineQuestion => plain::<TimelineQuestion>,
     VerifyQuestion => verify,
     WhyQuestion => plain::<WhyQuestion>,
 }

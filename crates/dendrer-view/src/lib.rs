@@ -75,6 +75,7 @@ pub mod suite;
 pub mod table;
 pub mod text;
 mod thread;
+pub mod timeline;
 pub mod verdict;
 pub mod verify;
 pub mod version;

@@ -31,4 +31,5 @@ pub mod show;
 pub mod state;
 pub mod steps;
 pub mod thread;
+pub mod timeline;
 pub mod why;

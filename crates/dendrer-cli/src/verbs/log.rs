@@ -12,6 +12,7 @@ use dendrer::ask::log::question::{LogQuestion, LogTexts, OpenedLog};
 use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LoggedRecord};
 use dendrer::ask::receipt;
 use dendrer::ask::thread::{ThreadIndex, ThreadPlace, thread_name};
+use dendrer::ask::timeline::question::TimelineQuestion;
 use dendrer::run::causal::Causal;
 use dendrer::run::declared;
 use dendrer::source::QuestionSource;
@@ -23,7 +24,7 @@ use dendrer_view::problem;
 use dendrer_view::receipt as view;
 
 use crate::context;
-use crate::context::desk::CommandDesk;
+use crate::context::desk::{CommandDesk, answer};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, since_arg, tick_arg, until_arg};
 use crate::offers;
@@ -80,6 +81,15 @@ pub(crate) struct Log {
     /// At most N; 0 for all
     #[arg(short = 'n', long = "limit")]
     pub(crate) limit: Option<u64>,
+    /// Count the transitions in at most so many bins of ticks, up to 2048, instead of listing them
+    #[arg(long, value_name = "N", conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "oneline", "reverse", "limit", "follow", "until_complete"])]
+    pub(crate) bins: Option<u64>,
+    /// With --bins: a registered predicate whose verdicts each bin has
+    #[arg(long, value_name = "NAME", requires = "bins")]
+    pub(crate) predicate: Vec<String>,
+    /// With --bins: an expression that must be true, whose verdicts each bin has
+    #[arg(long, value_name = "EXPR", requires = "bins", allow_hyphen_values = true)]
+    pub(crate) holds: Vec<String>,
     /// Wait for more, until interrupted or the run ends
     #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
     pub(crate) follow: bool,
@@ -118,10 +128,27 @@ fn question(global: &Global, args: &Log) -> LogQuestion {
     }
 }
 
+/// Prints the run as bins of ticks.
+fn timeline(global: &Global, args: &Log, texts: &LogTexts, out: &mut Out) -> Result {
+    let run = Address::range(&args.run)?.map_or(&*args.run, |(run, _, _)| run);
+    let question = TimelineQuestion {
+        run: run.to_owned(),
+        from: texts.from.clone(),
+        to: texts.to.clone(),
+        bins: args.bins,
+        predicate: args.predicate.clone(),
+        holds: args.holds.clone(),
+    };
+    answer(global, &question, out)
+}
+
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     out.ends_with_its_reader();
     let question = question(global, args);
     let texts = question.texts()?;
+    if args.bins.is_some() {
+        return timeline(global, args, &texts, out);
+    }
     if args.oneline && global.full {
         return Err(Failure::new(Code::E0106, "--oneline and --full exclude each other"));
     }
