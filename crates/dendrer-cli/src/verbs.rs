@@ -165,6 +165,7 @@ table! {
     Log(log::Log):
         |args| match args.bins {
             Some(_) => pages("log", "timeline").again(),
+            None if args.transcript => pages("log", "transcript").again(),
             None => pages("log", "log").paged(!args.follows()).also(&["receipt", "dot", "svg"]).again(),
         }
         => log::run;

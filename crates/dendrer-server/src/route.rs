@@ -68,6 +68,7 @@ pub(crate) const ROUTES: &[Route] = &[
         defaults: &[("from", Fixed::Number(0)), ("limit", Fixed::Number(200))],
         ..route(&["run", RUN, "log"], "log-question", RunMember::Run("run"))
     },
+    route(&["run", RUN, "transcript"], "transcript-question", RunMember::Run("run")),
     route(&["run", RUN, "timeline"], "timeline-question", RunMember::Run("run")),
     Route {
         defaults: &[("all_of", Fixed::Text("standard"))],

@@ -19,6 +19,7 @@ use dendrer::ask::show::question::{ShowQuestion, ShowReply};
 use dendrer::ask::state::question::StateQuestion;
 use dendrer::ask::steps::question::{CoherenceQuestion, StepsQuestion, StepsReply};
 use dendrer::ask::timeline::question::TimelineQuestion;
+use dendrer::ask::transcript::question::TranscriptQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::care::erase::question::EraseQuestion;
 use dendrer::care::verify::question::{VerifyQuestion, VerifyReply};
@@ -123,6 +124,7 @@ const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::steps::DOCUMENTS,
     crate::suite::DOCUMENTS,
     crate::timeline::DOCUMENTS,
+    crate::transcript::DOCUMENTS,
     crate::verify::DOCUMENTS,
     crate::version::DOCUMENTS,
     crate::why::DOCUMENTS,
@@ -192,6 +194,7 @@ questions! {
     StateQuestion => state,
     StepsQuestion => steps,
     TimelineQuestion => plain::<TimelineQuestion>,
+    TranscriptQuestion => plain::<TranscriptQuestion>,
     VerifyQuestion => verify,
     WhyQuestion => plain::<WhyQuestion>,
 }

@@ -76,6 +76,7 @@ pub mod table;
 pub mod text;
 mod thread;
 pub mod timeline;
+pub mod transcript;
 pub mod verdict;
 pub mod verify;
 pub mod version;

@@ -32,4 +32,5 @@ pub mod state;
 pub mod steps;
 pub mod thread;
 pub mod timeline;
+pub mod transcript;
 pub mod why;

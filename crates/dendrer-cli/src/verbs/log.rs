@@ -13,6 +13,7 @@ use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LoggedRecord};
 use dendrer::ask::receipt;
 use dendrer::ask::thread::{ThreadIndex, ThreadPlace, thread_name};
 use dendrer::ask::timeline::question::TimelineQuestion;
+use dendrer::ask::transcript::question::TranscriptQuestion;
 use dendrer::run::causal::Causal;
 use dendrer::run::declared;
 use dendrer::source::QuestionSource;
@@ -84,6 +85,9 @@ pub(crate) struct Log {
     /// Count the transitions in at most so many bins of ticks, up to 2048, instead of listing them
     #[arg(long, value_name = "N", conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "oneline", "reverse", "limit", "follow", "until_complete"])]
     pub(crate) bins: Option<u64>,
+    /// Read the run as a conversation: messages, calls, answers, decisions; 200 transitions unless -n says another number
+    #[arg(long, conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "oneline", "reverse", "bins", "follow", "until_complete"])]
+    pub(crate) transcript: bool,
     /// With --bins: a registered predicate whose verdicts each bin has
     #[arg(long, value_name = "NAME", requires = "bins")]
     pub(crate) predicate: Vec<String>,
@@ -128,6 +132,18 @@ fn question(global: &Global, args: &Log) -> LogQuestion {
     }
 }
 
+/// Prints the run as a conversation.
+fn transcript(global: &Global, args: &Log, texts: &LogTexts, out: &mut Out) -> Result {
+    let run = Address::range(&args.run)?.map_or(&*args.run, |(run, _, _)| run);
+    let question = TranscriptQuestion {
+        run: run.to_owned(),
+        from: texts.from.clone(),
+        to: texts.to.clone(),
+        limit: args.limit,
+    };
+    answer(global, &question, out)
+}
+
 /// Prints the run as bins of ticks.
 fn timeline(global: &Global, args: &Log, texts: &LogTexts, out: &mut Out) -> Result {
     let run = Address::range(&args.run)?.map_or(&*args.run, |(run, _, _)| run);
@@ -148,6 +164,9 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     let texts = question.texts()?;
     if args.bins.is_some() {
         return timeline(global, args, &texts, out);
+    }
+    if args.transcript {
+        return transcript(global, args, &texts, out);
     }
     if args.oneline && global.full {
         return Err(Failure::new(Code::E0106, "--oneline and --full exclude each other"));

@@ -35,6 +35,14 @@ const ROWS: &[(&str, &[&str])] = &[
             "observation.add",
         ],
     ),
+    (
+        "/run/logistics-run-47/timeline.json?bins=8&holds=state.risk_score+%3C%3D+0.75",
+        &["log", "logistics-run-47", "--bins", "8", "--holds", "state.risk_score <= 0.75"],
+    ),
+    (
+        "/run/logistics-run-47/transcript.json?from=20&limit=5",
+        &["log", "logistics-run-47", "--transcript", "--from", "20", "-n", "5"],
+    ),
     ("/run/logistics-run-47/first.json", &["bisect", "logistics-run-47", "--all-of", "standard"]),
     ("/run/logistics-run-47/t/22/show.json", &["show", "logistics-run-47@22"]),
     ("/run/logistics-run-47/t/tip/show.json", &["show", "logistics-run-47@tip"]),
@@ -466,4 +474,63 @@ fn the_description_names_every_route_and_each_answers() {
         assert!(is_known || !schema.starts_with("dendrer.error"), "{path}: {}", got.stdout);
         assert!(asked.get("responses").is_some());
     }
+}
+
+/// The ticks of the items of a document.
+fn ticks(document: &Value) -> Vec<u64> {
+    let items = document.get("items").and_then(Value::as_array).unwrap();
+    let mut ticks: Vec<u64> = items.iter().filter_map(|item| item.get("tick")?.as_u64()).collect();
+    ticks.dedup();
+    ticks
+}
+
+#[test]
+fn each_transition_is_in_the_transcript() {
+    let place = Place::with_demo();
+    let threads = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/threads/threads.dnd");
+    let chat = r#"[{"role":"system","content":"be brief"},{"role":"user","content":[{"type":"text","text":"pay"}]},
+        {"role":"assistant","content":"paying","tool_calls":[
+            {"id":"a","function":{"name":"pay","arguments":"{\"n\":3}"}},
+            {"id":"b","function":{"name":"note","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"a","content":"{\"ok\":true}"},{"role":"tool","tool_call_id":"b","content":"done"},
+        {"role":"assistant","content":null,"refusal":"I cannot do that"}]"#;
+    std::fs::write(place.path().join("chat.json"), chat).unwrap();
+    place.ok(&["import", "chat.json", "--run", "chat"]);
+    let runs = parse(&place.ok(&["runs", "--json"]));
+    let names = runs.get("items").and_then(Value::as_array).unwrap();
+    let mut targets: Vec<String> =
+        names.iter().map(|run| run.get("name").unwrap().as_str().unwrap().into()).collect();
+    targets.push(format!("{threads}#t-a"));
+    assert!(targets.len() > 15);
+    for target in &targets {
+        let logged = parse(&place.ok(&["log", target, "-n", "0", "--json"]));
+        let read = parse(&place.ok(&["log", target, "--transcript", "-n", "0", "--json"]));
+        let mut expected = ticks(&logged);
+        if target.starts_with(threads) {
+            // The log leaves writes to the checkpoint that has them.
+            let total = logged.get("total").and_then(Value::as_u64).unwrap();
+            expected = (1..=total).collect();
+        }
+        assert_eq!(ticks(&read), expected, "{target}");
+    }
+    let read = parse(&place.ok(&["log", "chat", "--transcript", "--json"]));
+    let items = read.get("items").and_then(Value::as_array).unwrap();
+    let words = |item: &Value| {
+        let one = |name: &str| match item.get(name) {
+            None | Some(Value::Null) => "-".to_owned(),
+            Some(Value::String(text)) => text.to_string(),
+            Some(value) => value.to_string(),
+        };
+        ["kind", "role", "name", "params", "text", "of"].map(one).join(" ")
+    };
+    let found: Vec<String> = items.iter().map(words).collect();
+    let has = |line: &str| assert!(found.iter().any(|one| one == line), "{line}: {found:#?}");
+    has("message user observation.add - pay -");
+    has("call agent pay {\"n\":3} - -");
+    has("call agent note {} - -");
+    assert!(
+        found.iter().any(|one| one.starts_with("result tool pay") && one.contains("{\"ok\":true}")),
+        "{found:#?}"
+    );
+    assert!(found.iter().any(|one| one.contains("I cannot do that")), "{found:#?}");
 }
