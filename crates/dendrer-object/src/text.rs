@@ -1,7 +1,7 @@
 //! Small helpers on text that more than one crate needs.
 
 use unicode_normalization::UnicodeNormalization as _;
-use unicode_normalization::char::compose;
+use unicode_normalization::char::{compose, is_combining_mark};
 
 use crate::lookalike::{mixes_scripts, passes_for_ascii};
 
@@ -26,8 +26,37 @@ pub fn acts(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns whether the character at a byte of a text is a part of an emoji: a joiner between two pictographs, or the mark
-/// that shows a pictograph in colour. Anywhere else it [`acts`].
+/// The marks that one character may carry; a tower of more would cover the lines around it.
+const MARKS_MAX: usize = 8;
+
+/// Returns whether the character at a byte of a text is a mark without a character that carries it: the first of a text or
+/// of a word, or one mark too many. Drawn, it would change what is around it.
+pub fn is_mark_alone(text: &str, at: usize) -> bool {
+    let is_mark = |c: char| !c.is_ascii() && is_combining_mark(c);
+    if !text[at..].starts_with(is_mark) {
+        return false;
+    }
+    let mut before = text[..at].chars().rev();
+    let marks = before.by_ref().take(MARKS_MAX).take_while(|c| is_mark(*c)).count();
+    let base = text[..at].chars().rev().nth(marks);
+    marks == MARKS_MAX || base.is_none_or(|c| c.is_whitespace() || acts(c) || matches!(c, '"' | '\\' | '\''))
+}
+
+/// The letters of a flag of a region, as tags after a black flag.
+const FLAG_TAGS: std::ops::RangeInclusive<usize> = 3..=6;
+
+/// Returns whether the tag at a byte of a text is of the flag of a region: a black flag, a few letters or digits, the last tag.
+fn is_of_flag(text: &str, at: usize) -> bool {
+    let is_letter = |c: &char| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
+    let before = text[..at].chars().rev().take(FLAG_TAGS.end() + 1).take_while(is_letter).count();
+    let begin = at - before * '\u{e0061}'.len_utf8();
+    let after = text[begin..].chars().take(FLAG_TAGS.end() + 1).take_while(is_letter).count();
+    let end = text[begin..].chars().nth(after);
+    text[..begin].ends_with('\u{1f3f4}') && FLAG_TAGS.contains(&after) && end == Some('\u{e007f}')
+}
+
+/// Returns whether the character at a byte of a text is a part of an emoji: a joiner between two pictographs, the mark
+/// that shows a pictograph in colour, or a tag of a flag. Anywhere else it [`acts`].
 pub fn is_of_emoji(text: &str, at: usize) -> bool {
     let is_tone = |c: char| ('\u{1f3fb}'..='\u{1f3ff}').contains(&c);
     let before = text[..at].chars().next_back();
@@ -42,6 +71,7 @@ pub fn is_of_emoji(text: &str, at: usize) -> bool {
                 && after(c) == Some('\u{20e3}');
             is_keycap || before.is_some_and(is_pictograph)
         }
+        Some('\u{e0020}'..='\u{e007f}') => is_of_flag(text, at),
         _ => false,
     }
 }
@@ -54,8 +84,18 @@ fn is_pictograph(c: char) -> bool {
         | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Writes text on one line with visible escapes for whatever [`acts`].
+/// Writes text on one line with visible escapes for whatever [`acts`], and for marks that make one character with the one
+/// before: two names that differ in their Unicode form alone would look alike.
 pub fn escape(text: &str) -> String {
+    escaped(text, true)
+}
+
+/// As [`escape`], for a text that is read and names nothing: a mark is drawn on the character that carries it.
+pub fn escape_drawn(text: &str) -> String {
+    escaped(text, false)
+}
+
+fn escaped(text: &str, shows_forms: bool) -> String {
     // Most texts have nothing to escape.
     if text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'\\') {
         return text.to_owned();
@@ -67,14 +107,17 @@ pub fn escape(text: &str) -> String {
         match c {
             // It would be read as the letter that it looks like.
             c if look_alikes.contains(&at) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
-            // Two texts that differ in their form alone would look alike.
-            c if is_of_the_one_before(before, c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+            c if shows_forms && is_of_the_one_before(before, c) => {
+                out.push_str(&format!("\\u{{{:x}}}", c as u32))
+            }
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\\' => out.push_str("\\\\"),
             c if c.is_control() && (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c if acts(c) && !is_of_emoji(text, at) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+            c if acts(c) && !is_of_emoji(text, at) || is_mark_alone(text, at) => {
+                out.push_str(&format!("\\u{{{:x}}}", c as u32))
+            }
             c => out.push(c),
         }
         before = c;
@@ -186,6 +229,29 @@ mod tests {
         );
         assert_eq!(nearest("zzz", ["intent", "action"]), None);
         assert_eq!(nearest("", ["a"]), Some("a"));
+    }
+
+    #[test]
+    fn marks_are_drawn_on_what_carries_them() {
+        for drawn in
+            ["e\u{301}", "x\u{301}\u{308}", "\u{1112}\u{1161}\u{11ab}", "\u{928}\u{93f}", "1\u{20e3}"]
+        {
+            assert_eq!(escape_drawn(drawn), drawn);
+        }
+        let flag = "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
+        assert_eq!(escape_drawn(&format!("{flag} {flag}")), format!("{flag} {flag}"));
+        for (text, shown) in [
+            ("\u{301}e", "\\u{301}e"),
+            ("a \u{301}", "a \\u{301}"),
+            ("\"\u{338}", "\"\\u{338}"),
+            ("a\u{e0067}\u{e0062}\u{e0065}\u{e007f}", "a\\u{e0067}\\u{e0062}\\u{e0065}\\u{e007f}"),
+            ("\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}", "\u{1f3f4}\\u{e0067}\\u{e0062}\\u{e0065}"),
+        ] {
+            assert_eq!(escape_drawn(text), shown);
+        }
+        let tower = escape_drawn(&format!("a{}", "\u{301}".repeat(12)));
+        assert_eq!(tower.matches('\u{301}').count(), 8);
+        assert_eq!(escape("e\u{301}"), "e\\u{301}", "a name shows its form");
     }
 
     #[test]
