@@ -81,6 +81,11 @@ impl ExprError {
         self
     }
 
+    /// Returns an error of a literal that the values it is compared with never have.
+    pub fn of_types(span: Span, message: impl Into<String>, hint: &str, text: &str) -> ExprError {
+        ExprError::new(TYPE, span, message).hint(hint).of(text)
+    }
+
     /// Adds the text that was read. A name with a hyphen, which reads as a difference, has a hint.
     pub(super) fn of(mut self, text: &str) -> ExprError {
         if let Some(hint) = self.of_hyphen(text) {

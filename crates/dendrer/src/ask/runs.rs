@@ -19,6 +19,7 @@ use crate::run::unfinished::{self, Unfinished};
 
 use self::question::RunsQuestion;
 
+mod dates;
 pub mod question;
 
 dendrer_object::words! {
@@ -251,6 +252,10 @@ impl Condition {
     fn parse(text: &str) -> Result<Condition, Error> {
         let scope = ROOTS.iter().fold(Scope::new(), |scope, root| scope.root(root));
         let expr = Expr::parse_condition(text, &scope)?;
+        let expr = match dates::written(text, &expr)? {
+            Some(written) => Expr::parse_condition(&written, &scope)?,
+            None => expr,
+        };
         let reads_state = !expr.read_set().is_empty() || expr.reads_counters();
         Ok(Condition { expr, reads_state })
     }
@@ -278,7 +283,7 @@ impl Condition {
             "ended" => Value::from(run.summary.ended),
             "synthetic" => run.synthetic.clone().unwrap_or(false.into()),
             "forked" => Value::from(run.forked_from.is_some()),
-            "updated" => Value::from(ordered(run.summary.last_ts)),
+            dates::UPDATED => Value::from(ordered(run.summary.last_ts)),
             "thread" => Value::from(run.of_thread.clone()),
             _ => Value::from(run.verified),
         });
