@@ -407,6 +407,23 @@ impl Pack {
             .collect()
     }
 
+    /// The top members of the state that rules for a type write which read the output of its result.
+    pub fn written_from_output(&self, type_name: &TypeName) -> BTreeSet<Arc<str>> {
+        let output = Pointer::of(["result", "output"]);
+        let mut found = BTreeSet::new();
+        let is_for = |types: Option<&BTreeSet<TypeName>>| types.is_none_or(|types| types.contains(type_name));
+        for rule in self.fold.rules.iter().filter(|rule| is_for(rule.types.as_ref())) {
+            let mut reads = false;
+            rule.for_each_expr(&mut |expr| {
+                reads |= expr.reads_of("t").iter().any(|place| place.overlaps(&output));
+            });
+            if reads {
+                rule.for_each_target(&mut |target| _ = found.insert(Arc::clone(&target.field)));
+            }
+        }
+        found
+    }
+
     /// How many rules there are.
     pub fn rules(&self) -> usize {
         self.fold.rules.len()

@@ -261,6 +261,26 @@ mod slow {
         })
     }
 
+    /// The value that is named for a number that was written, and its first tick: itself if it is on record before the write,
+    /// else the change with its sign, then without, else itself in the transition of the write.
+    pub(super) fn named(
+        trace: &Trace,
+        after: &Value,
+        change: Option<&Value>,
+        write: u64,
+    ) -> Option<(String, u64)> {
+        let seen = |number: String| {
+            let is_wanted = !["", "0", "1", "-1"].contains(&&*number);
+            let tick = is_wanted.then(|| first(trace, &number, write)).flatten()?;
+            Some((number, tick))
+        };
+        let value = seen(after.to_string());
+        let change = change.map(Value::to_string).unwrap_or_default();
+        let amount = change.trim_start_matches('-').to_owned();
+        let before = value.clone().filter(|(_, tick)| *tick < write);
+        before.or_else(|| seen(change)).or_else(|| seen(amount)).or(value)
+    }
+
     /// Every scalar, and those of texts that hold JSON.
     fn leaves(value: &Value) -> Vec<Value> {
         match value {
@@ -324,8 +344,9 @@ fn step(dice: &mut Dice, amount: &str) -> Intent {
     }
 }
 
-/// An agent that carries an amount through one to six steps and adds it. If it is changed on the way, another one is added.
-fn carrying(dice: &mut Dice, is_changed: bool) -> (Vec<Intent>, String) {
+/// An agent that carries an amount through one to six steps and adds it, or overwrites the total with it. If it is changed on the
+/// way, another one is added.
+fn carrying(dice: &mut Dice, is_changed: bool, is_set: bool) -> (Vec<Intent>, String) {
     let cents = 20_003 + 2 * dice.below(400_000);
     let told = amount(cents);
     let kept = match (is_changed, dice.below(2)) {
@@ -349,7 +370,7 @@ fn carrying(dice: &mut Dice, is_changed: bool) -> (Vec<Intent>, String) {
         let spelled = if at == 0 || !is_changed { &told } else { continue };
         lines.push(step(dice, spelled));
     }
-    total += kept;
+    total = if is_set { kept } else { total + kept };
     lines.push(line("memory.write", &[], &format!(r#"[{{"set":"/total","value":{}}}]"#, amount(total))));
     (lines, amount(kept))
 }
@@ -360,20 +381,29 @@ fn first_seen_is_that_of_the_slow_definition() {
     let mut dice = Dice(49);
     let (mut found_some, mut found_none) = (0, 0);
     for number in 0..count {
-        let is_changed = number % 4 == 3;
-        let (lines, kept) = carrying(&mut dice, is_changed);
+        let (is_changed, is_set) = (number % 4 == 3, number % 5 == 4);
+        let (lines, kept) = carrying(&mut dice, is_changed, is_set);
         let last = lines.len() as u64;
         let store = recorded(r#"{"total":0}"#, None, lines);
         let trace = trace(&store);
         let total = trace.state(last).unwrap().get("total").unwrap().to_string();
-        let found = answer(&trace, &format!("state.total < {total}")).first_seen.unwrap();
-        assert_eq!(found.seen[0].value.to_string(), kept, "agent {number}");
-        for seen in &found.seen {
-            let slow = slow::first(&trace, &seen.value.to_string(), seen.write);
-            let fast = seen.at.as_ref().map(|at| at.tick);
-            assert_eq!(fast, slow, "agent {number}: {}", seen.value);
+        let found = answer(&trace, &format!("state.total != {total}")).first_seen.unwrap();
+        for one in &found.moved {
+            let seen = found.seen.iter().find(|seen| seen.write == one.tick).unwrap();
+            let slow = slow::named(&trace, &one.after, one.change.as_ref(), one.tick);
+            let fast = seen.at.as_ref().map(|at| (seen.value.to_string(), at.tick));
+            assert_eq!(fast, slow, "agent {number}: {} at {}", one.after, one.tick);
         }
-        match (is_changed, &found.seen[0].at) {
+        // What overwrites may change less than what was added before.
+        let of_last = found.seen.iter().find(|seen| seen.write == last);
+        let Some(of_last) = of_last else {
+            assert!(is_set, "agent {number}");
+            continue;
+        };
+        if !is_set || of_last.at.is_some() {
+            assert_eq!(of_last.value.to_string(), kept, "agent {number}");
+        }
+        match (is_changed, &of_last.at) {
             (true, at) => assert!(at.is_none(), "agent {number}: {kept} was never told"),
             (false, Some(_)) => found_some += 1,
             (false, None) => found_none += 1,
@@ -415,4 +445,28 @@ fn a_long_run_is_read_100_000_transitions_back() {
     assert_eq!(found.is_whole(), count <= 100_000);
     let expected = if found.is_whole() { Some(1) } else { None };
     assert_eq!(found.seen[0].at.as_ref().map(|at| at.tick), expected);
+}
+
+#[test]
+fn a_number_that_overwrites_another_is_named_itself() {
+    let quote = |price: &str| {
+        let result = format!(r#"{{"status":"ok","output":{{"price":{price}}}}}"#);
+        line("action.result", &[("action", r#"{"tool":"quote"}"#), ("result", &result)], "[]")
+    };
+    let set = |value: &str| line("memory.write", &[], &format!(r#"[{{"set":"/due","value":{value}}}]"#));
+    let of = |lines: Vec<Intent>| {
+        let last = lines.len() as u64;
+        let store = recorded(r#"{"due":120}"#, None, lines);
+        words(&FirstSeen::of_write(&trace(&store), &Pointer::of(["due"]), last))
+    };
+    let place = "/result/output/price of quote +0";
+    // 310 was told one tick before, and so was the difference; the value comes first.
+    assert_eq!(of(vec![quote("190"), quote("310"), set("310")]), [format!("310 at 2 {place}")]);
+    assert_eq!(of(vec![quote("190"), set("310")]), [format!("190 at 1 {place}")]);
+    assert_eq!(of(vec![set("310")]), ["190 not before 1, 0 unread"]);
+    // With its sign first.
+    assert_eq!(of(vec![quote("310"), quote("-310"), set("-190")]), [format!("-310 at 2 {place}")]);
+    assert_eq!(of(vec![quote("310"), set("-190")]), [format!("310 at 1 {place}")]);
+    // The noise of doubles is no part of a difference.
+    assert_eq!(of(vec![quote("0.2"), set("0.1"), set("0.30000000000000004")]), [format!("0.2 at 1 {place}")]);
 }

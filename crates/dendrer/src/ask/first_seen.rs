@@ -15,7 +15,7 @@ use crate::run::timeline::policy;
 use crate::run::trace::Trace;
 
 use self::moved::NumberWrite;
-use self::search::Asked;
+use self::search::{Asked, FoundAt};
 use self::wanted::Wanted;
 
 mod decimal;
@@ -73,7 +73,8 @@ pub struct MovedWrite {
 /// A value that was looked for.
 #[derive(Debug, Clone)]
 pub struct SeenValue {
-    /// The value; of a decrease that was found by its amount, the amount.
+    /// The value that was written, if it is on record before; else the change, or of a decrease that was found by its amount the
+    /// amount.
     pub value: Value,
     /// The tick of the write that the value is of.
     pub write: u64,
@@ -145,29 +146,23 @@ impl FirstSeen {
             .filter_map(|write| Some((trace.record(write.tick).ok()?, write)))
             .map(MovedWrite::of)
             .collect();
-        let (mut values, mut asked) = (Vec::new(), Vec::new());
-        let mut ask = |value: Value, wanted: Option<Wanted>, tick: u64, place: &Pointer| {
-            if let Some(wanted) = wanted {
-                values.push((value, tick, place.clone()));
-                asked.push(Asked { wanted, upto: tick });
-            }
+        let of_moved = moved.iter().map(WriteValues::of_moved);
+        let of_left = found.left.iter().map(|(place, value)| WriteValues::of_left(place, value, upto));
+        let writes: Vec<WriteValues> = of_moved.chain(of_left).collect();
+        let ask = |write: &WriteValues| {
+            let upto = write.tick;
+            let asked = write.wanted.iter().enumerate().map(move |(at, wanted)| {
+                let is_datum = write.has_change && at == 0;
+                Asked { wanted: wanted.clone(), is_datum, upto }
+            });
+            asked.collect::<Vec<_>>()
         };
-        for MovedWrite { tick, place, after, change, .. } in &moved {
-            match change {
-                Some(change) => ask(change.clone(), Wanted::change(change), *tick, place),
-                None => ask(after.clone(), Wanted::value(after), *tick, place),
-            }
-        }
-        for (place, value) in &found.left {
-            ask(value.clone(), Wanted::value(value), upto, place);
-        }
+        let asked: Vec<Asked> = writes.iter().flat_map(ask).collect();
         // The state with which the run begins counts if every transition is looked at.
         let from = if first_tick(upto) == 1 { 0 } else { first_tick(upto) };
-        let seen = search::search(trace, &asked, from).into_iter().zip(values);
-        let seen = seen.map(|(found, (value, write, place))| {
-            let value = found.value.filter(|_| matches!(value, Value::Number(_))).unwrap_or(value);
-            SeenValue { value, write, place, at: found.at, unread: found.unread }
-        });
+        let mut results = search::search(trace, &asked, from).into_iter();
+        let seen =
+            writes.iter().filter_map(|write| write.seen(results.by_ref().take(write.wanted.len()).collect()));
         let (seen, writes, hidden) = (seen.collect(), found.count, found.hidden);
         FirstSeen { upto, places, rule, moved, writes, hidden, seen, from }
     }
@@ -178,14 +173,68 @@ impl FirstSeen {
     }
 
     /// The first of the values that came in with the output of a call.
-    pub fn answered(&self) -> Option<&SeenAt> {
-        self.seen.iter().filter_map(|seen| seen.at.as_ref()).find(|at| {
+    pub fn answered(&self) -> Option<(&SeenValue, &SeenAt)> {
+        self.seen.iter().filter_map(|seen| Some((seen, seen.at.as_ref()?))).find(|(_, at)| {
             let is_output = at.path.as_str().starts_with("/result/output");
             let is_result = |record: &Record| {
                 record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "action.result")
             };
             is_output && at.record.as_ref().is_some_and(is_result)
         })
+    }
+}
+
+/// The values of a write that are looked for, in the order in which they count.
+struct WriteValues {
+    tick: u64,
+    place: Pointer,
+    wanted: Vec<Wanted>,
+    /// Whether the first of them is the value that was written, and others are its change.
+    has_change: bool,
+    /// What is named if none is found; `None` if that is not looked for.
+    otherwise: Option<Value>,
+}
+
+impl WriteValues {
+    /// The number, and its change with its sign, and without.
+    fn of_moved(write: &MovedWrite) -> WriteValues {
+        let MovedWrite { tick, place, after, change, .. } = write;
+        let value = Wanted::value(after);
+        let changes = change.as_ref().map(Wanted::changes).unwrap_or_default();
+        let has_change = value.is_some() && change.is_some();
+        let otherwise = match change {
+            Some(change) => (!changes.is_empty()).then(|| change.clone()),
+            None => value.is_some().then(|| after.clone()),
+        };
+        let wanted = value.into_iter().chain(changes).collect();
+        WriteValues { tick: *tick, place: place.clone(), wanted, has_change, otherwise }
+    }
+
+    fn of_left(place: &Pointer, value: &Value, tick: u64) -> WriteValues {
+        let wanted: Vec<Wanted> = Wanted::value(value).into_iter().collect();
+        let otherwise = (!wanted.is_empty()).then(|| value.clone());
+        WriteValues { tick, place: place.clone(), wanted, has_change: false, otherwise }
+    }
+
+    /// Chooses what is named: the value if it was on record before the write, else the change, which of a sum is what was
+    /// added, else the value in the transition of the write.
+    fn seen(&self, mut found: Vec<FoundAt>) -> Option<SeenValue> {
+        let is_seen = |found: &FoundAt| found.at.is_some();
+        let is_before = |found: &FoundAt| found.at.as_ref().is_some_and(|at| at.tick < self.tick);
+        let chosen = match self.has_change && !found.first().is_some_and(is_before) {
+            true => found.iter().skip(1).position(is_seen).map(|at| at + 1),
+            false => None,
+        };
+        let chosen = chosen.or_else(|| found.iter().position(is_seen));
+        let unread = found.iter().map(|found| found.unread).max().unwrap_or(0);
+        let (tick, place) = (self.tick, self.place.clone());
+        let named = |value, at, unread| SeenValue { value, write: tick, place, at, unread };
+        let Some(FoundAt { at, value, unread }) = chosen.map(|at| found.swap_remove(at)) else {
+            return self.otherwise.clone().map(|value| named(value, None, unread));
+        };
+        let is_number = |value: &Value| matches!(value, Value::Number(_));
+        let value = value.filter(|value| is_number(value)).or_else(|| self.otherwise.clone())?;
+        Some(named(value, at, unread))
     }
 }
 

@@ -1,17 +1,20 @@
 //! A bisect with everything that is said beside its onset: the transition, its causes and what followed.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use dendrer_kernel::names::KERNEL_PATHS;
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::{BUILT_IN, Predicate};
 use dendrer_kernel::progress::Evaluation;
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, Pointer, RunName};
+use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
 use crate::ask::bisect;
 use crate::ask::bisect::{BisectOutcome, BisectReport, BisectSubject, Range, bisect_each};
 use crate::ask::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
 use crate::ask::diagnosis;
-use crate::ask::first_seen::FirstSeen;
+use crate::ask::first_seen::{FirstSeen, SeenValue};
 use crate::ask::prose::results_read_from_text;
 use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
@@ -33,6 +36,11 @@ const WORDS_ALONE: &str = "words for the agent; nothing enforces them";
 
 /// The remark on a fork before the answer of a call in a run whose agents bring the changes.
 const BEFORE_THE_ANSWER: &str = "before the answer came in; no rules, so the agent itself goes on from there";
+
+/// The type of the answer of a call.
+fn result_type() -> TypeName {
+    "action.result".parse().expect("a type of the ontology")
+}
 
 /// A command that is worth trying next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +124,8 @@ pub struct BisectAnswer {
     pub first_seen: Option<FirstSeen>,
     /// Whether rules of a pack compute the state at the onset, so that a fork that changes something has an effect.
     pub has_rules: bool,
+    /// The top members of the state that rules for answers of calls write from the answer itself.
+    pub from_answers: BTreeSet<Arc<str>>,
     /// The records of chain, contributors and links.
     pub records: Records,
     /// Whether a fork of the run can be suggested.
@@ -194,14 +204,19 @@ fn seen_of(
     trace: &Trace,
     question: &BisectSubject,
     report: &BisectReport,
-) -> Result<(Option<FirstSeen>, bool), Error> {
+) -> Result<(Option<FirstSeen>, bool, BTreeSet<Arc<str>>), Error> {
     let (BisectOutcome::Onset(tick), Some(predicate)) = (&report.outcome, question.predicate()) else {
-        return Ok((None, false));
+        return Ok((None, false, BTreeSet::new()));
     };
     // A pack that cannot be read reduces nothing in a fork either.
     let reducer = pack::reducer_of_segment(trace, trace.segment(*tick));
     let has_rules = reducer.is_ok_and(|reducer| !reducer.takes_delta());
-    Ok((FirstSeen::of_onset(trace, predicate, *tick)?, has_rules))
+    let of_pack = match has_rules {
+        true => pack::of_segment(trace, trace.segment(*tick))?,
+        false => None,
+    };
+    let from_answers = of_pack.map(|pack| pack.written_from_output(&result_type())).unwrap_or_default();
+    Ok((FirstSeen::of_onset(trace, predicate, *tick)?, has_rules, from_answers))
 }
 
 impl BisectAnswer {
@@ -243,10 +258,11 @@ impl BisectAnswer {
         add_records(trace, upstream.iter().map(|one| one.tick), &mut records)?;
         let allows = allows_of(trace, &found, details, &mut records)?;
         let evaluations = evaluations(trace, question, report)?;
-        let (first_seen, has_rules) = seen_of(trace, question, report)?;
+        let (first_seen, has_rules, from_answers) = seen_of(trace, question, report)?;
         Ok(BisectAnswer {
             first_seen,
             has_rules,
+            from_answers,
             sources,
             upstream,
             allows,
@@ -306,12 +322,13 @@ impl BisectAnswer {
         };
         let rest = "--replay-rest".to_owned();
         match (seen.answered(), self.has_rules) {
-            (Some(at), true) => {
-                let file = ["--tool-output".to_owned(), format!("{}=FILE", at.tick), rest];
-                let of = at.tool.as_ref().map_or_else(String::new, |tool| format!(" of {tool}"));
-                fork(at.tick - 1, &file, format!("FILE has another answer{of}"))
+            (Some((seen, at)), true) => {
+                let (tick, tool) = self.read_answer(seen).unwrap_or_else(|| (at.tick, at.tool.clone()));
+                let file = ["--tool-output".to_owned(), format!("{tick}=FILE"), rest];
+                let of = tool.map_or_else(String::new, |tool| format!(" of {tool}"));
+                fork(tick - 1, &file, format!("FILE has another answer{of}"))
             }
-            (Some(at), false) => fork(at.tick - 1, &[], BEFORE_THE_ANSWER.to_owned()),
+            (Some((_, at)), false) => fork(at.tick - 1, &[], BEFORE_THE_ANSWER.to_owned()),
             (None, true) => {
                 // A value at the end of what was asked about changes nothing that follows.
                 let has_rest = self.found.report.high.0 > seen.upto;
@@ -322,6 +339,18 @@ impl BisectAnswer {
             }
             (None, false) => None,
         }
+    }
+
+    /// Returns the answer that rules read when they wrote a value, and its tool: another answer in which the value was seen before
+    /// would change nothing.
+    fn read_answer(&self, seen: &SeenValue) -> Option<(u64, Option<String>)> {
+        let moved = self.first_seen.iter().flat_map(|found| &found.moved);
+        let write = moved.into_iter().find(|write| write.tick == seen.write && write.place == seen.place)?;
+        let is_answer = write.record.header().type_name.as_ref().is_some_and(|name| *name == result_type());
+        let is_read = seen.place.tokens().next().is_some_and(|top| self.from_answers.contains(&*top));
+        let tool = write.record.body().value("/action/tool");
+        let tool = tool.and_then(|tool| tool.as_str().map(str::to_owned));
+        (is_answer && is_read).then_some((write.tick, tool))
     }
 
     /// Returns the command that forks the run before the onset, for a class; `None` for what no fork helps. It follows from what

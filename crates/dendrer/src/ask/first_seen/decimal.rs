@@ -29,7 +29,20 @@ pub(super) fn significant(number: &Number) -> Vec<u8> {
     if front == digits.len() { Vec::new() } else { digits[front..digits.len() - back].to_vec() }
 }
 
-/// Returns `after - before`; `None` if the difference is beyond the largest double and no integer.
+/// The significant digits of a number with a fraction; a double has a tail of noise after its fifteenth.
+const DIGITS: usize = 12;
+
+/// Returns a number with a fraction rounded to twelve significant digits, if it has at least as many as a double has noise in.
+/// Any other number as it is.
+pub(super) fn without_noise(number: &Number) -> Number {
+    if significant(number).len() < 16 || Decimal::of(number).exponent >= 0 {
+        return number.clone();
+    }
+    let rounded = number.as_f64().map(|double| format!("{double:.*e}", DIGITS - 1));
+    rounded.and_then(|text| Number::parse(&text).ok()).unwrap_or_else(|| number.clone())
+}
+
+/// Returns `after - before` without noise; `None` if the difference is beyond the largest double and no integer.
 pub(super) fn difference(after: &Number, before: &Number) -> Option<Number> {
     let (mut a, mut b) = (Decimal::of(after), Decimal::of(before));
     let exponent = a.exponent.min(b.exponent);
@@ -47,7 +60,7 @@ pub(super) fn difference(after: &Number, before: &Number) -> Option<Number> {
         (true, Ordering::Less) => (!a.is_negative, taken(&b.digits, &a.digits)),
         (true, _) => (a.is_negative, taken(&a.digits, &b.digits)),
     };
-    Number::parse(&written(is_negative, &digits, exponent)).ok()
+    Number::parse(&written(is_negative, &digits, exponent)).ok().map(|number| without_noise(&number))
 }
 
 /// Returns the number without its sign.
@@ -133,6 +146,8 @@ mod tests {
             ("873.8", "812.8", "61"),
             ("0.3", "0.1", "0.2"),
             ("0.1", "0.3", "-0.2"),
+            ("0.30000000000000004", "0.1", "0.2"),
+            ("0.123456789012345", "0", "0.123456789012345"),
             ("-5", "2.5", "-7.5"),
             ("5", "-2.5", "7.5"),
             ("7", "7", "0"),

@@ -60,6 +60,8 @@ pub(super) fn each_tick(
 /// A value with the write that it is looked for.
 pub(super) struct Asked {
     pub(super) wanted: Wanted,
+    /// Whether a confidence does not count: it is no value that came in.
+    pub(super) is_datum: bool,
     /// The tick of the write: the last that is looked at.
     pub(super) upto: u64,
 }
@@ -122,7 +124,8 @@ fn hits_in(read: &ReadTick<'_>, asked: &[Asked]) -> Vec<Option<(Pointer, Hit)>> 
         let value = if open.is_empty() { None } else { json::parse_canonical(text).ok() };
         let Some(value) = value else { continue };
         for (at, one) in open {
-            hits[at] = hit_in(field, &value, &one.wanted);
+            let hit = hit_in(field, &value, &one.wanted);
+            hits[at] = hit.filter(|(place, _)| !(one.is_datum && place.as_str() == CONFIDENCE));
         }
     }
     hits
@@ -170,6 +173,9 @@ impl SeenAt {
 }
 
 const DELTA: &str = "/delta";
+
+/// The confidence of an intent.
+const CONFIDENCE: &str = "/intent/confidence";
 
 /// The member with what redaction took out of a record.
 const REDACTION: &str = "/redaction";

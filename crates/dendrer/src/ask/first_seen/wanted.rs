@@ -29,7 +29,7 @@ const DIGITS_MIN: usize = 3;
 /// A value that is looked for.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
-    /// The values that count as equal: the value, and of a decrease its magnitude.
+    /// The values that count as equal: the value, and of a number with a tail of noise the number without it.
     equal: Vec<Value>,
     /// Bytes that every canonical text with one of the values has.
     mark: Mark,
@@ -60,21 +60,27 @@ impl Wanted {
     pub(super) fn value(value: &Value) -> Option<Wanted> {
         match value {
             Value::Number(number) if decimal::is_trivial(number) => None,
-            Value::Number(number) => Some(Wanted::new(vec![value.clone()], Mark::of_number(number))),
+            Value::Number(number) => {
+                let plain = decimal::without_noise(number);
+                let is_part = decimal::text(&decimal::magnitude(number))
+                    .starts_with(&decimal::text(&decimal::magnitude(&plain)));
+                // No part of 1.9999999999999998 is one of 2: then no text is passed over.
+                let mark =
+                    if is_part { Mark::of_number(&plain) } else { Mark::Text(Finder::new("").into_owned()) };
+                let plain = Some(Value::Number(plain)).filter(|plain| plain != value);
+                Some(Wanted::new(std::iter::once(value.clone()).chain(plain).collect(), mark))
+            }
             Value::String(text) if text.chars().count() < TEXT_MIN => None,
             Value::String(text) => Some(Wanted::new(vec![value.clone()], Mark::of_text(text))),
             _ => None,
         }
     }
 
-    /// A change of a number: an equal one counts, and of a decrease also one without the minus.
-    pub(super) fn change(change: &Value) -> Option<Wanted> {
-        let mut wanted = Wanted::value(change)?;
-        let magnitude = Value::Number(decimal::magnitude(change.as_number()?));
-        if magnitude != *change {
-            wanted.equal.push(magnitude);
-        }
-        Some(wanted)
+    /// A change of a number: an equal one, and of a decrease after it one without the minus.
+    pub(super) fn changes(change: &Value) -> Vec<Wanted> {
+        let magnitude = change.as_number().map(|number| Value::Number(decimal::magnitude(number)));
+        let magnitude = magnitude.filter(|magnitude| magnitude != change);
+        [change].into_iter().chain(&magnitude).filter_map(Wanted::value).collect()
     }
 
     fn new(equal: Vec<Value>, mark: Mark) -> Wanted {
@@ -347,11 +353,31 @@ mod tests {
     }
 
     #[test]
-    fn a_decrease_is_found_by_its_amount() {
-        let wanted = Wanted::change(&value("-88")).unwrap();
-        assert_eq!(wanted.find(&value(r#"{"a":88}"#)).unwrap().value, value("88"));
-        let wanted = Wanted::change(&value("88")).unwrap();
-        assert_eq!(wanted.find(&value(r#"{"a":-88}"#)), None);
+    fn a_decrease_is_looked_for_with_its_sign_and_then_by_its_amount() {
+        let found = |change: &str, text: &str| -> Vec<Option<Value>> {
+            let find = |wanted: &Wanted| wanted.find(&value(text)).map(|hit| hit.value);
+            Wanted::changes(&value(change)).iter().map(find).collect()
+        };
+        assert_eq!(found("-88", r#"{"a":88}"#), [None, Some(value("88"))]);
+        assert_eq!(found("-88", r#"{"a":-88}"#), [Some(value("-88")), None]);
+        assert_eq!(found("88", r#"{"a":-88}"#), [None]);
+    }
+
+    #[test]
+    fn a_number_with_noise_is_found_without_it() {
+        assert_eq!(found("0.30000000000000004", "[0.3]").as_deref(), Some("0 0.3"));
+        assert_eq!(
+            found("0.30000000000000004", "[0.30000000000000004]").as_deref(),
+            Some("0 0.30000000000000004")
+        );
+        let wanted = Wanted::value(&value("0.30000000000000004")).unwrap();
+        assert!(wanted.may_be_in(b"[0.3]") && wanted.may_be_in(b"[0.30000000000000004]"));
+        let wanted = Wanted::value(&value("1.9999999999999998")).unwrap();
+        assert!(
+            wanted.may_be_in(b"[2]")
+                && wanted.may_be_in(b"[1.9999999999999998]")
+                && wanted.find(&value("[2]")).is_some()
+        );
     }
 
     #[test]
