@@ -273,7 +273,9 @@ fn report(failure: &Failure, json: bool, color: ColorChoice) -> u8 {
 fn usage(error: &clap::Error, json: bool, args: &[String]) -> u8 {
     use clap::error::ErrorKind;
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return printed(error.print(), ColorChoice::Auto);
+        let is_colored = out::decide_color(ColorChoice::Auto, std::io::stdout().is_terminal());
+        let text = usage::help_text(error, is_colored);
+        return printed(std::io::stdout().write_all(text.as_bytes()), ColorChoice::Auto);
     }
     let failure = usage::problem(error, args);
     match usage::help_of_group(error, args).filter(|_| !json) {

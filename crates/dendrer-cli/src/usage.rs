@@ -5,14 +5,18 @@
 //!
 //! Rule: a command that is printed here is one that the parser takes; test `wrong_commands`.
 
+use std::io::IsTerminal as _;
+
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use dendrer_object::Code;
 use dendrer_object::text::nearest;
+use dendrer_view::layout::columns;
 
 use crate::failure::Failure;
 use crate::typed::{Piece, Typed};
 use crate::verbs;
+use crate::{global, out};
 
 use self::words::{FLAGS, Instead, WORDS};
 
@@ -104,13 +108,55 @@ pub(crate) fn help_of_group(error: &clap::Error, args: &[String]) -> Option<Stri
         return None;
     }
     let words = ["dendrer"].into_iter().chain(typed.names.iter().copied()).chain(["--help"]);
-    verbs::command().try_get_matches_from(words).err().map(|help| help.render().to_string())
+    verbs::command().try_get_matches_from(words).err().map(|help| help_text(&help, false))
+}
+
+/// Returns a help text, with the line of its usage as wide as the text; with the styles of the parser if it is coloured.
+pub(crate) fn help_text(help: &clap::Error, is_colored: bool) -> String {
+    let text = help.render();
+    let text = if is_colored { text.ansi().to_string() } else { text.to_string() };
+    let is_terminal = std::io::stdout().is_terminal();
+    let width = out::page_width(global::asked_width(), is_terminal, terminal_size::terminal_size);
+    let Some(width) = width else { return text };
+    let one =
+        |line: &str| if drawn(line).starts_with("Usage: ") { wrapped(line, width) } else { line.to_owned() };
+    text.split('\n').map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a line without its colours.
+fn drawn(line: &str) -> String {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |drawn, part| drawn + part.split_once('m').map_or(part, |(_, text)| text))
+}
+
+/// Wraps a usage at blanks and in front of the marks between choices; it continues below its first word.
+fn wrapped(line: &str, width: usize) -> String {
+    const DEEPER: &str = "       ";
+    let mut lines = vec![String::new()];
+    let mut rest = line;
+    while !rest.is_empty() {
+        let end = rest
+            .char_indices()
+            .skip(1)
+            .find(|(_, c)| matches!(c, ' ' | '|'))
+            .map_or(rest.len(), |(at, _)| at);
+        let (part, others) = rest.split_at(end);
+        rest = others;
+        let used = lines.last().map_or(0, |last| columns(&drawn(last)));
+        if lines.len() + used > 1 && used + columns(&drawn(part)) > width {
+            lines.push(format!("{DEEPER}{}", part.trim_start()));
+        } else if let Some(last) = lines.last_mut() {
+            last.push_str(part);
+        }
+    }
+    lines.join("\n")
 }
 
 /// Names the command with `@` for `HEAD` if a run of that name was asked for and is not there.
 pub(crate) fn of_head(failure: Failure, args: &[String]) -> Failure {
     let is_head = |word: &str| {
-        word.strip_prefix("HEAD").is_some_and(|rest| rest.is_empty() || rest.starts_with(['~', '@']))
+        word.strip_prefix("HEAD").is_some_and(|rest| rest.is_empty() || rest.starts_with(['~', '@', '^']))
     };
     if failure.code != Code::E0101 || !args.iter().any(|arg| is_head(arg)) {
         return failure;
@@ -126,6 +172,8 @@ fn at_tip(word: &str) -> String {
         Some("") => "@".to_owned(),
         // `@@5` is no address.
         Some(rest) if rest.starts_with('~') => format!("@{rest}"),
+        // As many before the tip as there are carets.
+        Some(rest) if rest.bytes().all(|c| c == b'^') => format!("@~{}", rest.len()),
         _ => word.to_owned(),
     }
 }
@@ -247,6 +295,7 @@ fn filled(template: &str, after: &[&str]) -> Option<Vec<String>> {
         "RUN" => Some(word(0).unwrap_or_else(latest)),
         "OTHER" => Some(word(1).unwrap_or_else(latest)),
         "PLACE" => word(1),
+        "TEXT" => after.is_empty().then(|| part.to_owned()),
         "PATTERN" | "NAME" => word(0),
         "FILE" => word(0).filter(|file| std::path::Path::new(file).is_file()).or(Some(part.to_owned())),
         part => Some(part.to_owned()),
@@ -275,6 +324,10 @@ fn unknown_argument(error: &clap::Error, typed: &Typed<'_>) -> Failure {
         return word_too_many(&found, typed);
     }
     let flag = name_of(&found);
+    if flag == "-C" {
+        let failure = usage("-C goes before the verb");
+        return directory_first(typed).and_then(taken).into_iter().fold(failure, with_help);
+    }
     if error.kind() == ErrorKind::TooManyValues {
         let without = typed.pieces.iter().map(|piece| match piece {
             Piece::Flag(word, None) if word.split('=').next() == Some(flag) => {
@@ -304,6 +357,25 @@ fn unknown_argument(error: &clap::Error, typed: &Typed<'_>) -> Failure {
         }
         None => failure,
     }
+}
+
+/// Returns the words with `-C DIR` in front of the verb.
+fn directory_first(typed: &Typed<'_>) -> Option<Vec<String>> {
+    let at = typed
+        .pieces
+        .iter()
+        .position(|piece| matches!(piece, Piece::Unknown(word) if word.starts_with("-C")))?;
+    let (before, rest) = typed.pieces.split_at(at);
+    let (directory, rest) = match rest {
+        [Piece::Unknown(word), Piece::Plain(directory), rest @ ..] if word == "-C" => {
+            (directory.clone(), rest)
+        }
+        [Piece::Unknown(word), rest @ ..] if word.len() > 2 => {
+            (word[2..].trim_start_matches('=').to_owned(), rest)
+        }
+        _ => return None,
+    };
+    Some([vec!["-C".to_owned(), directory], Typed::words(before), Typed::words(rest)].concat())
 }
 
 /// Returns the words with our flags for those of other tools; `None` if one is of no tool that is known.
@@ -347,14 +419,14 @@ fn replaced(typed: &Typed<'_>) -> Option<Vec<String>> {
 const PLACED: &[(&str, &[&str])] = &[
     ("merge", &["merge --as NEW --from A --from B", "merge --as NEW --from A"]),
     ("fork", &["fork A --from B -n"]),
-    ("bisect", &["bisect A --holds B"]),
+    ("bisect", &["bisect WORD --all-of standard", "bisect A --holds EXPR", "bisect A --all-of standard"]),
     ("log", &["show A@B", "diff A B"]),
     ("verify", &["verify A"]),
     ("replay", &["replay A --to B"]),
     ("commit", &["commit --file A", "commit --run NEW --file A"]),
     ("cherrypick", &["cherrypick A --into B -n"]),
     ("rebase", &["rebase A --onto B --plan"]),
-    ("assert", &["assert A --holds B"]),
+    ("assert", &["assert A --holds EXPR"]),
     ("note", &["note A REST"]),
 ];
 
@@ -378,11 +450,23 @@ fn word_too_many(word: &str, typed: &Typed<'_>) -> Failure {
     command.or_else(dropped).into_iter().fold(failure, with_help)
 }
 
+/// The words of the bisect of git.
+const BISECTED: [&str; 10] =
+    ["good", "bad", "start", "run", "reset", "skip", "old", "new", "log", "visualize"];
+
 /// Fills in a command of [`PLACED`]; `None` if a word of it was not typed.
 fn placed_words(template: &str, plain: &[&str]) -> Option<Vec<String>> {
     let word = |part: &str| match part {
         "A" => plain.first().map(|word| (*word).to_owned()),
         "B" => plain.get(1).map(|word| (*word).to_owned()),
+        // The words of another bisect, in front of the run.
+        "WORD" => {
+            plain.get(1).filter(|_| BISECTED.contains(plain.first().unwrap_or(&""))).map(|word| at_tip(word))
+        }
+        "EXPR" => plain
+            .get(1)
+            .filter(|word| word.contains(['<', '>', '=', '!', '(']))
+            .map(|word| (*word).to_owned()),
         "REST" => plain.get(1..).filter(|rest| !rest.is_empty()).map(|rest| rest.join(" ")),
         "A@B" => {
             let tick: u64 = plain.get(1)?.parse().ok()?;
@@ -400,7 +484,8 @@ fn missing(error: &clap::Error, typed: &Typed<'_>) -> Failure {
     let missing = texts(error, ContextKind::InvalidArg);
     let is_question = |shown: &String| shown.contains("--holds") && shown.contains('|');
     if typed.names == ["bisect"] && missing.iter().any(is_question) {
-        let run = typed.plain().first().map_or("@".to_owned(), |run| at_tip(run));
+        let run = typed.plain().into_iter().find(|word| !BISECTED.contains(word));
+        let run = run.map_or("@".to_owned(), at_tip);
         let failure = usage("bisect needs a question");
         return QUESTIONS.iter().fold(failure, |failure, question| {
             failure.help(&[&["dendrer", "bisect", &run], *question].concat())

@@ -187,9 +187,15 @@ impl CherrypickAnswer<'_> {
             ImportRefused::NotEnforced => {
                 failure.note("record the target at stage 2: dendrer commit --run NEW --stage 2")
             }
-            ImportRefused::NoContract(..) => failure
-                .note("add the type to `contracts` of the pack, and record both runs under it")
-                .help(&["dendrer", "contract", "show", &format!("{run}@{before}")]),
+            ImportRefused::NoContract(..) => {
+                let failure =
+                    failure.note("add the type to `contracts` of the pack, and record both runs under it");
+                match self.reply.pick.checked.contracts[0].0.is_empty() {
+                    // A run without a pack has no contract to show.
+                    true => failure.help(&["dendrer", "reduce", run, "--pack", "FILE", "--as", "NEW"]),
+                    false => failure.help(&["dendrer", "contract", "show", &format!("{run}@{before}")]),
+                }
+            }
             ImportRefused::Violates(_) => failure
                 .note("decide again in the target, where what it would break can be seen")
                 .help(&["dendrer", "contract", "check", self.reply.into.as_str()])

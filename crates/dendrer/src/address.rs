@@ -65,7 +65,7 @@ impl Address {
                 true => return Err(AddressError::Several(text.to_owned())),
                 false => (&rest[..at], Some(Position::parse(&rest[at + 1..]).ok_or_else(bad)?)),
             },
-            None => before_tip(rest).map_or((rest, None), |(run, pos)| (run, Some(pos))),
+            None => before_tip(rest, bundle.is_some()).map_or((rest, None), |(run, pos)| (run, Some(pos))),
         };
         if run.is_empty() && bundle.is_none() {
             return Err(bad());
@@ -127,12 +127,13 @@ fn several(place: &str) -> bool {
 }
 
 /// Reads `RUN~N`, the tick that is N before the tip; `RUN~` is `RUN~1`.
-fn before_tip(text: &str) -> Option<(&str, Position)> {
+/// Of a bundle of one run the name may be left out.
+fn before_tip(text: &str, is_in_bundle: bool) -> Option<(&str, Position)> {
     let (run, back) = text.rsplit_once(BACK)?;
     let is_number = back.bytes().all(|byte| byte.is_ascii_digit());
     let back = if back.is_empty() { 1 } else { back.parse().ok().filter(|_| is_number)? };
     // The home directory of a user is no run.
-    (!run.is_empty() && !run.contains('~')).then_some((run, Position::Back(back)))
+    ((is_in_bundle || !run.is_empty()) && !run.contains('~')).then_some((run, Position::Back(back)))
 }
 
 /// The end of the name of a bundle in an address; `None` if it names none.
@@ -145,7 +146,8 @@ fn bundle_end(text: &str) -> Option<usize> {
     {
         return None;
     }
-    let marked = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + ".dnd".len());
+    let marked =
+        [".dnd#", ".dnd@", ".dnd~"].iter().find_map(|mark| text.find(mark)).map(|at| at + ".dnd".len());
     marked.or_else(|| text.find('#').filter(|at| *at > 0)).or_else(|| {
         let is_file = text.ends_with(".dnd") || text.contains('/');
         is_file.then_some(text.len())
@@ -270,6 +272,9 @@ mod tests {
         check("r@x", "Address { bundle: None, run: Some(\"r\"), pos: Some(Label(\"x\")) }");
         check("r~3", "Address { bundle: None, run: Some(\"r\"), pos: Some(Back(3)) }");
         check("@~", "Address { bundle: None, run: Some(\"@\"), pos: Some(Back(1)) }");
+        check("a.dnd~1", "Address { bundle: Some(\"a.dnd\"), run: None, pos: Some(Back(1)) }");
+        check("a.dnd~", "Address { bundle: Some(\"a.dnd\"), run: None, pos: Some(Back(1)) }");
+        check("a.dnd#r~2", "Address { bundle: Some(\"a.dnd\"), run: Some(\"r\"), pos: Some(Back(2)) }");
         check("~/a.dnd", "Address { bundle: Some(\"~/a.dnd\"), run: None, pos: None }");
         check("r@32..34", "E0105");
         check("r@x y", "E0105");

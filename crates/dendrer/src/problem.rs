@@ -216,6 +216,12 @@ pub fn in_store(mut argv: Vec<String>, store: Option<&str>) -> Vec<String> {
     argv
 }
 
+/// Returns the tick of a name that is a run, a mark and a tick, such as `shop/22`.
+fn tick_of<'n>(name: &'n str, run: &str) -> Option<&'n str> {
+    let tick = name.strip_prefix(run)?.strip_prefix(['/', ':', '#', '.'])?;
+    (!tick.is_empty() && tick.bytes().all(|c| c.is_ascii_digit())).then_some(tick)
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         let message = match &error {
@@ -224,6 +230,10 @@ impl From<Error> for Problem {
         };
         let problem = Problem::new(error.code(), message);
         match error {
+            Error::NoRun { run, near: Some(near) } if tick_of(&run, near.as_str()).is_some() => {
+                let address = format!("{near}@{}", tick_of(&run, near.as_str()).unwrap_or_default());
+                problem.note(format!("did you mean {address}?")).help(&["dendrer", "show", &address])
+            }
             Error::NoRun { near: Some(near), .. } => {
                 problem.note(format!("did you mean {near}?")).help(&["dendrer", "log", near.as_str()])
             }

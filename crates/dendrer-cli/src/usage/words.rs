@@ -48,7 +48,7 @@ pub(super) const WORDS: &[Word] = &[
     planned(&["undo", "redo"], &["fork RUN --from tip -n"]),
     word(&["list", "get", "ps", "sessions", "threads", "size", "count", "wc", "du"], &["runs"]),
     word(&["blame", "annotate", "praise"], &["why RUN PLACE", "why --help"]),
-    word(&["grep", "search", "find", "query", "rg"], &["log OTHER --grep PATTERN", "log --help"]),
+    word(&["grep", "search", "find", "query", "rg"], &["log OTHER --grep PATTERN", "log --grep TEXT"]),
     word(&["stats", "cost", "usage", "tokens", "top", "counters", "metrics"], &["state RUN counters"]),
     noted(
         &["clone", "pull", "fetch", "download", "load", "ingest"],

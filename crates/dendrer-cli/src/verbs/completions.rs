@@ -25,10 +25,8 @@ pub(crate) fn run(args: &Completions, out: &mut Out) -> Result {
     let Some(text) = script(&args.shell.to_lowercase()) else {
         let failure = Failure::new(Code::E0106, format!("no completions are known for \"{}\"", args.shell))
             .at("shells", SHELLS.join(", "));
-        return Err(match dendrer_object::text::nearest(&args.shell, SHELLS.iter().copied()) {
-            Some(near) => failure.note(format!("did you mean {near}?")),
-            None => failure,
-        });
+        let near = dendrer_object::text::nearest(&args.shell, SHELLS.iter().copied());
+        return Err(failure.help(&["dendrer", "completions", near.unwrap_or(SHELLS[0])]));
     };
     out.bytes(&text)?;
     // A shell that reads this at every start must not be spoken to.

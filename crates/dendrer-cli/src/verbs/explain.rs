@@ -24,9 +24,8 @@ pub(crate) fn run(_: &Global, args: &Explain, out: &mut Out) -> Result {
     let wanted = wanted.to_uppercase();
     let code = wanted.parse().map_err(|_| {
         let near = nearest(&wanted, Code::ALL.iter().map(|code| code.as_str()));
-        let failure =
-            Failure::new(Code::E0109, format!("there is no code {wanted}")).help(&["dendrer", "explain"]);
-        near.into_iter().fold(failure, |failure, near| failure.note(format!("did you mean {near}?")))
+        let failure = Failure::new(Code::E0109, format!("there is no code {wanted}"));
+        failure.help(&[&["dendrer", "explain"][..], near.as_slice()].concat())
     })?;
     out.answer(&ExplainAnswer { code: Some(code) })
 }

@@ -65,7 +65,7 @@ fn verb(topic: Option<&str>, mut command: clap::Command) -> Result<HelpAnswer> {
     }
     // Asked in the parser's own way, so that `help VERB` and `VERB --help` are one text.
     let words = ["dendrer"].into_iter().chain(topic).chain(["--help"]);
-    let text = asked.try_get_matches_from(words).err().map(|help| help.render().to_string());
+    let text = asked.try_get_matches_from(words).err().map(|help| crate::usage::help_text(&help, false));
     let known = command.get_subcommands().filter(|verb| topic.is_none_or(|topic| named(verb, topic)));
     let about = |verb: &clap::Command| verb.get_about().map(ToString::to_string).unwrap_or_default();
     let verbs = known.map(|verb| (verb.get_name().to_owned(), about(verb))).collect();

@@ -248,7 +248,7 @@ fn each_shell_gets_a_script_that_asks_the_program() {
     }
     let ran = place.run(&["completions", "bsh"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("did you mean bash?"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("help: dendrer completions bash"), "{}", ran.stderr);
 }
 
 /// The script as bash itself runs it.

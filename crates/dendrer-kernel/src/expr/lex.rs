@@ -118,7 +118,7 @@ impl<'t> Lexer<'t> {
             if found.is_alphabetic() {
                 return Err(self.no_identifier(start));
             }
-            let error = self.error(start, format!("{found:?} does not belong here"));
+            let error = self.error(start, format!("'{found}' does not belong here"));
             return Err(match found {
                 '=' => error.hint("equality is written =="),
                 '&' => error.hint("write && or the word and"),

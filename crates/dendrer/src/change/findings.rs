@@ -106,10 +106,11 @@ impl Asked for LabelQuestion {
                 Some(desk.write_down(write)?)
             }
             (Some(name), None) => {
-                let problem = refused("say what the label is put on: dendrer label NAME RUN@TICK");
+                let problem = refused("label NAME needs a place: RUN@TICK");
                 return Err(match labels_of(&desk.store()?.reader()?)?.contains_key(name) {
                     true => problem.help(&["dendrer", "label", name, "--remove"]),
-                    false => problem,
+                    // The newest run, at its tip.
+                    false => problem.help(&["dendrer", "label", name, "@"]),
                 });
             }
         };

@@ -784,6 +784,10 @@ pub(crate) fn no_run(store: &dyn Store, run: &RunName) -> Error {
         // If the list of runs cannot be read, return that error, not "no such run".
         Err(error) => return error.into(),
     };
-    let near = nearest(run.as_str(), runs.iter().map(|run| run.name.as_str()));
+    let names = || runs.iter().map(|run| run.name.as_str());
+    // A tick behind another mark than `@`: the run is there.
+    let of_tick = run.as_str().rsplit_once(['/', ':', '#', '.']).map(|(name, _)| name);
+    let near = of_tick.filter(|name| names().any(|known| known == *name));
+    let near = near.or_else(|| nearest(run.as_str(), names()));
     Error::NoRun { run: run.to_string(), near: near.and_then(|near| near.parse().ok()) }
 }

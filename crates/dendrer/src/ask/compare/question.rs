@@ -60,8 +60,9 @@ impl Asked for CompareQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<AgentComparison, Problem> {
         let of = |text: &str| {
             Address::of_agent(text)?.map(|(address, agent)| (address, agent.to_owned())).ok_or_else(|| {
+                // Two runs are compared by `diff`.
                 Problem::new(Code::E0105, format!("{text} names no agent: RUN:AGENT or RUN:AGENT@TICK"))
-                    .note("two runs are compared by diff")
+                    .help(&["dendrer", "diff", &self.a, &self.b])
             })
         };
         let ((a_address, a), (b_address, b)) = (of(&self.a)?, of(&self.b)?);
