@@ -306,6 +306,7 @@ impl Out {
             full: self.full,
             times: self.times.clone(),
             accessible: accessible(),
+            ascii: self.ascii,
             sources: self.head.read_from.clone(),
             is_usual: self.is_usual && self.bundles.is_empty(),
         }
@@ -515,7 +516,7 @@ impl Out {
     /// Says what to type next.
     pub(crate) fn help(&mut self, argv: &[&str]) {
         let argv = self.to_paste(argv);
-        let lines = self.error_width.map(|width| layout::command("help: ", &argv, width));
+        let lines = self.error_width.map(|width| layout::command("help: ", &argv, width, self.ascii));
         for line in lines.unwrap_or_else(|| vec![format!("help: {}", shell(&argv))]) {
             self.say_as_it_is(line);
         }

@@ -102,6 +102,8 @@ pub struct Page {
     pub times: TimeForm,
     /// Whether a screen reader reads it: lists instead of tables, words instead of marks.
     pub accessible: bool,
+    /// Whether what is not ASCII is spelled out, before lines are laid out.
+    pub ascii: bool,
     /// The store and the bundles that were read, as paths, in the order in which they were opened.
     pub sources: Vec<String>,
     /// Whether the only source is the store that every verb finds here, so lists and values need not name it.
@@ -172,6 +174,7 @@ impl Page {
         full: false,
         times: TimeForm::Utc,
         accessible: false,
+        ascii: false,
         sources: Vec::new(),
         is_usual: true,
     };
@@ -185,6 +188,11 @@ impl Page {
     pub fn read_from(&self) -> String {
         let paths: Vec<String> = self.sources.iter().map(|path| quote::escape(path)).collect();
         if paths.is_empty() { String::new() } else { format!(", read from {}", paths.join(" and ")) }
+    }
+
+    /// Writes escaped text in the characters of the page.
+    pub fn spell(&self, text: String) -> String {
+        if self.ascii && !text.is_ascii() { quote::ascii(&text) } else { text }
     }
 
     /// Writes a time; nothing if times are hidden.

@@ -318,7 +318,8 @@ fn words(text: &str) -> String {
 
 /// Text in quotes, with what is not ASCII as escapes: nothing in it looks like something else.
 fn ascii_quoted(text: &str) -> String {
-    quote::ascii(&quote::quoted(text))
+    let escape = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\u{{{:x}}}", c as u32) };
+    quote::quoted(text).chars().map(escape).collect()
 }
 
 #[cfg(test)]

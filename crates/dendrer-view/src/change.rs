@@ -1,6 +1,7 @@
 //! A change of one place, as lines and as a document.
 
 use dendrer::ask::show::PlaceChange;
+use dendrer_object::text::is_same_but_for_form;
 use dendrer_object::{Delta, Pointer, Record, RunName, Value, document};
 
 use crate::answer::{Line, Page, Style};
@@ -35,11 +36,12 @@ impl ShownChange {
         after: Option<&Value>,
         more: Vec<String>,
     ) -> ShownChange {
-        let show = |value: Option<&Value>| value.map(quote::value);
+        let show = |value: Option<&Value>| value.map(side_words);
         let (mut shown_before, mut shown_after) = (show(before), show(after));
-        // A text that holds JSON and the JSON itself read alike.
-        if before != after && shown_before == shown_after {
-            (shown_before, shown_after) = (before.map(quote::as_text), after.map(quote::as_text));
+        let is_alike = |(a, b): (&String, &String)| a == b || is_same_but_for_form(a, b);
+        // Texts in two Unicode forms read alike.
+        if before != after && shown_before.as_ref().zip(shown_after.as_ref()).is_some_and(is_alike) {
+            (shown_before, shown_after) = (before.map(quote::in_its_form), after.map(quote::in_its_form));
         }
         let (sign, before, after) = match (before, after) {
             (Some(before), Some(after)) if before == after => ('=', None, shown_after),
@@ -64,6 +66,13 @@ impl ShownChange {
             }
             (before, after) => ShownChange::of(place, before.as_ref(), after.as_ref(), more),
         }
+    }
+
+    /// The change in the characters of a page.
+    fn spelled(self, page: &Page) -> ShownChange {
+        let side = |text: Option<String>| text.map(|text| page.spell(text));
+        let (before, after) = (side(self.before), side(self.after));
+        ShownChange { place: page.spell(self.place), before, after, note: page.spell(self.note), ..self }
     }
 
     /// The sides on one line, with the note.
@@ -114,7 +123,11 @@ impl ShownChange {
 impl Page {
     /// Returns the lines of changes: `~ PLACE  BEFORE -> AFTER`, `indent` columns deep.
     pub fn changes(&self, changes: &[ShownChange], indent: usize) -> Vec<Line> {
-        lines(changes, indent, self)
+        let spelled = |change: &ShownChange| change.clone().spelled(self);
+        match self.ascii {
+            true => lines(&changes.iter().map(spelled).collect::<Vec<_>>(), indent, self),
+            false => lines(changes, indent, self),
+        }
     }
 }
 
@@ -167,6 +180,14 @@ fn in_words(change: &ShownChange, lead: &str) -> String {
         _ => "written alike",
     };
     format!("{lead}{word} {}  {}", change.place, change.sides()).trim_end().to_owned()
+}
+
+/// Writes a value as a side of a change. A text that holds JSON is that JSON, marked as text: the JSON itself is another value.
+pub(crate) fn side_words(value: &Value) -> String {
+    match value.as_str().and_then(quote::held_json) {
+        Some(held) => format!("{held} (text)"),
+        None => quote::value(value),
+    }
 }
 
 /// Writes a place of the state; the state itself has no name of its own.
@@ -258,6 +279,9 @@ mod tests {
         let json = dendrer_object::json::parse_door(br#"{"a":1}"#).unwrap();
         let text = Value::from(r#"{"a":1}"#);
         let shown = ShownChange::of("x".to_owned(), Some(&text), Some(&json), Vec::new());
-        assert_eq!(shown.sides(), r#""{\"a\":1}" -> {"a":1}"#);
+        assert_eq!(shown.sides(), r#"{"a":1} (text) -> {"a":1}"#);
+        let sides = ["Zo\u{e9}", "Zoe\u{301}"].map(Value::from);
+        let shown = ShownChange::of("x".to_owned(), Some(&sides[0]), Some(&sides[1]), Vec::new());
+        assert_eq!(shown.sides(), "\"Zo\u{e9}\" -> \"Zoe\\u{301}\"");
     }
 }

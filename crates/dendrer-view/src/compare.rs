@@ -7,7 +7,7 @@ use dendrer_object::{Pointer, RunName, Value, document};
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{Certainty, UnknownPlace, unknown_line, unknown_places};
 use crate::table::{Align, Table};
-use crate::{count, quote};
+use crate::{count, layout, quote};
 
 fn nodes(list: &[NamedNode]) -> Vec<NodeObject> {
     list.iter().map(NodeObject::of).collect()
@@ -162,7 +162,7 @@ impl Answer for CompareAnswer<'_> {
             0 => "the beginning of the run".to_owned(),
             tick => format!("tick {tick} {}", quote::escape(&node.node)),
         };
-        let agents = found.agents.each_ref().map(|agent| quote::escape(agent));
+        let agents = found.agents.each_ref().map(|agent| quote::name(agent));
         let mut lines: Vec<Line> = Vec::new();
         let ancestors: Vec<String> = found.ancestors.iter().map(place).collect();
         lines.push(format!("ancestor   {}{}", place(&found.ancestor), page.of_run(&found.run)).into());
@@ -253,7 +253,7 @@ impl Answer for Heatmap {
                 HeatMetric::Confidence => format!("{:.3}", item.value),
                 _ => item.value.to_string(),
             };
-            let agent = item.agent.as_deref().map(quote::escape).unwrap_or_else(|| "-".to_owned());
+            let agent = item.agent.as_deref().map(quote::name).unwrap_or_else(|| "-".to_owned());
             table.row(vec![
                 value,
                 format!("{}@{}", item.run, item.node.tick),
@@ -262,18 +262,12 @@ impl Answer for Heatmap {
                 bar,
             ]);
         }
-        let mut lines = if self.items.is_empty() { Vec::new() } else { page.list(&table).0 };
+        let (mut lines, cut) = if self.items.is_empty() { (Vec::new(), false) } else { page.list(&table) };
         let more = if self.listed().len() < self.items.len() { " (use -n 0 for all)" } else { "" };
         let all = count(self.items.len() as u64, "node", "nodes");
-        lines.push(
-            format!(
-                "{}: {}; {} of {all}{more}",
-                self.metric.as_str(),
-                formula(self.metric),
-                self.listed().len()
-            )
-            .into(),
-        );
+        let (metric, shown) = (self.metric, self.listed().len());
+        let sum = format!("{}: {}; {shown} of {all}{more}", metric.as_str(), formula(metric));
+        lines.extend(layout::counted(&sum, cut, page));
         lines
     }
 }

@@ -71,18 +71,30 @@ fn prefix(text: &str, width: usize) -> usize {
 /// Returns the lines of an answer as they fit the page; of a value with more than twelve lines the first twelve, and
 /// the command that shows the rest.
 pub fn lay(lines: Vec<Line>, page: &Page) -> Vec<Line> {
-    let Some(width) = page.width else { return lines };
-    lines.into_iter().flat_map(|line| fit(line, width, page.full)).collect()
+    let spelled = lines.into_iter().map(|line| if page.ascii { spell(line, page) } else { line });
+    let Some(width) = page.width else { return spelled.collect() };
+    spelled.flat_map(|line| fit(line, width, page)).collect()
+}
+
+/// Spells a line in ASCII. Without a width its command becomes text.
+fn spell(mut line: Line, page: &Page) -> Line {
+    for span in &mut line.spans {
+        span.text = page.spell(std::mem::take(&mut span.text));
+    }
+    match line.command.take_if(|_| page.width.is_none()) {
+        Some(argv) => line.then(quote::shell_words(&argv, true)),
+        None => line,
+    }
 }
 
 /// Returns a line as lines of at most `width` columns.
-fn fit(line: Line, width: usize, full: bool) -> Vec<Line> {
+fn fit(line: Line, width: usize, page: &Page) -> Vec<Line> {
     // The words of a help line are laid out when the store is known.
     if line.is_document || matches!(line.place, LinePlace::Help(_)) {
         return vec![line];
     }
     if let Some(argv) = &line.command {
-        let texts = command(&line.lead(), argv, width);
+        let texts = command(&line.lead(), argv, width, page.ascii);
         return texts.into_iter().map(|text| line.of_same_place(text)).collect();
     }
     let text = line.text();
@@ -95,7 +107,7 @@ fn fit(line: Line, width: usize, full: bool) -> Vec<Line> {
     let deeper = line.hang.unwrap_or(blanks + DEEPER).min(width / 2);
     let pieces = pieces(&text, room, deeper);
     let shown = match &line.more {
-        Some(_) if !full && pieces.len() > VALUE_LINES => VALUE_LINES,
+        Some(_) if !page.full && pieces.len() > VALUE_LINES => VALUE_LINES,
         _ => pieces.len(),
     };
     let lead = " ".repeat(deeper);
@@ -107,7 +119,7 @@ fn fit(line: Line, width: usize, full: bool) -> Vec<Line> {
     }
     if let Some(argv) = line.more.as_ref().filter(|_| shown < pieces.len()) {
         let rest = count((pieces.len() - shown) as u64, "more line", "more lines");
-        let texts = closed(&format!("{lead}({rest}: "), argv, width);
+        let texts = closed(&format!("{lead}({rest}: "), argv, width, page.ascii);
         lines.extend(texts.into_iter().map(|text| line.of_same_place(text)));
     }
     lines
@@ -161,7 +173,7 @@ fn slice(spans: &[TextSpan], range: &Range<usize>) -> Vec<TextSpan> {
 
 /// Returns a command as lines that a shell reads as one: they break between words and end in a backslash. A word that
 /// is longer than a line is broken at its end, and continues in the first column.
-pub fn command(lead: &str, argv: &[String], width: usize) -> Vec<String> {
+pub fn command(lead: &str, argv: &[String], width: usize, is_ascii: bool) -> Vec<String> {
     let blanks = lead.len() - lead.trim_start_matches(' ').len();
     let deeper = " ".repeat((blanks + DEEPER).min(width / 2));
     let mut lines = Vec::new();
@@ -170,7 +182,7 @@ pub fn command(lead: &str, argv: &[String], width: usize) -> Vec<String> {
     for (at, word) in argv.iter().enumerate() {
         // A line that continues ends in a blank and a backslash; the last word has that room.
         let room = if at + 1 == argv.len() { width } else { width - 2 };
-        let shown = quote::shell(std::slice::from_ref(word));
+        let shown = quote::shell_words(std::slice::from_ref(word), is_ascii);
         let gap = usize::from(is_begun);
         if is_begun && columns(&line) + gap + columns(&shown) > room {
             lines.push(format!("{line} \\"));
@@ -183,7 +195,7 @@ pub fn command(lead: &str, argv: &[String], width: usize) -> Vec<String> {
             line.push_str(&shown);
             continue;
         }
-        for (at, part) in broken(word, width - 2 - columns(&line), width - 2).iter().enumerate() {
+        for (at, part) in broken(word, [width - 2 - columns(&line), width - 2], is_ascii).iter().enumerate() {
             if at > 0 {
                 lines.push(format!("{line}\\"));
                 line.clear();
@@ -196,8 +208,8 @@ pub fn command(lead: &str, argv: &[String], width: usize) -> Vec<String> {
 }
 
 /// Returns a word as parts that a shell reads as one, if a backslash and a line break join them.
-fn broken(word: &str, first: usize, others: usize) -> Vec<String> {
-    let shown = |part: &str| quote::shell(&[part.to_owned()]);
+fn broken(word: &str, [first, others]: [usize; 2], is_ascii: bool) -> Vec<String> {
+    let shown = |part: &str| quote::shell_words(&[part.to_owned()], is_ascii);
     let mut parts = vec![String::new()];
     for grapheme in word.graphemes(true) {
         let room = if parts.len() == 1 { first } else { others };
@@ -211,8 +223,8 @@ fn broken(word: &str, first: usize, others: usize) -> Vec<String> {
 }
 
 /// As [`command`], with a closing bracket after it.
-fn closed(lead: &str, argv: &[String], width: usize) -> Vec<String> {
-    let mut lines = command(lead, argv, width - 1);
+fn closed(lead: &str, argv: &[String], width: usize, is_ascii: bool) -> Vec<String> {
+    let mut lines = command(lead, argv, width - 1, is_ascii);
     if let Some(last) = lines.last_mut() {
         last.push(')');
     }
@@ -313,7 +325,7 @@ mod tests {
         let long = "/a/very/long/path/".repeat(5) + "with 'quotes' and \u{202e} marks";
         let argv: Vec<String> = argv.map(str::to_owned).into_iter().chain([long]).collect();
         for width in [40, 61, 80] {
-            let lines = command("", &argv, width);
+            let lines = command("", &argv, width, false);
             assert!(lines.iter().all(|line| columns(line) <= width), "{lines:#?}");
             let script = format!("printf '%s\\0' {}", lines.join("\n"));
             let output =

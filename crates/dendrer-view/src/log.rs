@@ -125,7 +125,7 @@ impl LogAnswer {
     }
 
     fn legend_line(&mut self) -> Option<Line> {
-        let names: Vec<String> = self.legend.take()?.iter().map(|agent| quote::escape(agent)).collect();
+        let names: Vec<String> = self.legend.take()?.iter().map(|agent| quote::name(agent)).collect();
         Some(format!("lanes   {}", names.join(", ")).into())
     }
 
@@ -170,12 +170,14 @@ impl LogAnswer {
         }
         for (row, graph) in rows {
             let tick = row.tick.map_or_else(|| "-".to_owned(), |tick| tick.to_string());
-            let mut line = shape.line(&tick, &graph, &row, &row.confidence_text());
-            if let Some(width) = page.width.filter(|_| !page.full) {
-                self.cut |= columns(&line) > width;
-                line = cut(&line, width);
+            let line = shape.line(&tick, &graph, &row, &row.confidence_text());
+            let below = shape.is_below.then(|| format!("{}{}", " ".repeat(BELOW), row.summary));
+            for text in [line].into_iter().chain(below.filter(|text| !text.trim().is_empty())) {
+                let text = page.spell(text);
+                let width = page.width.filter(|_| !page.full).unwrap_or(usize::MAX);
+                self.cut |= columns(&text) > width;
+                lines.push(Line::of(row.style(), cut(&text, width)));
             }
-            lines.push(Line::of(row.style(), line));
         }
         self.shape = Some(shape);
         lines
@@ -188,10 +190,16 @@ struct LogColumns {
     agent: usize,
     kind: usize,
     has_confidence: bool,
+    /// Whether each summary is on the line below.
+    is_below: bool,
 }
 
 /// The columns at which a log has the confidence.
 const WITH_CONFIDENCE: usize = 100;
+/// The columns in front of a summary on a line of its own.
+const BELOW: usize = 7;
+/// The least columns of a summary beside its type.
+const SUMMARY_MIN: usize = 12;
 /// The widest that the columns of a log get on a page with a width.
 const COLUMN_MAX: usize = 24;
 
@@ -203,15 +211,17 @@ impl LogColumns {
         };
         let has_confidence = rows.iter().any(|(row, _)| row.confidence.is_some()) || rows.len() == ROWS;
         let is_wide = page.width.is_none_or(|width| width >= WITH_CONFIDENCE);
-        let (mut agent, mut kind) =
+        let (agent, kind) =
             (widest(&|row| columns(&row.agent), 5), widest(&|row| columns(&row.type_name), 4));
-        // Narrow pages leave the summary a third.
-        if let Some(width) = page.width {
-            while agent + kind + 11 > width * 2 / 3 && agent.max(kind) > 6 {
-                if agent >= kind { agent -= 1 } else { kind -= 1 }
-            }
+        // A name is never cut for the summary, which has a line of its own where little is left of this one.
+        let taken = agent + kind + 11 + rows.first().map_or(0, |(_, graph)| columns(graph));
+        let room = page.width.filter(|_| !page.full).map(|width| width.saturating_sub(taken));
+        LogColumns {
+            agent,
+            kind,
+            has_confidence: has_confidence && is_wide,
+            is_below: room.is_some_and(|room| room < SUMMARY_MIN),
         }
-        LogColumns { agent, kind, has_confidence: has_confidence && is_wide }
     }
 
     fn line(&self, tick: &str, graph: &str, row: &Row, confidence: &str) -> String {
@@ -222,7 +232,7 @@ impl LogColumns {
             pad_left(tick, 5),
             pad(&agent, self.agent),
             pad(&kind, self.kind),
-            row.summary
+            if self.is_below { "" } else { &row.summary }
         );
         line.trim_end().to_owned()
     }
@@ -284,6 +294,7 @@ impl ItemAnswer for LogAnswer {
             return if self.thread_rows.len() == ROWS { self.rows_lines(page) } else { lines };
         }
         let mut row = row(&item.record);
+        row.agent = page.spell(row.agent);
         row.summary.push_str(&link_words(item));
         let graph = item.lanes.as_ref().map(|marks| format!("{}  ", lane_words(marks))).unwrap_or_default();
         self.rows.push((row, graph));

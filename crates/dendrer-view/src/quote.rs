@@ -1,12 +1,49 @@
 //! Text from a trace as quoted matter: nothing in it can move a cursor, hide, or pass for dendrer's own words.
 
-pub use dendrer_object::text::escape;
-use dendrer_object::text::{acts, is_of_emoji, is_of_the_one_before, look_alikes};
+use dendrer_object::text::{acts, is_mark_alone, is_of_emoji, is_of_the_one_before, look_alikes};
+pub use dendrer_object::text::{escape, escape_drawn};
 use dendrer_object::{Pointer, Value, json as json_text, tag};
 
 /// Writes text in quotes, escaped.
 pub fn quoted(text: &str) -> String {
-    format!("\"{}\"", escape(text).replace('"', "\\\""))
+    format!("\"{}\"", escape_drawn(text).replace('"', "\\\""))
+}
+
+/// The words that dendrer prints where it prints names of a trace: verdicts, authors, parts of a thread, members of an intent.
+const WORDS: [&str; 16] = [
+    "allow",
+    "deny",
+    "escalate",
+    "ok",
+    "FAIL",
+    "refused",
+    "INTERRUPT",
+    "RESUME",
+    "ERROR",
+    "UNKNOWN",
+    "user",
+    "runtime",
+    "institution",
+    "confidence",
+    "uncertainty",
+    "-",
+];
+
+/// Returns whether a name of a trace is a word of dendrer, or begins with one.
+pub fn passes_for_a_word(name: &str) -> bool {
+    let is_of_word = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let first = name.split(|c| !is_of_word(c)).next().unwrap_or_default();
+    WORDS.contains(&first)
+}
+
+/// Writes a name of a trace (an agent, a tool, a member, a node) as one word: a name that has a blank, passes for a word
+/// of dendrer or begins with a bracket is written in quotes.
+pub fn name(name: &str) -> String {
+    let parts = |c: char| c.is_whitespace() || c.is_control() || c == '"';
+    match name.is_empty() || name.starts_with('(') || name.contains(parts) || passes_for_a_word(name) {
+        true => format!("\"{}\"", escape(name).replace('"', "\\\"")),
+        false => escape(name),
+    }
 }
 
 /// Writes a value on one line: a text that holds JSON as that JSON, other texts in quotes, everything else as JSON.
@@ -22,6 +59,14 @@ pub fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         other => json(other),
+    }
+}
+
+/// As [`as_text`], with the Unicode form of each text: marks that make one character with the one before are escapes.
+pub fn in_its_form(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("\"{}\"", escape(text).replace('"', "\\\"")),
+        other => escaped_json(&with_user_names(other), true),
     }
 }
 
@@ -50,12 +95,19 @@ fn with_user_names(value: &Value) -> String {
 
 /// JSON has its own escapes for what lies below 0x20; the rest that acts is escaped in the same way.
 fn escape_json(json: &str) -> String {
+    escaped_json(json, false)
+}
+
+/// As [`escape_json`]; with `shows_forms`, marks that make one character with the one before are escaped as well.
+fn escaped_json(json: &str, shows_forms: bool) -> String {
     let mut out = String::with_capacity(json.len());
     let mut before = ' ';
     let look_alikes = look_alikes(json);
     for (at, c) in json.char_indices() {
-        let is_marked =
-            acts(c) && !is_of_emoji(json, at) || is_of_the_one_before(before, c) || look_alikes.contains(&at);
+        let is_marked = acts(c) && !is_of_emoji(json, at)
+            || is_mark_alone(json, at)
+            || shows_forms && is_of_the_one_before(before, c)
+            || look_alikes.contains(&at);
         before = c;
         if is_marked {
             let mut units = [0u16; 2];
@@ -77,22 +129,10 @@ pub fn json_as_it_is(value: &Value) -> String {
     escape_json(&value.to_string())
 }
 
-/// Spells out what is not ASCII, in text that was escaped already.
+/// Spells out what is not ASCII as JSON does, in text that was escaped already: JSON in it stays JSON.
 pub fn ascii(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match c.is_ascii() {
-            true => out.push(c),
-            false => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
-        }
-    }
-    out
-}
-
-/// As [`json`], in ASCII alone.
-pub fn json_ascii(value: &Value) -> String {
-    let mut out = String::new();
-    for c in json(value).chars() {
         let mut units = [0u16; 2];
         match c.is_ascii() {
             true => out.push(c),
@@ -104,10 +144,15 @@ pub fn json_ascii(value: &Value) -> String {
     out
 }
 
+/// As [`json`], in ASCII alone.
+pub fn json_ascii(value: &Value) -> String {
+    ascii(&json(value))
+}
+
 /// Writes a path as people do, so that it reads back as the place: names that are no words are JSON texts, in which what [`acts`] is escaped
 /// as JSON has it.
 pub fn path(pointer: &Pointer) -> String {
-    escape_json(&pointer.dotted())
+    escaped_json(&pointer.dotted(), true)
 }
 
 /// Puts every line of a text behind a gutter, escaped.
@@ -118,24 +163,31 @@ pub fn gutter(text: &str) -> Vec<String> {
 /// Writes a command so that bash reads the same arguments back. A character that [`acts`] is written in the form
 /// `$'..'`, which shows it and still means it.
 pub fn shell(argv: &[String]) -> String {
+    shell_words(argv, false)
+}
+
+/// As [`shell`]; in ASCII alone, other characters are escapes of bash.
+pub fn shell_words(argv: &[String], is_ascii: bool) -> String {
     let word = |word: &String| {
         let plain = |c: u8| c.is_ascii_alphanumeric() || b"-_./@:#=,+%".contains(&c);
         let shown = escape(word).replace("\\\\", "\\");
         match () {
             () if !word.is_empty() && word.bytes().all(plain) => word.clone(),
-            () if shown == *word => format!("'{}'", word.replace('\'', "'\\''")),
-            () => format!("$'{}'", acting(word)),
+            () if shown == *word && (word.is_ascii() || !is_ascii) => {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
+            () => format!("$'{}'", acting(word, is_ascii)),
         }
     };
     argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Writes a word for a place between `$'` and `'`.
-fn acting(word: &str) -> String {
+fn acting(word: &str, is_ascii: bool) -> String {
     let escape = |c: char| match c {
         '\\' => "\\\\".to_owned(),
         '\'' => "\\'".to_owned(),
-        c if escape(&c.to_string()) == c.to_string() => c.to_string(),
+        c if (c.is_ascii() || !is_ascii) && escape(&c.to_string()) == c.to_string() => c.to_string(),
         c if u32::from(c) < 0x80 => format!("\\x{:02x}", u32::from(c)),
         c => format!("\\U{:08x}", u32::from(c)),
     };
@@ -196,7 +248,29 @@ mod tests {
         let value = Value::from("Zürich \u{1f682}");
         assert_eq!(json_ascii(&value), r#""Z\u00fcrich \ud83d\ude82""#);
         assert_eq!(dendrer_object::json::parse_door(json_ascii(&value).as_bytes()).unwrap(), value);
-        assert_eq!(ascii("Zürich"), "Z\\u{fc}rich");
+        assert_eq!(ascii("Zürich"), "Z\\u00fcrich");
+        assert_eq!(shell_words(&["Zürich".to_owned()], true), "$'Z\\U000000fcrich'");
+    }
+
+    #[test]
+    fn a_name_that_passes_for_a_word_of_dendrer_is_quoted() {
+        for plain in ["router", "allow_list", "quoter/check", "ok-1", "田中", "user2", "search(x)"] {
+            assert_eq!(name(plain), plain);
+        }
+        for (named, shown) in [
+            ("allow pay", "\"allow pay\""),
+            ("allow", "\"allow\""),
+            ("FAIL:x", "\"FAIL:x\""),
+            ("user", "\"user\""),
+            ("INTERRUPT", "\"INTERRUPT\""),
+            ("(answer)", "\"(answer)\""),
+            ("confidence  0.990", "\"confidence  0.990\""),
+            ("a\u{a0}b", "\"a\u{a0}b\""),
+            ("\"x\"", "\"\\\"x\\\"\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(name(named), shown);
+        }
     }
 
     #[test]

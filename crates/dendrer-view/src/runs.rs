@@ -204,7 +204,7 @@ fn table(answer: &RunsAnswer, page: &Page) -> Table {
 /// Writes the goal of a run, in front of it where a fork began, or the thread instead of it.
 fn goal_words(run: &ListedRun) -> String {
     let goal = match &run.goal {
-        Some(Value::String(text)) => quote::escape(text),
+        Some(Value::String(text)) => quote::escape_drawn(text),
         Some(other) => quote::value(other),
         None => String::new(),
     };

@@ -16,8 +16,6 @@ pub enum Align {
 const COLUMN_MAX: usize = 24;
 /// The least width that the last column of a list is left.
 const LAST_MIN: usize = 12;
-/// The least width to which a column is narrowed for the last one.
-const COLUMN_MIN: usize = 6;
 /// The blanks between two columns.
 const GAP: &str = "  ";
 
@@ -74,32 +72,36 @@ impl Table {
     }
 
     /// Returns the lines of a list, heading first, and whether the last column of one was cut. The other columns are
-    /// at most 24 wide, and less where the last one has no room.
+    /// at most 24 wide, and never less for the last one: where that has no room, the last columns are left out, which is
+    /// cut too.
     pub fn lines(&self, width: usize) -> (Vec<String>, bool) {
         let mut widths = self.widths();
         let last = widths.len().saturating_sub(1);
         widths[..last].iter_mut().for_each(|one| *one = (*one).min(COLUMN_MAX));
-        let gaps = GAP.len() * last;
-        let wanted = widths.get(last).map_or(0, |one| (*one).min(LAST_MIN));
-        // The widest text gives way first; numbers are never cut.
-        while widths[..last].iter().sum::<usize>() + gaps + wanted > width {
-            let text = |at: &usize| self.columns[*at].1 == Align::Left && widths[*at] > COLUMN_MIN;
-            let Some(at) = (0..last).filter(text).max_by_key(|at| widths[*at]) else { break };
-            widths[at] -= 1;
+        let needed = |number: usize| {
+            let cells = widths[..number].iter().enumerate();
+            let cells = cells.map(|(at, one)| if at == last { (*one).min(LAST_MIN) } else { *one });
+            cells.sum::<usize>() + GAP.len() * number.saturating_sub(1)
+        };
+        let kept = (1..=widths.len()).rev().find(|number| needed(*number) <= width).unwrap_or(1);
+        let mut is_cut = kept < widths.len();
+        if kept > last {
+            widths[last] = width - (needed(kept) - widths[last].min(LAST_MIN));
         }
-        let room = width.saturating_sub(widths[..last].iter().sum::<usize>() + gaps);
-        let mut is_cut = false;
         let lines = self.texts().map(|row| {
             let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| cut(cell, *width)).collect();
-            let mut cells = cells;
-            if let (Some(cell), Some(whole)) = (cells.get_mut(last), row.get(last)) {
-                is_cut |= columns(whole) > room;
-                *cell = cut(whole, room);
-            }
-            self.line(&cells, &widths)
+            is_cut |= kept > last && cells.get(last) != row.get(last);
+            self.line(&cells[..kept], &widths)
         });
         let lines = lines.collect();
         (lines, is_cut)
+    }
+
+    /// The table in the characters of a page.
+    fn spelled(&self, page: &Page) -> Table {
+        let row = |row: &Vec<String>| row.iter().map(|cell| page.spell(cell.clone())).collect();
+        let columns = self.columns.iter().map(|(name, align)| (page.spell(name.clone()), *align));
+        Table { columns: columns.collect(), rows: self.rows.iter().map(row).collect() }
     }
 
     /// The heading and the rows.
@@ -130,6 +132,7 @@ impl Table {
 impl Page {
     /// Returns the rows of a table whose cells wrap: as a list for a screen reader.
     pub fn rows(&self, table: &Table) -> Vec<Line> {
+        let table = table.spelled(self);
         match self.accessible {
             true => table.list().into_iter().map(Line::from).collect(),
             false => table.whole().into_iter().map(Line::from).collect(),
@@ -141,7 +144,7 @@ impl Page {
         match (self.accessible, self.width) {
             (true, _) => (self.rows(table), false),
             (_, Some(width)) if !self.full => {
-                let (lines, cut) = table.lines(width);
+                let (lines, cut) = table.spelled(self).lines(width);
                 (lines.into_iter().map(Line::from).collect(), cut)
             }
             _ => (self.rows(table), false),

@@ -54,10 +54,10 @@ fn a_cut_log_notes_it_before_the_sum() {
     check(
         &logged(terms(None), &NARROW),
         r#"
-         tick  agent   type          summary
-            1  writer  observati...  "step 1"
-            2  reader  observati...  "step 2"
-            3  writer  observati...  "step 3"
+         tick  agent   type             summary
+            1  writer  observation.add  "step 1"
+            2  reader  observation.add  "step 2"
+            3  writer  observation.add  "step 3"
         3 of 4 transitions (use -n 0 for all), 2
           agents, 0 anomalies"#,
     );

@@ -53,6 +53,7 @@ const NARROW: Page = Page {
     full: false,
     times: TimeForm::Utc,
     accessible: false,
+    ascii: false,
     sources: Vec::new(),
     is_usual: true,
 };
@@ -63,6 +64,7 @@ const HEARD: Page = Page {
     full: false,
     times: TimeForm::None,
     accessible: true,
+    ascii: false,
     sources: Vec::new(),
     is_usual: true,
 };
