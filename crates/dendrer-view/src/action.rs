@@ -89,7 +89,7 @@ impl Answer for ActionWhy {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let agent = self.agent.as_deref().map(quote::escape).unwrap_or_default();
+        let agent = self.agent.as_deref().map(quote::name).unwrap_or_default();
         let author = self.author.as_str();
         let head = format!("{}@{}  by {agent} ({author}){}", self.run, self.tick, page.of_run(&self.run));
         let mut lines = vec![Line::from(head)];

@@ -839,7 +839,11 @@ fn answer_words(found: &BisectFound) -> String {
     match &report.outcome {
         BisectOutcome::Onset(_) => {
             let row = found.origin.as_ref().map(|origin| row::row(&origin.record)).unwrap_or_default();
-            format!("{} by {}", row.type_name, row.agent)
+            [row.type_name, row.agent]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(" by ")
         }
         BisectOutcome::Initial => "the initial state of the range is in violation".to_owned(),
         BisectOutcome::Never => match &report.standing {

@@ -16,7 +16,7 @@ const FAULTS_SHOWN: usize = 20;
 pub fn branch_lines(branches: &[BranchReport]) -> Vec<Line> {
     let mut lines = Vec::new();
     for branch in branches {
-        let agent = quote::escape(&branch.agent);
+        let agent = quote::name(&branch.agent);
         if branch.faults.is_empty() {
             lines.push(format!("  Branch '{agent}': VALID").into());
             continue;

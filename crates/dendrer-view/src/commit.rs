@@ -568,7 +568,7 @@ fn noted_text(noted: &[Record]) -> String {
 /// Returns the notes of a committed line as text. A violation that the kernel named in a record of its own is there already.
 fn notes_text(notes: &LineNotes, noted: &[Record]) -> String {
     let each = notes.overtaken.iter().map(|Overtaken { path, tick, agent }| {
-        format!("{} (tick {tick}, {})", quote::path(path), quote::escape(agent))
+        format!("{} (tick {tick}, {})", quote::path(path), quote::name(agent))
     });
     let overtaken = each.collect::<Vec<_>>().join(", ");
     let ids = notes.not_enforced.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");

@@ -750,7 +750,7 @@ impl Answer for CommitmentWhyAnswer {
             )));
         }
         if let Some(found) = &self.history.discharged {
-            let agent = found.agent.as_deref().map(quote::escape).unwrap_or_default();
+            let agent = found.agent.as_deref().map(quote::name).unwrap_or_default();
             let by = format!("by {agent} ({})", found.author.as_str());
             let what = match &found.expression {
                 Some(text) => format!("{} became true", quote::escape(text)),

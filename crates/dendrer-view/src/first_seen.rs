@@ -143,7 +143,7 @@ pub(crate) fn moved_lines(found: &FirstSeen) -> Vec<Line> {
 fn moved_row(write: &MovedWrite, several: bool) -> [String; 6] {
     let row = row::row(&write.record);
     let tool = write.record.body().value("/action/tool");
-    let tool = tool.as_ref().and_then(Value::as_str).map(quote::escape);
+    let tool = tool.as_ref().and_then(Value::as_str).map(quote::name);
     let change = write.change.as_ref().map(quote::value).unwrap_or_default();
     let sign = if change.is_empty() || change.starts_with('-') { "" } else { "+" };
     let place = if several { format!("  {}", place_text(&write.place)) } else { String::new() };
@@ -203,7 +203,7 @@ fn value_lines(run: &RunName, seen: &SeenValue, widest: usize) -> Vec<Line> {
     };
     let agent = at.record.as_ref().map(|record| row::row(record).agent).filter(|agent| !agent.is_empty());
     let of = match (&at.tool, agent) {
-        (Some(tool), _) => format!(" of {}", quote::escape(tool)),
+        (Some(tool), _) => format!(" of {}", quote::name(tool)),
         (None, Some(agent)) => format!(" by {agent}"),
         (None, None) => String::new(),
     };

@@ -85,11 +85,11 @@ pub fn folded_lines(run: &RunName, causal: &Causal, page: &Page) -> Vec<Line> {
             .from
             .iter()
             .map(|tick| match graph.agent(*tick) {
-                Some(agent) => format!("{}@{tick}", quote::escape(agent)),
+                Some(agent) => format!("{}@{tick}", quote::name(agent)),
                 None => "the beginning".to_owned(),
             })
             .collect();
-        let agent = graph.agent(stretch.first).map(|agent| quote::escape(agent)).unwrap_or_default();
+        let agent = graph.agent(stretch.first).map(|agent| quote::name(agent)).unwrap_or_default();
         let branches = if stretch.children > 1 { stretch.children.to_string() } else { "-".to_owned() };
         table.row(vec![ticks, agent, thousands(stretch.nodes), from.join(", "), branches]);
     }

@@ -185,10 +185,12 @@ document! {
     /// A transition that was imported
     object ImportedItem(at: u64, record: &Record) {
         let row = log::row(record);
+        let agent = record.body().value("/agent_id");
+        let agent = agent.as_ref().and_then(Value::as_str).map(quote::escape).unwrap_or_default();
         /// The tick
         tick: u64 = at,
         /// The agent
-        agent: &str = &row.agent,
+        agent: &str = &agent,
         /// The type
         type: &str = &row.type_name,
         /// The transition in a few words

@@ -25,8 +25,12 @@ fn is_failure(message: &Value) -> bool {
 
 /// One message in a few words: who speaks, a failure, calls, what is said.
 fn words(message: &Value) -> String {
-    let agent = text(message, "agent").or_else(|| text(message, "role")).unwrap_or("?");
-    let mut parts = vec![format!("{}:", quote::escape(agent))];
+    let (agent, role) = (text(message, "agent"), text(message, "role"));
+    let speaker = match agent.filter(|agent| role != Some(*agent)) {
+        Some(agent) => quote::name(agent),
+        None => quote::escape(role.unwrap_or("?")),
+    };
+    let mut parts = vec![format!("{speaker}:")];
     match text(message, "role") {
         Some("interrupt") => parts.push("interrupt".to_owned()),
         Some("node") => parts.push("ran".to_owned()),
@@ -40,16 +44,16 @@ fn words(message: &Value) -> String {
         let status = text(result, "status");
         parts.push(match status {
             Some("ok") => "ok".to_owned(),
-            Some(status) => format!("FAIL {}", quote::escape(status)),
+            Some(status) => format!("FAIL {}", quote::name(status)),
             None => "status unknown".to_owned(),
         });
-        parts.extend(text(result, "tool").map(quote::escape));
+        parts.extend(text(result, "tool").map(quote::name));
     }
     let calls = message.get("calls").and_then(Value::as_array);
     for call in calls.into_iter().flat_map(|calls| calls.iter()).filter(|call| !says(call, "repeated")) {
         let params = call.get("params").map(quote::value).unwrap_or_default();
         parts.push(
-            format!("calls {} {params}", quote::escape(text(call, "tool").unwrap_or("?")))
+            format!("calls {} {params}", text(call, "tool").map_or_else(|| "?".to_owned(), quote::name))
                 .trim_end()
                 .to_owned(),
         );

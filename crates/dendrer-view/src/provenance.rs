@@ -8,7 +8,7 @@ use crate::{quote, thousands};
 
 /// Writes one fact a line.
 pub fn lines(found: &Provenance) -> Vec<String> {
-    let agent = found.agent.as_deref().map_or_else(|| "-".to_owned(), quote::escape);
+    let agent = found.agent.as_deref().map_or_else(|| "-".to_owned(), quote::name);
     let seq = found.seq.map(|seq| format!(", number {seq} of its branch")).unwrap_or_default();
     let mut lines = vec![format!("author       {}", found.author), format!("agent        {agent}{seq}")];
     for (rel, hash, place) in &found.links {
@@ -19,7 +19,7 @@ pub fn lines(found: &Provenance) -> Vec<String> {
                 place.run,
                 place.tick,
                 place.type_name.as_deref().unwrap_or("-"),
-                place.agent.as_deref().map_or_else(|| "-".to_owned(), quote::escape),
+                place.agent.as_deref().map_or_else(|| "-".to_owned(), quote::name),
                 hash.short()
             ),
             None => format!("{rel:<11}  {}, which is not on a chain here", hash.short()),

@@ -222,7 +222,7 @@ impl ItemAnswer for ReplayAnswer {
 }
 
 fn reread_line(made: &Reread) -> String {
-    let call = format!("tick {}  {} {}", made.tick, quote::escape(&made.tool), quote::value(&made.params));
+    let call = format!("tick {}  {} {}", made.tick, quote::name(&made.tool), quote::value(&made.params));
     let recorded = match &made.recorded {
         None => "no answer recorded".to_owned(),
         Some((tick, output)) => format!("recorded at tick {tick} {}", quote::value(output)),

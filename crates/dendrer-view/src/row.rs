@@ -9,7 +9,7 @@ use dendrer_object::{Digest, Timestamp, TypeName, Value, document};
 
 use crate::answer::Style;
 use crate::certainty::{UnknownPlace, left_unknown, unknown_places};
-use crate::contents::{call_words, content_words};
+use crate::contents::{REFUSAL, call_words, content_words, refusal_words};
 use crate::{messages, quote};
 
 /// One transition or refusal, as a log lists it.
@@ -19,7 +19,7 @@ pub struct Row {
     pub tick: Option<u64>,
     /// The id.
     pub id: String,
-    /// The agent.
+    /// The one who speaks, as [`speaker`] names it.
     pub agent: String,
     /// The type, or what else the record is.
     pub type_name: String,
@@ -40,11 +40,10 @@ pub fn row(record: &Record) -> Row {
     let type_name =
         header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
     let type_name = if header.kind == Kind::Refusal { format!("refused {type_name}") } else { type_name };
-    let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default();
     Row {
         tick: header.tick,
         id: record.id().to_string(),
-        agent: quote::escape(agent),
+        agent: speaker(record),
         type_name,
         confidence: content.get("intent").and_then(|intent| intent.get("confidence")).and_then(Value::as_f64),
         summary: match left_unknown(record) {
@@ -56,6 +55,26 @@ pub fn row(record: &Record) -> Row {
         is_bad: header.kind == Kind::Refusal || is_denied_or_failed(&content),
     }
 }
+
+/// Names the one who speaks in a record: `user` for the author user, behind it in brackets the name on record if it is another;
+/// else the agent, and the author where no agent is named. An agent called by the word of an author is quoted.
+pub(crate) fn speaker(record: &Record) -> String {
+    let author = record.header().author;
+    let agent = record.body().value("/agent_id");
+    let agent = agent.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let is_a_person = matches!(author, Author::User | Author::Institution);
+    match (is_a_person, agent) {
+        (true, "" | AGENT) => author.to_string(),
+        (_, agent) if agent == author.as_str() => author.to_string(),
+        (true, agent) => format!("{author} ({})", quote::name(agent)),
+        (false, "") if author == Author::Agent => String::new(),
+        (false, "") => author.to_string(),
+        (false, agent) => quote::name(agent),
+    }
+}
+
+/// The name of an agent where none was given.
+const AGENT: &str = "agent";
 
 fn is_denied_or_failed(content: &Value) -> bool {
     let text = |outer: &str, inner: &str| content.get(outer)?.get(inner)?.as_str().map(str::to_owned);
@@ -71,11 +90,11 @@ fn summary(content: &Value) -> String {
         parts.push(quote::escape(&message));
     }
     if let Some(decision) = at("policy", "decision").and_then(Value::as_str) {
-        parts.push(decision.to_owned());
+        parts.push(quote::escape(decision));
     }
     let status = at("result", "status").and_then(Value::as_str);
     if let Some(status) = status {
-        parts.push(if status == "ok" { "ok".to_owned() } else { format!("FAIL {}", quote::escape(status)) });
+        parts.push(if status == "ok" { "ok".to_owned() } else { format!("FAIL {}", quote::name(status)) });
     }
     let calls = at("action", "calls").and_then(Value::as_array);
     let words =
@@ -85,12 +104,15 @@ fn summary(content: &Value) -> String {
         (Some(calls), _) => parts.push(calls.iter().map(call_words).collect::<Vec<_>>().join(", ")),
         // The parameters of a call that was answered, or that has words of its own, are in `show`.
         (None, Some(action)) if status.is_some() || words.is_some_and(|said| !is_empty(said)) => {
-            parts.extend(action.get("tool").and_then(Value::as_str).map(quote::escape))
+            parts.extend(action.get("tool").and_then(Value::as_str).map(quote::name))
         }
         (None, Some(action)) => parts.push(call_words(action)),
         (None, None) => {}
     }
     parts.extend(words.filter(|said| !is_empty(said)).map(content_words));
+    // An import keeps members that it does not read in `extra`.
+    let refused = at("intent", REFUSAL).or_else(|| at("intent", "extra")?.get(REFUSAL));
+    parts.extend(refused.and_then(refusal_words));
     if let Some(output) = at("result", "output") {
         parts.push(content_words(output));
     }

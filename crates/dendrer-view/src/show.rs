@@ -21,7 +21,7 @@ use crate::layout::{columns, pad};
 use crate::provenance::ProvenanceObject;
 use crate::text::pretty;
 use crate::why::op_words;
-use crate::{contents, count, messages, provenance, quote};
+use crate::{contents, count, messages, provenance, quote, row};
 
 /// A record, and the parts of it that people asked for. The document has every part.
 #[derive(Debug, Clone, Copy)]
@@ -216,7 +216,7 @@ fn title_lines(record: &Record, content: &Value, page: &Page) -> Vec<Line> {
     let header = record.header();
     let name = header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string());
     let name = if header.kind == Kind::Refusal { format!("refused {name}") } else { name };
-    let agent = content.get("agent_id").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+    let agent = row::speaker(record);
     let place = match header.tick {
         _ if header.kind == Kind::Run => "tick 0".to_owned(),
         Some(tick) => format!("tick {tick}"),
@@ -263,7 +263,7 @@ fn intent_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let mut shown = Vec::new();
     let known = [headline.unwrap_or_default(), "uncertainty_notes", "confidence"];
     for (name, value) in members.iter().filter(|(name, _)| !known.contains(&&***name)) {
-        shown.push((quote::escape(tag::user_name(name)), quote::value(value)));
+        shown.push((quote::name(tag::user_name(name)), quote::value(value)));
     }
     if let Some(confidence) = intent.get("confidence").filter(|value| **value != Value::Null) {
         let text =
@@ -308,7 +308,7 @@ fn result_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let known = if is_prose { ["status", "output", ""] } else { ["status", "output", "status_from"] };
     let status = match result.get("status") {
         Some(Value::String(status)) if &**status == "ok" => "ok".to_owned(),
-        Some(Value::String(status)) => format!("FAIL {}", quote::escape(status)),
+        Some(Value::String(status)) => format!("FAIL {}", quote::name(status)),
         Some(other) => quote::value(other),
         None => "result".to_owned(),
     };
@@ -334,7 +334,7 @@ fn other_lines(value: &Value, known: &[&str], more: &[String]) -> Vec<Line> {
         return vec![Line::value(format!("  {}", quote::value(value)), more.to_vec())];
     };
     let members = members.iter().filter(|(name, _)| !known.contains(&&***name));
-    let shown = members.map(|(name, value)| (quote::escape(tag::user_name(name)), quote::value(value)));
+    let shown = members.map(|(name, value)| (quote::name(tag::user_name(name)), quote::value(value)));
     named_lines(&shown.collect::<Vec<_>>(), more)
 }
 
@@ -368,7 +368,11 @@ const SHOWN: [&str; 12] = [
 fn member_lines(record: &Record, content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let more = whole.part("");
     let header = record.header();
-    let author = format!("author {}", header.author);
+    // The title names an agent that no person speaks for.
+    let agent = content.get("agent_id").and_then(Value::as_str).map(quote::name);
+    let agent = agent.filter(|agent| !row::speaker(record).contains(agent.trim_matches('"')));
+    let agent = agent.map(|agent| format!("   agent {agent}")).unwrap_or_default();
+    let author = format!("author {}{agent}", header.author);
     let goal = content.get("goal_id").map(|goal| format!("goal {}   ", quote::value(goal)));
     let mut lines = vec![Line::from(format!("{}{author}", goal.unwrap_or_default()))];
     let first = ["goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"];
@@ -379,7 +383,7 @@ fn member_lines(record: &Record, content: &Value, whole: &WholeRecord) -> Vec<Li
         // The digest of a module identifies it; its bytes help no reader.
         let modules = (name == "pack").then(|| without_bytes(value));
         let value = modules.as_ref().unwrap_or(value);
-        let text = format!("{} {}", quote::escape(tag::user_name(name)), quote::value(value));
+        let text = format!("{} {}", quote::name(tag::user_name(name)), quote::value(value));
         let line = Line::value(text, more.clone());
         lines.push(if name == "anomalies" { line.paint(Style::Warn) } else { line });
     }

@@ -106,7 +106,7 @@ fn state_lines(answer: &StateAnswer, depth: Option<usize>, page: &Page) -> Vec<L
     let lines = if is_missing { Vec::new() } else { pretty(&answer.value, 0, depth) };
     let root = answer.path.as_str().is_empty().then(|| {
         let of = answer.agent.as_ref().map(|agent| {
-            format!(", of {} at tick {} along its causal ancestors", quote::escape(agent), answer.tick)
+            format!(", of {} at tick {} along its causal ancestors", quote::name(agent), answer.tick)
         });
         let of = of.unwrap_or_default();
         Line::note(format!("state root {}{}{of}", answer.root, page.of_run(&answer.run)))

@@ -290,7 +290,7 @@ impl ItemAnswer for StepsAnswer {
             "{place:>6}  {}  {:<15}  {}{failed}{took}{phi}{trace}{derived}",
             pad(&quote::escape(&step.step_id), 12),
             recorded.action().map_or("not known", ActionType::as_str),
-            quote::escape(&step.name),
+            quote::name(&step.name),
         ))];
         if self.whole {
             for (name, value) in [("input", &step.input), ("output", &step.output)] {

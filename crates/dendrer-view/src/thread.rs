@@ -34,7 +34,7 @@ pub(crate) fn thread_row(item: &LoggedRecord) -> ThreadRow {
         ThreadPart::Error(_) => Some(Style::Bad),
         _ => plain.style(),
     };
-    ThreadRow { tick, step: place.step, node: quote::escape(&place.node()), wrote: wrote(item, place), style }
+    ThreadRow { tick, step: place.step, node: nodes(place), wrote: wrote(item, place), style }
 }
 
 /// Writes what a put or a write adds to its thread.
@@ -91,7 +91,22 @@ fn operations(ops: &[Op]) -> String {
 
 /// Writes a name as a place has it.
 fn name(name: &str) -> String {
-    quote::path(&Pointer::of([name]))
+    let place = quote::path(&Pointer::of([name]));
+    if quote::passes_for_a_word(&place) { format!("[{}]", quote::quoted(name)) } else { place }
+}
+
+/// Writes the nodes of a place. Words of dendrer for what is no node are in brackets; a node of such a name is quoted.
+fn nodes(place: &ThreadPlace) -> String {
+    place.nodes.iter().map(|node| node_words(node)).collect::<Vec<_>>().join(", ")
+}
+
+/// Writes a node, or the word for what is no node.
+pub(crate) fn node_words(node: &str) -> String {
+    match node.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(named) => quote::quoted(named),
+        None if node.starts_with('(') && node.ends_with(')') => quote::escape(node),
+        None => quote::name(node),
+    }
 }
 
 /// Writes the change of a channel, or of a member of one.
@@ -173,8 +188,8 @@ pub(crate) fn message_words(value: &Value) -> Option<String> {
     let content = value.get("content")?;
     let mut parts = vec![format!("{kind}:")];
     let status = text(value, "status").filter(|status| kind == "tool" && status != "success");
-    parts.extend(status.map(|status| format!("FAIL {}", quote::escape(&status))));
-    parts.extend(text(value, "name").map(|name| quote::escape(&name)).filter(|name| !name.is_empty()));
+    parts.extend(status.map(|status| format!("FAIL {}", quote::name(&status))));
+    parts.extend(text(value, "name").filter(|name| !name.is_empty()).map(|name| quote::name(&name)));
     let calls =
         ["tool_calls", "invalid_tool_calls"].into_iter().filter_map(|name| value.get(name)?.as_array());
     let calls: Vec<String> = calls.flat_map(|calls| calls.iter()).map(call_words).collect();
@@ -197,7 +212,7 @@ fn constructed(value: &Value) -> Option<Value> {
 
 /// Writes a call: the tool, then its arguments.
 fn call_words(call: &Value) -> String {
-    let tool = call.get("name").and_then(Value::as_str).map_or_else(|| "?".to_owned(), quote::escape);
+    let tool = call.get("name").and_then(Value::as_str).map_or_else(|| "?".to_owned(), quote::name);
     let args = call.get("args").filter(|args| **args != Value::Null).map(quote::value);
     std::iter::once(tool).chain(args).collect::<Vec<_>>().join(" ")
 }
@@ -214,7 +229,8 @@ const NODE: (usize, usize) = (16, 24);
 impl ThreadColumns {
     /// The columns that these rows need.
     pub(crate) fn of(rows: &[ThreadRow], page: &Page) -> ThreadColumns {
-        let widest = rows.iter().map(|row| columns(&row.node)).max().unwrap_or(0).max(NODE.0);
+        let widest =
+            rows.iter().map(|row| columns(&page.spell(row.node.clone()))).max().unwrap_or(0).max(NODE.0);
         ThreadColumns { node: page.width.map_or(widest, |_| widest.min(NODE.1)) }
     }
 
@@ -233,7 +249,8 @@ impl ThreadColumns {
         let or_dash = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
         let tick = or_dash(row.tick.map(|tick| tick.to_string()));
         let step = row.step.map(|step| step.to_string()).unwrap_or_default();
-        let whole = self.texts(&tick, &step, &row.node, &row.wrote);
+        let (node, wrote) = (page.spell(row.node.clone()), page.spell(row.wrote.clone()));
+        let whole = self.texts(&tick, &step, &node, &wrote);
         let (text, is_cut) = match page.width.filter(|_| !page.full) {
             Some(width) => (cut(&whole, width), columns(&whole) > width),
             None => (whole, false),

@@ -382,7 +382,7 @@ pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<Lin
 /// Writes a transition that a link names: of a call the tool alone, since its parameters are read in its place.
 fn upstream_words(record: &Record, summary: &str) -> String {
     let content = record.content();
-    let tool = content.get("action").and_then(|action| action.get("tool")?.as_str().map(quote::escape));
+    let tool = content.get("action").and_then(|action| action.get("tool")?.as_str().map(quote::name));
     let said =
         ["description", "content"].map(|name| content.get("intent").and_then(|intent| intent.get(name)));
     let is_said = |said: &Value| !matches!(said, Value::Null) && said.as_str() != Some("");

@@ -296,11 +296,13 @@ impl<'t> ThreadIndex<'t> {
             return Some(agent_of(&place.0, "(start)"));
         }
         if let Some(agent) = &task.agent {
-            return Some(agent.to_string());
+            return Some(named(agent.to_string()));
         }
         let sends = self.checkpoints.get(place).map_or(&[][..], |found| &found.sends);
-        let node = node_of(&task.path, sends).unwrap_or_else(|| "(task)".to_owned());
-        Some(agent_of(&place.0, &node))
+        Some(match node_of(&task.path, sends) {
+            Some(node) => named(agent_of(&place.0, &node)),
+            None => agent_of(&place.0, "(task)"),
+        })
     }
 
     fn part(&self, place: &CheckpointPlace, task: &IndexedTask, values: &[(String, Value)]) -> ThreadPart {
@@ -333,6 +335,13 @@ impl<'t> ThreadIndex<'t> {
             std::iter::once(place).chain(around).filter_map(|place| self.tasks.get(place)).flatten();
         tasks.any(|task| task.is_answer)
     }
+}
+
+/// Quotes the name of a node that would pass for a word of ours, such as `(answer)`.
+fn named(node: String) -> String {
+    let is_in_brackets =
+        node.rsplit('/').next().is_some_and(|last| last.starts_with('(') && last.ends_with(')'));
+    if is_in_brackets { format!("\"{node}\"") } else { node }
 }
 
 /// Reads a put: its namespace, and the checkpoint.
