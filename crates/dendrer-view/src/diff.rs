@@ -14,15 +14,16 @@ use dendrer::timeline::Interval;
 use dendrer_object::delta::Op;
 use dendrer_object::document::{Positive, Shape as _};
 use dendrer_object::record::Record;
+use dendrer_object::text::is_same_but_for_form;
 use dendrer_object::{Delta, Digest, Pointer, RunName, Value, document, tag};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::casebook::{RecordedObject, recorded_lines, recorded_objects};
 use crate::certainty::{self, Certainty, ReasonObject, UnknownPlace, reasons, reasons_words, unknown_places};
-use crate::change::ShownChange;
+use crate::change::{self, ShownChange};
 use crate::row::TransitionObject;
 use crate::table::{Align as Column, Table};
-use crate::thread::message_words;
+use crate::thread::{message_words, node_words};
 use crate::verdict::{AskedObject, Stretch, stretches, sum_up, word};
 use crate::{count, quote, row, thousands, why};
 
@@ -52,7 +53,7 @@ fn steps_of(steps: &PairedSteps, pair: &Pair) -> String {
 
 /// Writes the ticks, the steps and the nodes of a pair of steps.
 fn steps_title(steps: &PairedSteps, pair: &Pair) -> String {
-    let node = quote::escape(&steps.node);
+    let node = steps.node.split(", ").map(node_words).collect::<Vec<_>>().join(", ");
     let what = match (&pair.a, &pair.b) {
         (Some(_), Some(_)) => node,
         (a, _) => {
@@ -91,7 +92,7 @@ fn words(value: &Value) -> String {
         Some(bytes) if bytes.len() > 32 => {
             format!("{}, {}", count(bytes.len() as u64, "byte", "bytes"), Digest::of(&bytes).short())
         }
-        _ => quote::value(value),
+        _ => change::side_words(value),
     }
 }
 
@@ -103,9 +104,10 @@ fn sides(change: &DiffChange) -> (Option<String>, Option<String>) {
     match &change.sides {
         DiffSides::Values(a, b) => {
             let (mut left, mut right) = (a.as_ref().map(value), b.as_ref().map(value));
-            // A text that holds JSON and the JSON itself read alike.
-            if a != b && left == right {
-                (left, right) = (a.as_ref().map(quote::as_text), b.as_ref().map(quote::as_text));
+            // Texts in two Unicode forms read alike.
+            let is_alike = |(a, b): (&String, &String)| a == b || is_same_but_for_form(a, b);
+            if a != b && left.as_ref().zip(right.as_ref()).is_some_and(is_alike) {
+                (left, right) = (a.as_ref().map(quote::in_its_form), b.as_ref().map(quote::in_its_form));
             }
             (left, right)
         }
@@ -173,6 +175,7 @@ pub fn pair_changes(pair: &Pair, more: Option<&[String]>, indent: usize, page: &
         shown_change(quote::path(place.as_ref().unwrap_or(&change.path)), change, note, command)
     });
     let mut lines = place_lines(shown.collect(), command, indent, page);
+    lines.extend(summary_lines(pair, command, indent));
     for hidden in &pair.hidden {
         let side = match (hidden.in_a, hidden.in_b) {
             (true, true) => "in both",
@@ -184,6 +187,22 @@ pub fn pair_changes(pair: &Pair, more: Option<&[String]>, indent: usize, page: &
         lines.push(Line::styled(Style::Warn, text));
     }
     lines
+}
+
+/// Returns a line for each side of a pair without comparable places: the agent, and what the transition says.
+fn summary_lines(pair: &Pair, more: &[String], indent: usize) -> Vec<Line> {
+    if pair.steps.is_some() || !pair.changes.is_empty() || !pair.kinds.contains(&DiffKind::Structural) {
+        return Vec::new();
+    }
+    let lead = " ".repeat(indent);
+    let side = |sign: char, style: Style, record: &Record| {
+        let row = row::row(record);
+        let words = [row.agent, row.summary].into_iter().filter(|part| !part.is_empty());
+        let words = words.collect::<Vec<_>>().join("  ");
+        Line::value(format!("{lead}{sign} {words}"), more.to_vec()).paint(style)
+    };
+    let a = pair.a.iter().map(|record| side('-', Style::Removed, record));
+    a.chain(pair.b.iter().map(|record| side('+', Style::Added, record))).collect()
 }
 
 fn place_lines(mut changes: Vec<ShownChange>, more: &[String], indent: usize, page: &Page) -> Vec<Line> {
@@ -953,6 +972,8 @@ struct Tail {
     from: u64,
     to: u64,
     count: u64,
+    /// How many transitions have each type, in the order of the first.
+    types: Vec<(String, u64)>,
 }
 
 impl DiffAnswer {
@@ -996,8 +1017,14 @@ impl DiffAnswer {
         }
         if !pair.kinds.is_empty() {
             let tick = record.header().tick.unwrap_or(0);
-            let tail = self.tail.get_or_insert(Tail { in_b, from: tick, to: tick, count: 0 });
+            let tail =
+                self.tail.get_or_insert(Tail { in_b, from: tick, to: tick, count: 0, types: Vec::new() });
             (tail.to, tail.count) = (tick, tail.count + 1);
+            let type_name = row::row(record).type_name;
+            match tail.types.iter_mut().find(|(known, _)| *known == type_name) {
+                Some((_, number)) => *number += 1,
+                None => tail.types.push((type_name, 1)),
+            }
         }
         true
     }
@@ -1022,7 +1049,7 @@ impl DiffAnswer {
             let only = if pair.steps.is_some() && pair.a.is_none() { &[][..] } else { &only };
             lines.extend(pair_changes(&pair, Some(&more(only)), 2, page));
         }
-        lines.extend(self.tail.as_ref().map(Tail::line));
+        lines.extend(self.tail.iter().flat_map(Tail::lines));
         lines.extend(outcome_lines(&found.report, &more(&["--type".to_owned(), "outcome".to_owned()]), page));
         if !self.form.only_changes && !lines.is_empty() {
             lines.insert(0, "".into());
@@ -1149,7 +1176,7 @@ fn verdict_lines(tested: &[PredicateTested; 2]) -> Vec<Line> {
 }
 
 impl Tail {
-    fn line(&self) -> Line {
+    fn lines(&self) -> [Line; 2] {
         let span = match self.count {
             1 => self.from.to_string(),
             _ => format!("{}..{}", self.from, self.to),
@@ -1160,6 +1187,11 @@ impl Tail {
         };
         let transitions = count(self.count, "transition", "transitions");
         let kind = DiffKind::Structural.as_str();
-        Line::styled(Style::Strong, format!("{ticks}  {kind}  only in {side}: {transitions}"))
+        let head = Line::styled(Style::Strong, format!("{ticks}  {kind}  only in {side}: {transitions}"));
+        let types = self.types.iter().map(|(name, number)| match number {
+            1 => name.clone(),
+            number => format!("{name} {}", thousands(*number)),
+        });
+        [head, format!("  {}", types.collect::<Vec<_>>().join(", ")).into()]
     }
 }

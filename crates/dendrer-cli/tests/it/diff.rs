@@ -45,6 +45,8 @@ found structural 1, semantic 3, confidence 1, outcome 1
 33|34  confidence  plan.update
   ~ intent.confidence  0.840 -> 0.790
 34|35  structural  policy.decision | observation.add
+  - budgeter  allow "the offer fits into what is left"
+  + verifier  "a hostel, and the beds are shared"
 36|37  semantic  action.result
   ~ state.budget_remaining  add -236 -> add -147
   ~ state.hotel.name        "Hotel Krone" -> "Hostel Basel"
@@ -79,7 +81,9 @@ b is a fork of a at tick 30; its marker, tick 31: "ask once more"
 found structural 6, semantic 3, confidence 1, outcome 1
 
 -|33  structural  (none) | observation.add
+  + planner  "is that all?"
 38|-  structural  action.request | (none)
+  - researcher  allow http_get "check the trains from Lugano to Bellinzona"
 "#
         ) && ran.stdout.contains("; 3 of 42 pairs differ, and the end\n"),
         "{}",
@@ -99,10 +103,12 @@ fn kinds_places_and_forms_are_chosen() {
     };
     assert_eq!(
         ask(&["--only-changes", "--type", "structural,confidence"]),
-        "33|34  confidence  plan.update
+        r#"33|34  confidence  plan.update
   ~ intent.confidence  0.840 -> 0.790
 34|35  structural  policy.decision | observation.add
-"
+  - budgeter  allow "the offer fits into what is left"
+  + verifier  "a hostel, and the beds are shared"
+"#
     );
     // Both spellings of a place, of the state with or without its name.
     let hotel = "36|37  semantic  action.result
@@ -286,6 +292,8 @@ found structural 1, semantic 2, not comparable 5
   ? delta  not comparable (erased or withheld in a)
   ? intent.confidence  not comparable (erased or withheld in a)
 34|35  structural  policy.decision | observation.add
+  - budgeter  allow "the offer fits into what is left"
+  + verifier  "a hostel, and the beds are shared"
 "#
         )
     );

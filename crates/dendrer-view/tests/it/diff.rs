@@ -35,6 +35,7 @@ fn differences_are_listed_below_the_headline() {
         2  semantic  observation.add
           ~ state.risk  0.6 -> 0.7
         4|-  structural  only in a: 1 transition
+          observation.add
         end 4|3  outcome
           - notes[3]  "note 4"
           ~ risk      0.9 -> 0.8"#,
