@@ -72,6 +72,7 @@ mod support;
 mod terminal;
 mod threads;
 mod tour;
+mod tried;
 mod tutorial;
 mod twice;
 mod unknown;
