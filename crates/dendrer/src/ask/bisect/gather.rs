@@ -199,12 +199,11 @@ fn allows_of(
     Ok(Some(allows))
 }
 
+/// Where values were seen first, whether rules compute the state, and the top members that they write from answers of calls.
+type SeenWithRules = (Option<FirstSeen>, bool, BTreeSet<Arc<str>>);
+
 /// Looks for where the values up to an onset were seen first, and whether rules compute the state there.
-fn seen_of(
-    trace: &Trace,
-    question: &BisectSubject,
-    report: &BisectReport,
-) -> Result<(Option<FirstSeen>, bool, BTreeSet<Arc<str>>), Error> {
+fn seen_of(trace: &Trace, question: &BisectSubject, report: &BisectReport) -> Result<SeenWithRules, Error> {
     let (BisectOutcome::Onset(tick), Some(predicate)) = (&report.outcome, question.predicate()) else {
         return Ok((None, false, BTreeSet::new()));
     };
