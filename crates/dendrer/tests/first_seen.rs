@@ -298,8 +298,19 @@ mod slow {
         match leaf {
             Value::Number(_) => leaf.to_string() == number,
             Value::String(text) if number.bytes().filter(u8::is_ascii_digit).count() >= 3 => {
-                let is_blank = |c: char| c.is_whitespace() || "()[]{}\"':;!?".contains(c);
-                text.split(is_blank).map(|word| word.trim_matches([',', '.'])).any(|word| word == number)
+                text.match_indices(number).any(|(at, _)| {
+                    let (before, after) = (&text[..at], &text[at + number.len()..]);
+                    let before: Vec<char> = before.chars().rev().take(2).collect();
+                    let after: Vec<char> = after.chars().take(2).collect();
+                    let is_longer = |around: &[char]| match around {
+                        [c, ..] if c.is_alphanumeric() || "_-".contains(*c) => true,
+                        [c, digit, ..] => {
+                            "'\u{2019} \u{a0}\u{202f}:/.,".contains(*c) && digit.is_ascii_digit()
+                        }
+                        _ => false,
+                    };
+                    !is_longer(&before) && !is_longer(&after)
+                })
             }
             _ => false,
         }
@@ -316,7 +327,7 @@ fn step(dice: &mut Dice, amount: &str) -> Intent {
     let object = format!(r#"{{"currency":"EUR","price":{amount}}}"#);
     let text = |value: &str| Value::from(value).to_string();
     let words = format!("it costs {amount}, delivery is free.");
-    match dice.below(6) {
+    match dice.below(7) {
         0 => line(
             "action.result",
             &[
@@ -338,6 +349,13 @@ fn step(dice: &mut Dice, amount: &str) -> Intent {
         4 => {
             let inner = format!(r#"{{"answer":{}}}"#, text(&object));
             line("plan.update", &[("intent", &format!(r#"{{"description":{}}}"#, text(&inner)))], "[]")
+        }
+        // Part of a longer number, which has another value.
+        5 => {
+            let separators = ["'", "\u{2019}", " ", "\u{a0}", "\u{202f}", ":", "/", ".", ",", "_"];
+            let separator = separators[dice.below(separators.len() as u64) as usize];
+            let longer = format!("booked as 12{separator}{amount} today");
+            line("observation.add", &[("intent", &format!(r#"{{"description":{}}}"#, text(&longer)))], "[]")
         }
         // A copy in the state alone is no leaf that is looked at.
         _ => line("memory.write", &[], &format!(r#"[{{"set":"/quote","value":{object}}}]"#)),

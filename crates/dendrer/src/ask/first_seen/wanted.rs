@@ -215,7 +215,9 @@ impl Search<'_> {
     /// Returns the part of a long text around the first equal value.
     fn part(&self, text: &str) -> String {
         let found = self.wanted.equal.iter().filter_map(|equal| match equal {
-            Value::Number(number) => words(text).find(|(_, word)| is_number(number, word)).map(|(at, _)| at),
+            Value::Number(number) => {
+                numbers(text).find(|(_, word)| is_number(number, word)).map(|(at, _)| at)
+            }
             Value::String(words) => starts_of(words, text).next(),
             _ => None,
         });
@@ -239,8 +241,26 @@ fn json_in(text: &str) -> Option<Value> {
 /// Whether a text has a number of enough digits as a word.
 fn is_word_of(number: &Number, text: &str) -> bool {
     let digits = decimal::text(number).bytes().filter(u8::is_ascii_digit).count();
-    digits >= DIGITS_MIN && words(text).any(|(_, word)| is_number(number, word))
+    digits >= DIGITS_MIN && numbers(text).any(|(_, word)| is_number(number, word))
 }
+
+/// The words of a text that are not part of a longer number, such as `1'310`, `12 310`, `11/310` or `044 310 12 12`: groups of digits
+/// with one separator between them are one number.
+fn numbers(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let joins = |separator: Option<char>, digit: Option<char>| {
+        separator.is_some_and(|c| SEPARATORS.contains(&c)) && digit.is_some_and(|c| c.is_ascii_digit())
+    };
+    words(text).filter(move |(at, word)| {
+        let (mut before, mut after) = (text[..*at].chars().rev(), text[at + word.len()..].chars());
+        let is_signed = word.starts_with('-');
+        let continues = !is_signed && joins(before.next(), before.next());
+        !continues && !joins(after.next(), after.next())
+    })
+}
+
+/// The characters that join groups of digits to one number; points and commas join them to one word ([`words`]).
+const SEPARATORS: [char; 11] =
+    ['\'', '\u{2019}', ' ', '\u{a0}', '\u{202f}', '\u{2009}', '\u{2007}', ':', '/', '\u{2010}', '\u{2011}'];
 
 fn is_number(number: &Number, word: &str) -> bool {
     Number::parse(word).is_ok_and(|found| found == *number)
@@ -336,6 +356,22 @@ mod tests {
             ("310", r#"["the price is 310.00."]"#, Some(r#"0 "the price is 310.00.""#)),
             ("310", r#"["1,310 O-310 v1.310 3100 -310 310x"]"#, None),
             ("310", r#"["a (310), b"]"#, Some(r#"0 "a (310), b""#)),
+            (
+                "310",
+                r#"["CHF 1'310", "1\u2019310", "1 310", "1\u00a0310", "1\u202f310", "1_310", "1.310"]"#,
+                None,
+            ),
+            (
+                "310",
+                r#"["310'000", "310 000", "12:310", "11/310", "310:12", "310/450", "044 310 12 12"]"#,
+                None,
+            ),
+            ("310", r#"["CH93 0310 310 6"]"#, None),
+            ("310", r#"["310,5 310.50"]"#, None),
+            ("310.5", r#"["it is 310.50: cheap"]"#, Some(r#"0 "it is 310.50: cheap""#)),
+            ("310", r#"["5, 310; 'x' 310."]"#, Some(r#"0 "5, 310; 'x' 310.""#)),
+            ("310", r#"["price: 310"]"#, Some(r#"0 "price: 310""#)),
+            ("310", r#"["EUR/310"]"#, Some(r#"0 "EUR/310""#)),
             ("-310", r#"["a -310"]"#, Some(r#"0 "a -310""#)),
             ("88", r#"["a 88 b"]"#, None),
             ("88", r#"["88"]"#, Some("0 88")),
