@@ -102,8 +102,8 @@ fn summary(content: &Value) -> String {
     let action = content.get("action").filter(|action| action.get("tool").is_some());
     match (calls, action) {
         (Some(calls), _) => parts.push(calls.iter().map(call_words).collect::<Vec<_>>().join(", ")),
-        // The parameters of a call that was answered, or that has words of its own, are in `show`.
-        (None, Some(action)) if status.is_some() || words.is_some_and(|said| !is_empty(said)) => {
+        // The parameters of a call that was answered are in the row of its request, and in `show`.
+        (None, Some(action)) if status.is_some() => {
             parts.extend(action.get("tool").and_then(Value::as_str).map(quote::name))
         }
         (None, Some(action)) => parts.push(call_words(action)),
