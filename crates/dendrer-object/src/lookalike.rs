@@ -2,6 +2,7 @@
 //!
 //! The tables are those of one version of `unicode-security`: they are a part of the version of the kernel's rules.
 
+use unicode_normalization::UnicodeNormalization as _;
 use unicode_security::mixed_script::AugmentedScriptSet;
 use unicode_security::skeleton;
 
@@ -42,6 +43,26 @@ fn folded(name: &str) -> String {
     seen.flat_map(char::to_lowercase).collect()
 }
 
+/// Returns the characters at the first place where two texts that look alike differ, with their number from 1 on; `None` of a text
+/// that ends there. `None` if the texts are equal, or a reader sees that they differ.
+pub fn hidden_difference(a: &str, b: &str) -> Option<(usize, [Option<char>; 2])> {
+    if a == b || a.is_ascii() && b.is_ascii() {
+        return None;
+    }
+    let is_alike = a.nfkc().eq(b.nfkc()) || skeleton(a).eq(skeleton(b));
+    let (mut left, mut right) = (a.chars(), b.chars());
+    let mut number = 0;
+    is_alike.then(|| {
+        loop {
+            number += 1;
+            let pair = [left.next(), right.next()];
+            if pair[0] != pair[1] || pair[0].is_none() {
+                return (number, pair);
+            }
+        }
+    })
+}
+
 /// Whether a character that is not ASCII looks like one of ASCII.
 pub fn passes_for_ascii(c: char) -> bool {
     !c.is_ascii() && c.is_alphanumeric() && {
@@ -53,6 +74,22 @@ pub fn passes_for_ascii(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_character_that_differs_unseen_is_found() {
+        let at = |number, a: char, b: char| Some((number, [Some(a), Some(b)]));
+        for (a, b, expected) in [
+            ("a\u{2011}b", "a-b", at(2, '\u{2011}', '-')),
+            ("\u{410}", "A", at(1, '\u{410}', 'A')),
+            ("\u{ff21}1", "A1", at(1, '\u{ff21}', 'A')),
+            ("e\u{301}", "\u{e9}", at(1, 'e', '\u{e9}')),
+            ("a", "a", None),
+            ("l0", "1O", None),
+            ("Z\u{fc}rich", "Zurich", None),
+        ] {
+            assert_eq!(hidden_difference(a, b), expected, "{a} {b}");
+        }
+    }
 
     #[test]
     fn names_that_mix_scripts_are_told_from_those_that_do_not() {

@@ -16,9 +16,11 @@ pub fn is_of_the_one_before(before: char, c: char) -> bool {
     !c.is_ascii() && compose(before, c).is_some()
 }
 
-/// Tells whether a character would act on a terminal or mislead a reader instead of being seen.
+/// Tells whether a character would act on a terminal or mislead a reader instead of being seen. White space other than a blank
+/// would pass for one.
 pub fn acts(c: char) -> bool {
     c.is_control()
+        || c.is_whitespace() && c != ' '
         || matches!(c,
             // Zero-width, bidi marks and overrides, line and paragraph separators.
             '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -1,6 +1,7 @@
 //! A change of one place, as lines and as a document.
 
 use dendrer::ask::show::PlaceChange;
+use dendrer_object::lookalike::hidden_difference;
 use dendrer_object::text::is_same_but_for_form;
 use dendrer_object::{Delta, Pointer, Record, RunName, Value, document};
 
@@ -50,8 +51,12 @@ impl ShownChange {
             (Some(_), None) => ('-', shown_before, None),
             (None, None) => ('=', None, None),
         };
-        let note = if sign == '=' && after.is_none() { "(made and removed)" } else { "" };
-        ShownChange { sign, place, before, after, note: note.to_owned(), more }
+        let note = match (&before, &after) {
+            (_, None) if sign == '=' => "(made and removed)".to_owned(),
+            (Some(before), Some(after)) => unseen(before, after).unwrap_or_default(),
+            _ => String::new(),
+        };
+        ShownChange { sign, place, before, after, note, more }
     }
 
     /// Returns a write of the state; an item that a list gained is shown alone.
@@ -171,6 +176,14 @@ fn lines(changes: &[ShownChange], indent: usize, page: &Page) -> Vec<Line> {
     lines
 }
 
+/// Names the first characters that differ in two sides that look alike; `None` if a reader sees the difference.
+fn unseen(before: &str, after: &str) -> Option<String> {
+    let (number, [before, after]) = hidden_difference(before, after)?;
+    let name =
+        |c: Option<char>| c.map_or_else(|| "the end".to_owned(), |c| format!("U+{:04X}", u32::from(c)));
+    Some(format!("(character {number}: {} -> {})", name(before), name(after)))
+}
+
 /// Writes a change with a word for its sign.
 fn in_words(change: &ShownChange, lead: &str) -> String {
     let word = match change.sign {
@@ -272,6 +285,24 @@ mod tests {
         );
         let pipe = plain(&lines(&changes[3..], 0, &Page::WIDE));
         assert_eq!(pipe, format!("- orders             1\n~ action.params.url  {long} -> 2\n"));
+    }
+
+    #[test]
+    fn sides_that_look_alike_name_what_differs() {
+        let sides = |before: &str, after: &str| {
+            let (before, after) = (Value::from(before), Value::from(after));
+            ShownChange::of("v".to_owned(), Some(&before), Some(&after), Vec::new()).sides()
+        };
+        for (before, after, shown) in [
+            ("a\u{a0}b", "a b", r#""a\u{a0}b" -> "a b""#),
+            ("a\u{2009}b", "a\u{2003}b", r#""a\u{2009}b" -> "a\u{2003}b""#),
+            ("a\u{202f}b", "ab", r#""a\u{202f}b" -> "ab""#),
+            ("a\u{2011}b", "a-b", "\"a\u{2011}b\" -> \"a-b\"  (character 3: U+2011 -> U+002D)"),
+            ("\u{410}", "A", "\"\u{410}\" -> \"A\"  (character 2: U+0410 -> U+0041)"),
+            ("a", "b", r#""a" -> "b""#),
+        ] {
+            assert_eq!(sides(before, after), shown);
+        }
     }
 
     #[test]
