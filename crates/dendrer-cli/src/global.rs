@@ -218,7 +218,7 @@ pub(crate) fn since_arg(text: &str) -> std::result::Result<u64, String> {
     moment(text, false)
 }
 
-/// As [`since_arg`], for the end of a time: a date is its whole day.
+/// As [`since_arg`], for the end of a time: a date is its whole day, a minute its last millisecond, and so is a second.
 pub(crate) fn until_arg(text: &str) -> std::result::Result<u64, String> {
     moment(text, true)
 }
@@ -230,19 +230,35 @@ fn moment(text: &str, is_end: bool) -> std::result::Result<u64, String> {
         return Ok(u64::try_from(now_ms()).unwrap_or(0).saturating_sub(age));
     }
     let zone = jiff::tz::TimeZone::system();
-    let (at, size) = match (text.parse::<jiff::Timestamp>(), text.parse::<jiff::civil::DateTime>()) {
-        (Ok(at), _) => (at, 1),
+    let covered = covered(text);
+    let at = match (text.parse::<jiff::Timestamp>(), text.parse::<jiff::civil::DateTime>()) {
+        (Ok(at), _) => at,
         (_, Ok(at)) => {
-            let is_date = text.parse::<jiff::civil::Date>().is_ok() && !text.contains(':');
-            let of_day =
-                if is_date && is_end { jiff::civil::time(23, 59, 59, 999_000_000) } else { at.time() };
+            let is_whole_day = covered.is_none() && is_end;
+            let of_day = if is_whole_day { jiff::civil::time(23, 59, 59, 999_000_000) } else { at.time() };
             let zoned = at.date().to_datetime(of_day).to_zoned(zone);
-            let size = if text.matches(':').count() == 1 && is_end { 60_000 } else { 1 };
-            (zoned.map_err(|error| error.to_string())?.timestamp(), size)
+            zoned.map_err(|error| error.to_string())?.timestamp()
         }
         _ => return Err("a time is like 2h, 3d or 2026-03-01".to_owned()),
     };
-    Ok(u64::try_from(at.as_millisecond()).unwrap_or(0).saturating_add(size - 1))
+    let further = covered.filter(|_| is_end).map_or(0, |size| size - 1);
+    Ok(u64::try_from(at.as_millisecond()).unwrap_or(0).saturating_add(further))
+}
+
+/// Returns how many milliseconds a written time of day covers: those of an hour, a minute, a second or less. `None` for a date
+/// without a time.
+fn covered(text: &str) -> Option<u64> {
+    let (_, time) = text.split_once(['T', 't', ' '])?;
+    let time = time.split(['Z', 'z', '+', '-', '[']).next().unwrap_or_default();
+    let (whole, fraction) = time.split_once(['.', ',']).unwrap_or((time, ""));
+    Some(match (whole.bytes().filter(u8::is_ascii_digit).count(), fraction.len()) {
+        (..=2, _) => 3_600_000,
+        (3..=4, _) => 60_000,
+        (_, 0) => 1000,
+        (_, 1) => 100,
+        (_, 2) => 10,
+        _ => 1,
+    })
 }
 
 /// Returns the milliseconds of `90s`, `30min`, `2h`, `3d` or `2w`.
@@ -288,6 +304,27 @@ pub(crate) fn asked_width() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_time_is_the_last_millisecond_that_it_covers() {
+        for (text, last) in [
+            ("2026-02-24T08:00:31Z", "2026-02-24T08:00:31.999Z"),
+            ("2026-02-24 08:00:31Z", "2026-02-24T08:00:31.999Z"),
+            ("2026-02-24T09:00:31+01:00", "2026-02-24T08:00:31.999Z"),
+            ("2026-02-24T08:00:31.5Z", "2026-02-24T08:00:31.599Z"),
+            ("2026-02-24T08:00:31.510Z", "2026-02-24T08:00:31.510Z"),
+            ("2026-02-24T08:00Z", "2026-02-24T08:00:59.999Z"),
+        ] {
+            let expected: jiff::Timestamp = last.parse().unwrap();
+            let found = until_arg(text).unwrap();
+            assert_eq!(found, u64::try_from(expected.as_millisecond()).unwrap(), "{text}");
+        }
+        for (text, size) in
+            [("2026-02-24 08:00:31", 1000), ("2026-02-24T08:00", 60_000), ("2026-02-24", 86_400_000)]
+        {
+            assert_eq!(until_arg(text).unwrap() - since_arg(text).unwrap(), size - 1, "{text}");
+        }
+    }
 
     #[test]
     fn two_words_become_one_tick_only_behind_the_flags_that_take_one() {

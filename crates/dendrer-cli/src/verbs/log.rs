@@ -64,7 +64,7 @@ pub(crate) struct Log {
     /// Only transitions of this time or later: 2h, 3d, 2w ago; 2026-03-01; "2026-03-01 12:00"
     #[arg(long, value_parser = since_arg, value_name = "TIME")]
     pub(crate) since: Option<u64>,
-    /// Only transitions of this time or earlier; of a date alone, its whole day
+    /// Only transitions of this time or earlier; of a date, a minute or a second, all of it
     #[arg(long, value_parser = until_arg, value_name = "TIME")]
     pub(crate) until: Option<u64>,
     /// Refusals too, where they were judged

@@ -164,19 +164,41 @@ impl LogFilter {
                 || place.is_some_and(|place| place.nodes.iter().any(|node| self.agents.contains(node))))
             && (!self.anomalies || record.body().value("/anomalies").is_some())
             && self.path.as_ref().is_none_or(|path| writes(record, path))
-            && self
-                .text
-                .as_ref()
-                .is_none_or(|matches| type_name.is_some_and(matches) || has_text(&record.content(), matches))
+            && self.text.as_ref().is_none_or(|matches| {
+                type_name.is_some_and(matches) || has_text(&record.content(), matches, 0)
+            })
     }
 }
 
-/// Whether any text in a value matches; names of members are not looked at.
-fn has_text(value: &Value, matches: &TextMatch) -> bool {
+/// Members of a record that have a name of their own in every record of their kind: these names are not searched.
+const OWN_NAMES: [&str; 12] = [
+    "agent",
+    "call_id",
+    "calls",
+    "confidence",
+    "content",
+    "decision",
+    "description",
+    "messages",
+    "output",
+    "params",
+    "status",
+    "tool",
+];
+
+/// Whether a text, a number or the name of a member matches, as `show` prints it. `depth` is 0 for the content of a record, whose
+/// own names do not count.
+fn has_text(value: &Value, matches: &TextMatch, depth: usize) -> bool {
     match value {
         Value::String(text) => matches(text),
-        Value::Array(list) => list.iter().any(|item| has_text(item, matches)),
-        Value::Object(object) => object.iter().any(|(_, member)| has_text(member, matches)),
+        Value::Number(number) => matches(&number.to_string()),
+        Value::Array(list) => list.iter().any(|item| has_text(item, matches, depth)),
+        Value::Object(object) => object.iter().any(|(name, member)| {
+            let is_own = depth == 0 || depth == 1 && OWN_NAMES.contains(&&**name);
+            // The members of each call and message are those of a record as well.
+            let inner = if depth == 1 && matches!(&**name, "calls" | "messages") { 1 } else { depth + 1 };
+            !is_own && matches(name) || has_text(member, matches, inner)
+        }),
         _ => false,
     }
 }

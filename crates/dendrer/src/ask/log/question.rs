@@ -26,7 +26,7 @@ question! {
         pub anomalies: bool,
         /// The only place whose writes are listed
         pub path: Option<String>,
-        /// A regular expression that the type or a text of each transition matches
+        /// A regular expression that the type, a text, a number or the name of a member of each transition matches
         pub grep: Option<String>,
         /// The time from which on records are listed, in milliseconds since 1970
         pub since: Option<u64>,
