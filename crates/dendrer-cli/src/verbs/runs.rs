@@ -26,7 +26,8 @@ pub(crate) struct Runs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<String>,
     /// Only runs of which this is true: an expression over name, ticks, stage, goal, refusals, ended, synthetic,
-    /// forked, verified, updated (in UTC, like updated > "2026-03-01 12:00"), and the state at the tip
+    /// forked, verified, updated (in UTC, like updated > "2026-03-01 12:00:00" or updated > "2h"), and the state at
+    /// the tip
     #[arg(long = "where", value_name = "EXPR")]
     pub(crate) filter: Option<String>,
     /// Only runs recorded at this stage
@@ -50,8 +51,11 @@ pub(crate) struct Runs {
 }
 
 /// The words for the order of runs.
-const ORDERS: &[(&str, &str)] =
-    &[("updated", "Newest first"), ("ticks", "Longest first"), ("name", "By name")];
+const ORDERS: &[(&str, &str)] = &[
+    ("updated", "By the time of the newest record, newest first"),
+    ("ticks", "Longest first"),
+    ("name", "By name"),
+];
 
 /// What is said of a run.
 #[derive(Debug, Subcommand)]

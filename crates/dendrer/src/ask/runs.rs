@@ -1,6 +1,5 @@
 //! The runs of a store, chosen by a condition, in an order.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use dendrer_object::{Digest, Pointer, REDACTION, RunName, Timestamp, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::casebook;
+use crate::environment::{Environment as _, World};
 use crate::error::Error;
 use crate::run::declared;
 use crate::run::thread::{NAMED_BY_DIGEST, THREAD};
@@ -19,6 +19,7 @@ use crate::run::unfinished::{self, Unfinished};
 
 use self::question::RunsQuestion;
 
+mod ages;
 mod dates;
 pub mod question;
 
@@ -148,7 +149,11 @@ pub fn runs(
 
 fn sort(runs: &mut [ListedRun], order: RunsOrder) {
     match order {
-        RunsOrder::Updated => runs.sort_by_key(|run| Reverse(run.summary.head_position)),
+        // By the time that is shown: the log has a run that was imported late where it was imported.
+        RunsOrder::Updated => runs.sort_by(|a, b| {
+            let newer = b.summary.last_ts.cmp(&a.summary.last_ts);
+            newer.then_with(|| a.summary.name.cmp(&b.summary.name))
+        }),
         RunsOrder::Ticks => runs.sort_by(|a, b| {
             let longer = b.summary.head.tick.cmp(&a.summary.head.tick);
             longer.then_with(|| a.summary.name.cmp(&b.summary.name))
@@ -252,6 +257,12 @@ impl Condition {
     fn parse(text: &str) -> Result<Condition, Error> {
         let scope = ROOTS.iter().fold(Scope::new(), |scope, root| scope.root(root));
         let expr = Expr::parse_condition(text, &scope)?;
+        // An age becomes a second, and each date then the stretch that it means.
+        let aged = ages::written(text, &expr, World::default().now());
+        let (text, expr) = match &aged {
+            Some(aged) => (aged.as_str(), Expr::parse_condition(aged, &scope)?),
+            None => (text, expr),
+        };
         let expr = match dates::written(text, &expr)? {
             Some(written) => Expr::parse_condition(&written, &scope)?,
             None => expr,
