@@ -688,7 +688,7 @@ pub(crate) fn decide_color(choice: ColorChoice, terminal: bool) -> bool {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto if set("NO_COLOR") => false,
-        ColorChoice::Auto if set("CLICOLOR_FORCE") => true,
+        ColorChoice::Auto if is_on("CLICOLOR_FORCE") => true,
         ColorChoice::Auto => terminal && !dumb(),
     }
 }
@@ -699,8 +699,12 @@ fn dumb() -> bool {
 
 /// Whether the user asked for what a screen reader can follow: no repaint, ASCII, lists instead of tables.
 pub(crate) fn accessible() -> bool {
-    let on = |name: &str| std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
-    on("DENDRER_ACCESSIBLE") || on("ACCESSIBLE")
+    is_on("DENDRER_ACCESSIBLE") || is_on("ACCESSIBLE")
+}
+
+/// Whether a switch of the environment is on; `0` is off.
+fn is_on(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|value| !matches!(value.as_str(), "" | "0"))
 }
 
 /// Whether the terminal takes UTF-8, as far as the environment says. Where it says nothing, it most likely does.

@@ -1,7 +1,8 @@
 //! The pager: for an answer on a terminal that is longer than the screen, and for nothing else.
 //!
-//! Lines are held back until there are more than fit; only then a pager starts. `$PAGER` is not looked at: it is
-//! often set to something that shows colours as rubbish. What is paged was escaped before, so `less -R` is safe.
+//! Lines are held back until there are more than fit; only then a pager starts. Of `$PAGER` only an empty text and `cat` count,
+//! which ask for none: it is often set to something that shows colours as rubbish. The lines were escaped before, so `less -R` is
+//! safe.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
@@ -121,9 +122,10 @@ impl Write for Pager {
     }
 }
 
-/// Tells whether the environment asks for no pager at all.
+/// Whether the environment asks for no pager: `DENDRER_PAGER`, or `PAGER` where that is not set, is empty or `cat`.
 pub(crate) fn refused() -> bool {
-    matches!(std::env::var("DENDRER_PAGER").as_deref(), Ok("" | "cat"))
+    let chosen = std::env::var("DENDRER_PAGER").or_else(|_| std::env::var("PAGER"));
+    chosen.is_ok_and(|pager| matches!(pager.trim(), "" | "cat"))
 }
 
 /// Starts `$DENDRER_PAGER`, or else `less`.

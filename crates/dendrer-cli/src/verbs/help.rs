@@ -12,7 +12,7 @@ use crate::out::Out;
 /// `help`
 #[derive(Debug, Args)]
 pub(crate) struct Help {
-    /// A verb, globals, or exit-codes
+    /// A verb, globals, environment, or exit-codes
     pub(crate) topic: Option<String>,
 }
 
@@ -22,8 +22,34 @@ const EXIT_CODES: &str = "exit-codes";
 /// The topic of flags that every verb takes.
 const GLOBALS: &str = "globals";
 
+/// The topic of variables of the environment.
+const ENVIRONMENT: &str = "environment";
+
 /// Topics besides the verbs.
-pub(crate) const TOPICS: [&str; 2] = [EXIT_CODES, GLOBALS];
+pub(crate) const TOPICS: [&str; 3] = [EXIT_CODES, GLOBALS, ENVIRONMENT];
+
+/// The variables of the environment that the program reads.
+pub(crate) const VARIABLES: [(&str, &str); 10] = [
+    ("DENDRER_STORE", "The store, if no --store is given"),
+    ("DENDRER_KEY", "The key of the log, if no --key is given"),
+    ("DENDRER_COLOR", "always or never, if no --color is given"),
+    (
+        "DENDRER_PAGER",
+        "The program for an answer that is longer than the screen; less if not set. Empty or cat: none",
+    ),
+    (
+        "PAGER",
+        "Empty or cat, with no DENDRER_PAGER: no pager. Any other program is not used, since it may show colours as rubbish",
+    ),
+    (
+        "DENDRER_ACCESSIBLE",
+        "1: lists instead of tables, words instead of signs, ASCII, no repaint, for screen readers. So does ACCESSIBLE",
+    ),
+    ("NO_COLOR", "Any text: no colour"),
+    ("CLICOLOR_FORCE", "Any text but 0: colour also into a pipe"),
+    ("TERM", "dumb: no colour and no pager"),
+    ("TZ", "The time zone of times that are printed and read without one"),
+];
 
 /// Groups of verbs, each verb once; `help` is named in the usage.
 const GROUPS: [(&str, &[&str]); 10] = [
@@ -53,6 +79,7 @@ pub(crate) fn run(args: &Help, command: clap::Command, out: &mut Out) -> Result 
     match args.topic.as_deref() {
         Some(EXIT_CODES) => out.answer(&ExitCodesAnswer),
         Some(GLOBALS) => out.answer(&HelpAnswer { verbs: Vec::new(), text: globals(&command) }),
+        Some(ENVIRONMENT) => out.answer(&HelpAnswer { verbs: Vec::new(), text: environment() }),
         topic => out.answer(&verb(topic, command)?),
     }
 }
@@ -142,6 +169,12 @@ fn globals(command: &clap::Command) -> String {
     text
 }
 
+/// Writes the variables of the environment.
+fn environment() -> String {
+    let rows = VARIABLES.iter().map(|(name, about)| row(name, about, 20));
+    format!("Environment:\n{}", rows.collect::<String>())
+}
+
 /// Writes the table of exit codes, and the examples that end the help.
 pub(crate) fn exit_codes_and_examples() -> String {
     let codes: Vec<String> =
@@ -192,7 +225,7 @@ mod tests {
 
     #[test]
     fn no_line_of_the_help_is_wider_than_a_terminal() {
-        for line in of_program(&crate::verbs::described()).lines() {
+        for line in (of_program(&crate::verbs::described()) + &environment()).lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
     }

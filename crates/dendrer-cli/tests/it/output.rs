@@ -315,6 +315,7 @@ fn colour_follows_the_switches_in_order() {
     assert!(colored(&[], &[("DENDRER_COLOR", "always"), ("NO_COLOR", "1")]));
     assert!(!colored(&[], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
     assert!(colored(&[], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&[], &[("CLICOLOR_FORCE", "0")]), "0 is not set");
     assert!(!colored(&["--color", "never"], &[("DENDRER_COLOR", "always")]));
 }
 

@@ -56,6 +56,9 @@ fn only_what_is_longer_than_the_screen_is_paged() {
         ("dendrer log trip-planner-a", &[("TERM", "dumb")]),
         ("dendrer log trip-planner-a", &[("ACCESSIBLE", "1")]),
         ("dendrer log trip-planner-a", &[("DENDRER_PAGER", "")]),
+        ("dendrer log trip-planner-a", &[("DENDRER_PAGER", "cat")]),
+        ("env -u DENDRER_PAGER PAGER= PATH=$PWD:$PATH dendrer log trip-planner-a", &[]),
+        ("env -u DENDRER_PAGER PAGER=cat PATH=$PWD:$PATH dendrer log trip-planner-a", &[]),
         // Somebody else's setting is not ours.
         ("env -u DENDRER_PAGER dendrer log trip-planner-a -n 4", &[("PAGER", "sed s/^/P:/")]),
     ] {
