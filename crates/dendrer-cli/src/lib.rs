@@ -70,6 +70,9 @@ pub fn program(given: &[OsString]) -> u8 {
     if let Err(failure) = enter(&mut cli) {
         return report(&failure, wants_json(&args), cli.global.color);
     }
+    if !cli.global.quiet {
+        on_wait(note_wait);
+    }
     let Some(verb) = cli.verb else { return without_verb(&cli.global, &args) };
     let began = Instant::now();
     let code = match form(&cli.global, &verb) {
@@ -85,6 +88,16 @@ pub fn program(given: &[OsString]) -> u8 {
     }
     code
 }
+
+/// Notes that another program has a lock of the store.
+fn note_wait() {
+    let _ = writeln!(std::io::stderr(), "note: {WAITS}");
+}
+
+pub use dendrer::store::disk::on_wait;
+
+/// The words for a wait for a lock of another program.
+pub const WAITS: &str = "waiting for the store: another program writes";
 
 /// Answers `dendrer` without a verb.
 fn without_verb(global: &Global, args: &[String]) -> u8 {
@@ -136,7 +149,7 @@ pub fn ask(args: &[String], as_shown: bool) -> VerbAnswer {
     let args = global::join_ticks(args.iter().cloned());
     files::forget_answers();
     let answer = Rc::new(RefCell::new(Vec::new()));
-    let asked = parse(&args).map_err(|error| usage::problem(&error, &args)).and_then(|cli| {
+    let asked = parse(&args).map_err(|error| usage::problem(&error, &without_form(&args))).and_then(|cli| {
         let Some(verb) = &cli.verb else { return Err(Failure::new(Code::E0106, "no verb")) };
         if cli.directory.is_some() {
             return Err(Failure::new(Code::E0106, "-C is for the command line: a process has one directory"));
@@ -154,6 +167,13 @@ pub fn ask(args: &[String], as_shown: bool) -> VerbAnswer {
             problem_text: failure.text(None),
         },
     }
+}
+
+/// Returns the words without those that a calling program adds to read the answer: a command that is printed is for a person.
+fn without_form(args: &[String]) -> Vec<String> {
+    const FORM: [&str; 5] = ["--json", "--quiet", "--progress=never", "--color=never", "--no-pager"];
+    let args = args.strip_suffix(&["--".to_owned()]).unwrap_or(args);
+    args.iter().filter(|arg| !FORM.contains(&arg.as_str())).cloned().collect()
 }
 
 /// A run that a program records.
@@ -184,6 +204,15 @@ pub fn record(
     let (repo, recorder, reading) =
         recorded.map_err(|failure| failure.help_of(cli.global.store.as_deref()))?;
     Ok(Recorded { repo, recorder, reading })
+}
+
+/// Reads a file of predicates as `all_of` of a question takes it: a list as JSON, or a pack with the modules that it names in it.
+///
+/// # Errors
+///
+/// Those of `dendrer bisect --all-of FILE`.
+pub fn predicates_of_file(path: &str) -> std::result::Result<String, Failure> {
+    context::named::of_file(path)
 }
 
 /// Keys and heads of this user as the program knows them: in the user's folder, and the key of the log in a file if one is named.

@@ -10,7 +10,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// How a file is opened.
@@ -187,6 +187,7 @@ pub fn lock_while(
     useful: &mut dyn FnMut() -> bool,
 ) -> io::Result<bool> {
     let begin = Instant::now();
+    let mut noted = WaitNote::default();
     loop {
         match file.try_lock() {
             Ok(true) => return Ok(true),
@@ -199,7 +200,40 @@ pub fn lock_while(
         if left.is_zero() || !useful() {
             return Ok(false);
         }
+        noted.after(waited);
         std::thread::sleep(pause(waited).min(left));
+    }
+}
+
+/// How long a lock is waited for without a note.
+const UNNOTED: Duration = Duration::from_secs(1);
+
+/// The function that notes a long wait; `None` if nothing does.
+static ON_WAIT: RwLock<Option<fn()>> = RwLock::new(None);
+
+/// Sets the function that is called when a lock of another program has been waited for longer than a second, for each such wait.
+/// It may not use a store.
+pub fn on_wait(note: fn()) {
+    *ON_WAIT.write().unwrap_or_else(PoisonError::into_inner) = Some(note);
+}
+
+/// Notes a wait for a lock once.
+#[derive(Debug, Default)]
+pub struct WaitNote {
+    is_noted: bool,
+}
+
+impl WaitNote {
+    /// Calls the function of [`on_wait`] if the wait is long, and was not noted yet.
+    pub fn after(&mut self, waited: Duration) {
+        if self.is_noted || waited < UNNOTED {
+            return;
+        }
+        self.is_noted = true;
+        let note = *ON_WAIT.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(note) = note {
+            note();
+        }
     }
 }
 

@@ -410,7 +410,9 @@ fn trust_problem(problem: Problem, error: &TrustError) -> Problem {
         | TrustError::KeyNotRead { source, .. }
         | TrustError::NoLock { source, .. } => problem.at("cause", source.to_string()),
         TrustError::KeyUnusable { why, .. } => problem.at("cause", why.as_str()),
-        TrustError::Busy { lock } => problem.at("lock", lock.display().to_string()),
+        TrustError::Busy { lock } => {
+            problem.at("lock", lock.display().to_string()).help(&["dendrer", "doctor"])
+        }
         TrustError::HeadNotRead { source, .. } => problem
             .at("cause", source.to_string())
             .note(unknown)
@@ -515,6 +517,10 @@ fn store_problem(problem: Problem, error: &StoreError) -> Problem {
         StoreError::IsBackup { path } => {
             problem.help(&["dendrer", "restore", &path.display().to_string(), "DIR"])
         }
+        StoreError::Locked { path } => problem
+            .at("lock", path.display().to_string())
+            .note("nothing of this was recorded; try again when the other program has ended")
+            .help(&["dendrer", "doctor"]),
         StoreError::IndexDamaged(_) => problem
             .note("nothing of the log is lost: the index is derived from it")
             .help(&["dendrer", "doctor", "--fix"]),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use dendrer_object::StoreId;
 use dendrer_object::note::{Checkpoint, SigningKey, VerifierKey};
+use dendrer_store::disk::WaitNote;
 use dendrer_store::{StoreInfo, TreeHead};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -257,10 +258,11 @@ impl UserTrust {
         }
         let file = File::options().write(true).create(true).truncate(false).open(path)?;
         let remembered = || self.read_kept(head).ok().flatten();
-        let (mut seen, mut begin) = (remembered(), Instant::now());
+        let (mut seen, mut begin, mut noted) = (remembered(), Instant::now(), WaitNote::default());
         while begin.elapsed() < TURN_MAX {
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => {
+                    noted.after(begin.elapsed());
                     std::thread::sleep(Duration::from_millis(10));
                     let now = remembered();
                     if now != seen {
