@@ -132,6 +132,8 @@ document! {
         formula: &str = formula(answer.metric),
         /// The number of nodes
         total: usize = answer.items.len(),
+        /// Whether no node was left out because of the limit
+        complete: bool = answer.listed().len() == answer.items.len(),
         /// The nodes, the highest value first
         items: Vec<HeatObject> = answer.listed().iter().map(HeatObject::of).collect(),
     }

@@ -17,6 +17,8 @@ document! {
         items: Vec<RunObject> = answer.runs.iter().map(RunObject::of).collect(),
         /// The number of runs that fit the conditions
         matching: usize = answer.matching,
+        /// Whether no run was left out because of the limit
+        complete: bool = answer.runs.len() == answer.matching,
         /// The number of runs in the store
         total: usize = answer.total,
         /// The number of runs that are left out because they are dropped

@@ -280,6 +280,8 @@ document! {
         to: u64 = found.range.1,
         /// The number of writes
         total: usize = found.total,
+        /// Whether no write was left out because of the limit
+        complete: bool = found.writes.len() == found.total,
         /// The ticks whose change was erased or withheld
         hidden: &[u64] = &found.hidden,
         /// The ticks of writes whose agent was erased or withheld, if one agent was asked for
