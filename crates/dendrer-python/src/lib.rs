@@ -10,6 +10,7 @@ mod saver;
 
 use std::ffi::OsString;
 
+use dendrer::kernel::unknown::Since;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -44,6 +45,19 @@ fn pointer(py: Python<'_>, path: &str) -> PyResult<String> {
     Ok(place.written())
 }
 
+/// Reads a file of predicates as `all_of` of a question takes it.
+#[pyfunction]
+fn predicates_of_file(py: Python<'_>, path: &str) -> PyResult<String> {
+    dendrer_cli::predicates_of_file(path).map_err(|error| problem::of(py, error))
+}
+
+/// Names an unknown place and its cause: `total (a rule failed at tick 2)`.
+#[pyfunction]
+fn unknown_words(place: &str, code: &str, tick: u64) -> Option<String> {
+    let since = Since { tick, code: code.into() };
+    dendrer_view::certainty::unknown_words(&[(place.parse().ok()?, since)])
+}
+
 /// Reads a value of a document as plain values of Python.
 #[pyfunction]
 fn plain<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -52,8 +66,26 @@ fn plain<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     convert::to_python(py, &dendrer_object::tag::from_user_names(&value))
 }
 
+/// Warns under the logger of the package that another program has a lock of the store.
+fn warn_of_wait() {
+    // Ignored: a logger that fails stops no program that records.
+    let _ = Python::try_attach(|py| {
+        py.import("dendrer._made")
+            .and_then(|module| module.call_method1("warn", (dendrer_cli::WAITS,)))
+            .is_ok()
+    });
+}
+
 #[pymodule]
 mod _native {
+    use super::*;
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        dendrer_cli::on_wait(warn_of_wait);
+        Ok(())
+    }
+
     #[pymodule_export]
     use super::convert::NativeValue;
     #[pymodule_export]
@@ -63,7 +95,7 @@ mod _native {
     #[pymodule_export]
     use super::saver::NativeSaver;
     #[pymodule_export]
-    use super::{ask, plain, pointer, program};
+    use super::{ask, plain, pointer, predicates_of_file, program, unknown_words};
 
     /// The version of the package.
     #[pymodule_export]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, state_path};
+use dendrer::ask::state::unknown_at;
 use dendrer::repo::{Repo, locate};
 use dendrer::source::{QuestionPlace, StoreDesk};
 use dendrer::store::Store;
@@ -183,7 +184,8 @@ impl NativeTrace {
         records.iter().map(|record| plain(py, record)).collect()
     }
 
-    /// The state after a tick, or one place of it. The second value says whether the place is there.
+    /// The state after a tick, or one place of it. The second value is false if nothing is at the place of the state, or if it is
+    /// unknown.
     fn state<'py>(
         &self,
         py: Python<'py>,
@@ -194,6 +196,9 @@ impl NativeTrace {
             let state = self.0.state(tick)?;
             let Some(path) = path else { return Ok(Some(state)) };
             let place = state_path(path)?;
+            if !unknown_at(&self.0, tick, &state, &place)?.is_empty() {
+                return Ok(None);
+            }
             Ok::<_, Problem>(place.get(&state).cloned())
         });
         match found.map_err(|error| problem::of(py, error))? {
@@ -208,6 +213,7 @@ fn plain<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> 
     let dict = PyDict::new(py);
     dict.set_item("tick", header.tick)?;
     dict.set_item("type", header.type_name.as_ref().map(ToString::to_string))?;
+    dict.set_item("author", header.author.to_string())?;
     dict.set_item("ts", header.ts.to_string())?;
     dict.set_item("id", record.id().to_string())?;
     let content = content_json(record);

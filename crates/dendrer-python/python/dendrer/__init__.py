@@ -12,7 +12,7 @@ Onset(tick=3, certainty='exact')
 """
 
 from dendrer import _native
-from dendrer._answers import Answers, Bisect, Diff, FirstSeen, Moved, Onset, RunSummary, Verification, Why, Write
+from dendrer._answers import Answers, Bisect, Commitments, Diff, FirstSeen, Moved, Onset, RunSummary, Verification, Why, Write
 from dendrer._errors import (
     ApprovalRequired,
     AuthorshipError,
@@ -51,6 +51,7 @@ __all__ = [
     "AuthorshipError",
     "Bisect",
     "Change",
+    "Commitments",
     "ContextViolation",
     "ContractViolation",
     "Decision",

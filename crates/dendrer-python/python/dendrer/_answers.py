@@ -205,7 +205,10 @@ class Bisect(Answer):
 
     @property
     def chain(self) -> list[Document]:
-        """What follows from the onset, link by link; the document says how certain that is."""
+        """What follows from the onset within 1,000 transitions, link by link; the document says how certain that is.
+
+        ``chain_limit`` lists fewer, and ``document["chain"]["more"]`` is true then.
+        """
         chain: Document = self.document.get("chain") or {}
         return list(chain.get("items") or ())
 
@@ -332,6 +335,18 @@ class Verification(Answer):
     def findings(self) -> list[Document]:
         """What is wrong, each with its code and place."""
         return list(self.document.get("findings") or ())
+
+
+class Commitments(Answer):
+    """What an agent is bound to."""
+
+    def _found(self) -> str:
+        return f"{counted(len(self.items), 'commitment')} at tick {self.document.get('at')}{self._of()}"
+
+    @property
+    def items(self) -> list[Document]:
+        """The commitments, in the order of the document."""
+        return list(self.document.get("items") or ())
 
 
 class RunSummary(Answer):

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, ClassVar, cast
 
+from dendrer import _native
+
 
 class DendrerError(Exception):
     """A problem with the code, the place and the next step, as the command prints it.
@@ -363,21 +365,35 @@ def uncertain(document: dict[str, Any], problem: tuple[str, str] | None, answer:
 
 
 def _unknown_in(document: dict[str, Any]) -> list[str]:
-    """What a document says of values that are not known."""
+    """The reasons of a document for values that are not known, in words."""
     found: list[str] = []
-    for name in ("unknown", "unjudged", "uncertain", "reasons", "hidden"):
+    for name in ("unknown", "unjudged", "uncertain", "unclear", "reasons", "hidden"):
         listed: Any = document.get(name)
-        if isinstance(listed, list):
-            found.extend(map(_reason, cast("Iterable[Any]", listed)))
-        elif isinstance(listed, str):
-            found.append(listed)
-    return found
+        # The places of a comparison are listed for each side.
+        sides = cast("dict[str, Any]", listed).values() if isinstance(listed, dict) else (listed,)
+        for side in sides:
+            if isinstance(side, list):
+                found.extend(_reason(name, one) for one in cast("Iterable[Any]", side))
+            elif isinstance(side, str):
+                found.append(side)
+    return list(dict.fromkeys(found))
 
 
-def _reason(one: Any) -> str:
-    """An item of a list of reasons, in words where it has some."""
-    why: Any = cast("dict[str, Any]", one).get("why") if isinstance(one, dict) else one
-    return why if isinstance(why, str) else json.dumps(one, ensure_ascii=False)
+def _reason(name: str, one: Any) -> str:
+    """An item of a list of reasons, in words."""
+    if name == "hidden" and isinstance(one, int):
+        return f"the change of tick {one} was erased or withheld"
+    if not isinstance(one, dict):
+        return one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
+    item = cast("dict[str, Any]", one)
+    if "place" in item and "code" in item and "tick" in item:
+        words = _native.unknown_words(str(item["place"]), str(item["code"]), int(item["tick"]))
+        if words is not None:
+            return words
+    why = item.get("why")
+    if not isinstance(why, str):
+        return json.dumps(item, ensure_ascii=False)
+    return f"{item['run']}: {why}" if isinstance(item.get("run"), str) else why
 
 
 def not_an_author(author: object) -> AuthorshipError:
@@ -398,7 +414,17 @@ def of_reply(document: dict[str, Any]) -> DendrerError:
     """Makes the exception of a reply that is no transition."""
     reason: dict[str, Any] = document.get("reason") or {}
     code = str(reason.get("code", "E0404"))
-    return class_of(code)(f"error[{code}]: {reason.get('message', 'it was refused')}", {**document, "code": code})
+    # A member with a value that no author may write is no attempt to speak for another author.
+    is_own = code == "E0427" and not _is_forged(document)
+    kind = Refused if is_own else class_of(code)
+    return kind(f"error[{code}]: {reason.get('message', 'it was refused')}", {**document, "code": code})
+
+
+def _is_forged(document: dict[str, Any]) -> bool:
+    """Whether the kernel noted that an author tried to speak for another one."""
+    noted: list[dict[str, Any]] = document.get("noted") or []
+    kinds = [str(anomaly.get("kind")) for one in noted for anomaly in one.get("anomalies") or ()]
+    return any(kind.startswith("forged_") for kind in kinds)
 
 
 def stale_checkpoint(document: str, text: str, heads: list[str]) -> StaleCheckpoint:

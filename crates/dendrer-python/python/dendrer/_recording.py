@@ -568,6 +568,7 @@ _NOT_TAKEN = {
     "result": "a result is recorded by run.result",
     "anomalies": "what the agent finds odd is recorded by run.flag",
     "confidence": "the method has no confidence; run.commit takes one",
+    "step": "a step of a witness chain is recorded by run.step",
     "set": "the method changes no state",
     "delta": "the method changes no state",
     "base": "the method has no base; run.commit takes one",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 
 from dendrer import _ask, _made, _native
-from dendrer._answers import WIDTH, Answers, Bisect, Diff, RunSummary, Verification, Why, Write, escaped
+from dendrer._answers import WIDTH, Answers, Bisect, Commitments, Diff, RunSummary, Verification, Why, Write, escaped
 from dendrer._errors import DendrerError, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ Document = dict[str, Any]
 
 #: How many transitions are read at once.
 _BATCH = 256
+
+#: More transitions than a causal chain has, whose reach is 1,000.
+_CHAIN_MAX = 1_001
 
 
 class Change(NamedTuple):
@@ -55,6 +58,11 @@ class Transition:
     def agent(self) -> str | None:
         """The agent that it is of."""
         return self._members.get("agent_id")
+
+    @property
+    def author(self) -> str:
+        """Its author: ``agent``, ``user``, ``runtime`` or ``kernel``, and of the paper's layers ``institution``."""
+        return str(self._members["author"])
 
     @property
     def ts(self) -> str:
@@ -124,11 +132,8 @@ class Transition:
         """What it changed in the state."""
         found = self.to_dict().get("changes") or ()
 
-        def plain(value: Any) -> Any:
-            return _native.plain(json.dumps(value)) if isinstance(value, (dict, list)) else value
-
         return tuple(
-            Change(item["path"], plain(item.get("before")), plain(item.get("after"))) for item in found
+            Change(item["path"], _plain(item.get("before")), _plain(item.get("after"))) for item in found
         )
 
     def to_dict(self) -> Document:
@@ -237,10 +242,18 @@ class Run:
     def _tick(self, place: int) -> int:
         return place + self.tip + 1 if place < 0 else place
 
-    def state_at(self, tick: int | None = None, *, path: str | None = None, window: str = "after") -> Any:
+    def state_at(
+        self,
+        tick: int | None = None,
+        *,
+        path: str | None = None,
+        window: str = "after",
+        on_uncertain: Literal["raise", "return"] = "raise",
+    ) -> Any:
         """The state after a tick (or ``before`` it), whole or one place of it. The last tick if none is given.
 
-        Raises `NotFound` if nothing stands at the place.
+        Raises `NotFound` if nothing is at the place, and `Uncertain` if its value is unknown. A whole state raises nothing: it lists its
+        unknown places under ``kernel_unknown``.
         """
         if window not in ("after", "before"):
             raise UsageError(f"a window is after or before, and not {window}")
@@ -248,13 +261,13 @@ class Run:
         if window == "before":
             at -= 1
         if 0 <= at <= self.tip:
-            value, there = self._trace.state(at, path)
-            if there:
+            value, is_known = self._trace.state(at, path)
+            if is_known:
                 return value
-        # The question names the fault, and what is there.
+        # The question names the fault, and the places that are there; it also answers about counters.
         if at >= 0:
-            _ask.known(*self._store._asked("state", {"rev": f"{self._address}@{at}", "path": path}), "raise")
-            raise NotFound(f"nothing is at {path} after tick {at} of {self.name}", {"code": "E0104"})
+            document, unknown = self._store._asked("state", {"rev": f"{self._address}@{at}", "path": path})
+            return _ask.known(_plain(document["value"]), unknown, on_uncertain)
         raise NotFound(f"{self.name} has states after ticks 0 to {self.tip}, and not {at}", {"code": "E0102"})
 
     def log(
@@ -263,22 +276,23 @@ class Run:
         type: str | tuple[str, ...] | None = None,
         agent: str | tuple[str, ...] | None = None,
         path: str | None = None,
+        grep: str | None = None,
         from_: int | None = None,
         to: int | None = None,
     ) -> Iterator[Transition]:
-        """The transitions of some types, of some agents, or that wrote at a place, in their order."""
+        """The transitions of some types, of some agents, that wrote at a place, or whose texts ``grep`` matches, in their order."""
         begin = max(1 if from_ is None else self._tick(from_), 1)
         end = self.tip if to is None else min(self._tick(to), self.tip)
         if begin > end:
             return
-        if type is None and agent is None and path is None:
+        if type is None and agent is None and path is None and grep is None:
             yield from self._between(begin, end)
             return
 
         def several(given: str | tuple[str, ...] | None) -> list[str]:
             return [given] if isinstance(given, str) else list(given or ())
 
-        given: Document = {"run": self._address, "type": several(type), "agent": several(agent), "path": path}
+        given: Document = {"run": self._address, "type": several(type), "agent": several(agent), "path": path, "grep": grep}
         given |= {"from": begin, "to": end, "limit": 0}
         for item in self._store._asked("log", given)[0]["items"]:
             yield self._transition(self._trace.transition(int(item["tick"])))
@@ -296,7 +310,8 @@ class Run:
         """Finds the first tick at which something is violated. Keywords are the flags of ``dendrer bisect``.
 
         ``name`` is that of a predicate, ``holds`` an expression that must be true, ``predicate`` a name, or an expression that is true
-        of a violation. Raises `Uncertain` where the answer is neither a tick nor that there is none.
+        of a violation; ``all_of`` is ``"standard"``, or the path of a pack or of a list of predicates. Raises `Uncertain` where the
+        answer is neither a tick nor that there is none.
         """
         if name is not None:
             if not _is_name(name):
@@ -310,7 +325,12 @@ class Run:
         if isinstance(cast(Any, holds), (list, tuple)):
             raise UsageError("one question at a time; store.ask('bisect', RUN, holds=[..]) asks several")
         given = {"to": self.tip, **flags, "predicate": predicate, "holds": None if holds is None else [holds]}
-        document, unknown = self._store._asked("bisect", {**given, "run": self._address})
+        asked = {"chain_limit": _CHAIN_MAX, **given, "run": self._address}
+        named = given.get("all_of")
+        if named is not None and named != "standard":
+            asked["all_of"] = _native.predicates_of_file(os.fspath(named))
+            given["all_of"] = os.fspath(named)
+        document, unknown = self._store._asked("bisect", asked)
         return _ask.known(Bisect(document, self._source("bisect", [self._address], given)), unknown, on_uncertain)
 
     def diff(
@@ -322,14 +342,17 @@ class Run:
         on_uncertain: Literal["raise", "return"] = "raise",
         **flags: Any,
     ) -> Diff:
-        """Compares it with another run by meaning. Keywords are the flags of ``dendrer diff``."""
+        """Compares it with another run by meaning. Keywords are the flags of ``dendrer diff``.
+
+        ``.items`` are all that differ; ``limit`` lists fewer.
+        """
         address = other._address if isinstance(other, Run) else self._store._address_of(other)
         if isinstance(other, Run) and other._store._place != self._store._place:
             raise UsageError("the two runs are in different stores; export one of them as a bundle")
         if isinstance(kinds := flags.get("type"), str):
             flags["type"] = kinds.split(",")
         a = f"{self._address}@{self.tip}"
-        given = {**flags, "ignore": ignore, "align": align}
+        given = {"limit": 0, **flags, "ignore": ignore, "align": align}
         document, unknown = self._store._asked("diff", {**given, "run_a": a, "run_b": address})
         # The other run may have gone on when the text is asked for.
         end = (document.get("b_range") or [None])[-1]
@@ -351,11 +374,30 @@ class Run:
         found = Answers([write(item) for item in document["items"]], self._source("backtrack", words, given))
         return _ask.known(found, unknown, on_uncertain)
 
+    @overload
     def why(
         self, tick: int, path: str, *, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any
+    ) -> Why: ...
+    @overload
+    def why(self, tick: str, *, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any) -> Why: ...
+    @overload
+    def why(self, *, path: str, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any) -> Why: ...
+    def why(
+        self,
+        tick: int | str | None = None,
+        path: str | None = None,
+        *,
+        on_uncertain: Literal["raise", "return"] = "raise",
+        **flags: Any,
     ) -> Why:
-        """The last write of a place at a tick, what it rests on, and what that rests on."""
-        words = [f"{self._address}@{self._tick(tick)}", path]
+        """The last write of a place at a tick, what it rests on, and what that rests on. ``why(path)`` is that at the last tick."""
+        if isinstance(tick, str):
+            if path is not None:
+                raise UsageError("a place is named once: why(path), or why(tick, path)")
+            tick, path = None, tick
+        if path is None:
+            raise UsageError("a place of the state is missing: why(path), or why(tick, path)")
+        words = [f"{self._address}@{self.tip if tick is None else self._tick(tick)}", path]
         document, unknown = self._store._asked("why", {**flags, "rev": words[0], "path": path})
         return _ask.known(Why(document, self._source("why", words, flags)), unknown, on_uncertain)
 
@@ -414,10 +456,16 @@ class Run:
 
     def commitments(
         self, at: int | None = None, *, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any
-    ) -> Document:
-        """What the agent is bound to, as the document of ``dendrer commitments``."""
-        address = self._address if at is None else f"{self._address}@{self._tick(at)}"
-        return _ask.known(*self._store._asked("commitments", {**flags, "run": address}), on_uncertain)
+    ) -> Commitments:
+        """What the agent is bound to after a tick, or the last one. Keywords are the flags of ``dendrer commitments``."""
+        address = self._address if at is None and self.tip == 0 else f"{self._address}@{self._tick(-1 if at is None else at)}"
+        document, unknown = self._store._asked("commitments", {**flags, "run": address})
+        return _ask.known(Commitments(document, self._source("commitments", [address], flags)), unknown, on_uncertain)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a document as plain values of Python."""
+    return _native.plain(json.dumps(value)) if isinstance(value, (dict, list)) else value
 
 
 def _is_name(text: object) -> bool:
@@ -472,8 +520,8 @@ class Store:
     def runs(
         self, *, where: str | None = None, on_uncertain: Literal["raise", "return"] = "raise", **flags: Any
     ) -> Answers[RunSummary]:
-        """Its runs, newest first. Keywords are the flags of ``dendrer runs``."""
-        given = {"where": where, **flags}
+        """All of its runs, newest first; ``limit`` lists fewer. Keywords are the flags of ``dendrer runs``."""
+        given = {"limit": 0, "where": where, **flags}
         document, unknown = self._asked("runs", given)
         words = [] if self._native.dir is not None else [self._place]
 
@@ -516,8 +564,9 @@ class Store:
     ) -> Document:
         """Asks a question as a document, and returns the document of the answer; ``dendrer schema bisect-question`` has its members.
 
-        A text is a verb of the command, with its arguments and flags: ``store.ask("heatmap", "run-1")``. Raises `Uncertain` where the
-        answer is neither yes nor no, but for ``verify``.
+        A text is a verb of the command, with its arguments and flags: ``store.ask("heatmap", "run-1")``. The limits are those of the
+        command; ``complete`` in the document is false if one left something out. Raises `Uncertain` where the answer is neither yes nor
+        no, but for ``verify``.
         """
         if isinstance(question, str):
             document, unknown = _ask.answered(question, args, [*_ask.flags(flags), *self._where])

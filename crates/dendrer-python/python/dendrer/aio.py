@@ -20,10 +20,10 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dendrer import _recording, _store
-from dendrer._answers import Answers, Bisect, Diff, RunSummary, Verification, Why, Write
+from dendrer._answers import Answers, Bisect, Commitments, Diff, RunSummary, Verification, Why, Write
 from dendrer._recording import Decision, Recording, Reply, agent, step, tool
 from dendrer._store import Transition
 from dendrer._writer import TraceWriter as _TraceWriter
@@ -200,9 +200,14 @@ class AsyncRun:
         """As `Run.backtrack`."""
         return await asyncio.to_thread(self.now.backtrack, path, **flags)
 
-    async def why(self, tick: int, path: str, **flags: Any) -> Why:
+    async def why(self, tick: int | str, path: str | None = None, **flags: Any) -> Why:
         """As `Run.why`."""
-        return await asyncio.to_thread(self.now.why, tick, path, **flags)
+        found: Why = await asyncio.to_thread(cast(Any, self.now.why), tick, path, **flags)
+        return found
+
+    async def commitments(self, at: int | None = None, **flags: Any) -> Commitments:
+        """As `Run.commitments`."""
+        return await asyncio.to_thread(self.now.commitments, at, **flags)
 
     async def verify(self, **flags: Any) -> Verification:
         """As `Run.verify`."""
