@@ -61,6 +61,7 @@ mod reasons;
 mod rebase;
 mod recording;
 mod regression;
+mod reported;
 mod reports;
 mod restore;
 mod rotated;
