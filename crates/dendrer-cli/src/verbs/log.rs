@@ -57,7 +57,7 @@ pub(crate) struct Log {
     /// Only ticks that wrote at this path
     #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
-    /// Only transitions with this in their type, agent or any text they hold: a regular expression, matched in
+    /// Only transitions with this in their type, agent, texts, numbers or names of members: a regular expression, matched in
     /// linear time
     #[arg(long, value_name = "RE")]
     pub(crate) grep: Option<String>,
