@@ -1,0 +1,136 @@
+// Documents of the server. A failure is `dendrer.error/1`, and is shown with its code and help.
+
+import { signal, useSignal, type Signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Failure } from "./documents.ts";
+import { pathOf, queryOf, segment, type Query } from "./pure/route.ts";
+
+export class Refused extends Error {
+  readonly document: Failure;
+  readonly status: number;
+  constructor(document: Failure, status: number) {
+    super(document.message);
+    this.document = document;
+    this.status = status;
+  }
+}
+
+const failure = (code: string, message: string, notes: string[] = []): Failure => ({
+  schema: "dendrer.error/1", code, kind: "page", message, where: {}, changed: false, notes, help: [],
+});
+
+/** Asks for a document. The body is kept for the same address until a run grows. */
+export async function ask<T>(address: string, abort?: AbortSignal): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(address, { signal: abort ?? null, headers: { accept: "application/json" } });
+  } catch (fault) {
+    if (abort?.aborted) throw fault;
+    throw new Refused(failure("offline", "the server does not answer", ["start `dendrer serve` again and open the address that it prints"]), 0);
+  }
+  if (response.status === 503) {
+    const wait = Number(response.headers.get("retry-after") ?? "1");
+    await new Promise((resolve) => setTimeout(resolve, Math.min(wait, 5) * 1000));
+    if (!abort?.aborted) return ask(address, abort);
+  }
+  const text = await response.text();
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    if (response.status === 401) throw new Refused(failure("401", "this page needs the token of the server", ["open the address that `dendrer serve` printed, then this one again"]), 401);
+    throw new Refused(failure(String(response.status), "the answer is no document"), response.status);
+  }
+  if ((document as { schema?: unknown }).schema === "dendrer.error/1") throw new Refused(document as Failure, response.status);
+  return document as T;
+}
+
+/** Writes the address of a document of a run. */
+export function of(run: string, name: string, query: Query = {}): string {
+  return `${pathOf(run)}/${name}.json${queryOf(query)}`;
+}
+
+/** Writes the address of a document of a tick of a run. */
+export function at(run: string, tick: number, name: string, query: Query = {}): string {
+  return `/run/${segment(run)}/t/${tick}/${name}.json${queryOf(query)}`;
+}
+
+export type Answer<T> = { state: "asking"; last: T | null } | { state: "there"; document: T } | { state: "failed"; failure: Failure; last: T | null };
+
+const CACHE = new Map<string, unknown>();
+const CACHE_MAX = 300;
+
+/** Forgets the answers that may have changed, because a run grew. */
+export function forget(prefix: string): void {
+  for (const key of [...CACHE.keys()]) if (key.startsWith(prefix)) CACHE.delete(key);
+}
+
+function keep(address: string, document: unknown): void {
+  CACHE.set(address, document);
+  if (CACHE.size > CACHE_MAX) {
+    const oldest = CACHE.keys().next().value;
+    if (oldest !== undefined) CACHE.delete(oldest);
+  }
+}
+
+/** Asks for a document once; the same address is answered from memory. */
+export async function askOnce<T>(address: string, abort?: AbortSignal): Promise<T> {
+  if (CACHE.has(address)) return CACHE.get(address) as T;
+  const document = await ask<T>(address, abort);
+  keep(address, document);
+  return document;
+}
+
+/** Follows a document by its address: the last one stays in sight until the next is there. `null` asks for nothing. */
+export function useAnswer<T>(address: string | null, version = 0): Signal<Answer<T>> {
+  const answer = useSignal<Answer<T>>(
+    address !== null && CACHE.has(address) ? { state: "there", document: CACHE.get(address) as T } : { state: "asking", last: null },
+  );
+  useEffect(() => {
+    if (address === null) return;
+    const control = new AbortController();
+    const before = answer.peek();
+    const last = before.state === "there" ? before.document : before.last;
+    if (CACHE.has(address)) {
+      answer.value = { state: "there", document: CACHE.get(address) as T };
+      return;
+    }
+    answer.value = { state: "asking", last };
+    askOnce<T>(address, control.signal).then(
+      (document) => {
+        if (!control.signal.aborted) answer.value = { state: "there", document };
+      },
+      (fault: unknown) => {
+        if (control.signal.aborted) return;
+        answer.value = { state: "failed", failure: fault instanceof Refused ? fault.document : failure("page", String(fault)), last };
+      },
+    );
+    return () => control.abort();
+  }, [address, version]);
+  return answer;
+}
+
+/** Returns the document of an answer, or the one before it. */
+export function known<T>(answer: Answer<T>): T | null {
+  return answer.state === "there" ? answer.document : answer.last;
+}
+
+/** Returns the items of a document whose count may stand in their place. */
+export function list<T>(items: readonly T[] | number | null | undefined): readonly T[] {
+  return Array.isArray(items) ? items : [];
+}
+
+type Api = { paths: Record<string, { get?: { parameters?: { name: string }[] } }> };
+const api = signal<Promise<Api> | null>(null);
+
+/** Whether the server has a document, with a word of its query if one is given. */
+export async function has(document: string, word?: string): Promise<boolean> {
+  api.value ??= ask<Api>("/openapi.json");
+  try {
+    const found = (await api.value).paths[document]?.get;
+    return found !== undefined && (word === undefined || (found.parameters ?? []).some((one) => one.name === word));
+  } catch {
+    api.value = null;
+    return false;
+  }
+}

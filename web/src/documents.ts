@@ -1,0 +1,2275 @@
+// Written by scripts/types.mjs from `dendrer schema NAME`. Do not edit: `npm run types` compares.
+
+/** The document `dendrer.backtrack/1`. */
+export type Backtrack = {
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty */
+  certainty: "exact" | "unavailable";
+  /** The place whose writes are listed: the list, for an item of one */
+  followed: string;
+  /** The first tick that was looked at */
+  from: number;
+  /** The ticks whose change was erased or withheld */
+  hidden: number[];
+  items: {
+    /** The value after; absent if it is missing or it was not asked for */
+    after?: unknown;
+    /** The agent; null if the record names none */
+    agent: string | null;
+    /** The value before; absent if there was none or it was not asked for */
+    before?: unknown;
+    /** The id */
+    id: string;
+    /** The inputs, if they were asked for */
+    inputs?: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The reason why it is an input; absent for the write that was asked about */
+      because?: {
+        /** The certainty that it is one */
+        certainty: "exact" | "recorded" | "heuristic";
+        /** The way in which it is an input */
+        how: "stood there" | "caused_by" | "evidence" | "may read";
+        /** The place that a rule may read */
+        path?: string;
+        /** The tick of the input, in a causal chain */
+        tick?: number;
+        /** Whether the rule may read the place as a whole */
+        whole?: boolean;
+      };
+      /** The id */
+      id: string;
+      /** The inputs, each as this object */
+      inputs: (Record<string, unknown>)[];
+      /** The operations of the transition there */
+      ops?: (Record<string, unknown>)[];
+      /** The place that is followed; absent if a link led to the transition */
+      path?: string;
+      /** The reason why the inputs are not listed; null if they are */
+      stops: "depth" | "above" | "other agent" | "size" | "unknown" | "nothing" | null;
+      /** The record in one line */
+      summary: string;
+      /** The tick */
+      tick: number;
+      /** The type; null for a record without one */
+      type: string | null;
+    }[];
+    /** The operations of the transition on the place */
+    ops: (Record<string, unknown>)[];
+    /** The run, if a merge took the value from it; absent for the one that was asked about */
+    run?: string;
+    /** The reason why the inputs are not listed; null if they are */
+    stops?: "depth" | "above" | "other agent" | "size" | "unknown" | "nothing" | null;
+    /** The record in one line */
+    summary: string;
+    /** The tick */
+    tick: number;
+    /** The type; null for a record without one */
+    type: string | null;
+  }[] | number;
+  /** The ticks of writes whose agent was erased or withheld, if one agent was asked for */
+  nameless: number[];
+  /** The place that was asked about */
+  path: string;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The run */
+  run: string;
+  schema: "dendrer.backtrack/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The last tick that was looked at */
+  to: number;
+  /** The number of writes */
+  total: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The unknown places that the answer reads; absent if every place is known */
+  unknown?: {
+    /** The word for the cause */
+    code: string;
+    /** The place, as a JSON pointer */
+    place: string;
+    /** The tick from which on it is unknown */
+    tick: number;
+  }[];
+};
+
+/** The document `dendrer.bisect/1`. */
+export type Bisect = {
+  /** The last tick at which the type was allowed, for a policy flip */
+  allowed: number | null;
+  /** The number of ticks at which a place was written that the predicate reads */
+  candidates: number | null;
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty of the onset */
+  certainty: "exact" | "heuristic" | "unavailable";
+  /** The transitions that follow from the onset */
+  chain?: {
+    /** The certainty */
+    certainty: "heuristic";
+    /** The transitions, the onset first */
+    items: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The members of the chain that it follows from */
+      because: {
+        /** The certainty that it is one */
+        certainty: "exact" | "recorded" | "heuristic";
+        /** The way in which it is an input */
+        how: "stood there" | "caused_by" | "evidence" | "may read";
+        /** The place that a rule may read */
+        path?: string;
+        /** The tick of the input, in a causal chain */
+        tick?: number;
+        /** Whether the rule may read the place as a whole */
+        whole?: boolean;
+      }[];
+      /** The changes; null if a value was erased or withheld */
+      changes: {
+        /** The value after; absent if it is missing */
+        after?: unknown;
+        /** The value before; absent if there was none */
+        before?: unknown;
+        /** The place */
+        path: string;
+      }[] | null;
+      /** The id */
+      id: string;
+      /** The record in one line */
+      summary: string;
+      /** Whether it only comes after the onset */
+      temporal: boolean;
+      /** The tick */
+      tick: number;
+      /** The type; null for a record without one */
+      type: string | null;
+    }[];
+    /** The last tick that was looked at */
+    looked_to: number;
+    /** Whether more follow */
+    more: boolean;
+    /** The source of the places that a transition may read; unknown for recorded links alone */
+    reads: "rules" | "unknown";
+  } | null;
+  /** The earlier transitions that the onset depends on, if they were searched */
+  contributors?: {
+    /** The number of earlier transitions that can matter */
+    candidates: number;
+    /** The certainty for the recorded intents */
+    certainty: "exact";
+    /** The certainty of what an agent would then have done */
+    counterfactual: "heuristic";
+    /** The number of earlier transitions */
+    earlier: number;
+    /** The transitions of the set */
+    items: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The id */
+      id: string;
+      /** The record in one line */
+      summary: string;
+      /** The tick */
+      tick: number;
+      /** The type; null for a record without one */
+      type: string | null;
+    }[];
+    /** The part of the record that the answer is exact for */
+    of: "the recorded intents";
+    /** The outcome of the search */
+    outcome: "set" | "nothing" | "unknown";
+    /** The number of times that the run was reduced again */
+    rereductions: number;
+    /** The claim about the size of the set */
+    shown: "smallest" | "minimal" | "clears" | null;
+    /** The largest size of which every set was tried */
+    tried: number;
+    /** The reason why there are none, if intents bring their changes themselves */
+    why: string | null;
+    /** The verdict with the set */
+    with: {
+      /** The root of the state */
+      state_root: string;
+      /** The transitions that do not fit any more */
+      unapplied: {
+        /** The tick */
+        tick: number;
+        /** The reason */
+        why: string;
+      }[];
+      /** The verdict */
+      verdict: "ok" | "violation" | "uncertain";
+    };
+    /** The verdict without the set */
+    without: {
+      /** The root of the state */
+      state_root: string;
+      /** The transitions that do not fit any more */
+      unapplied: {
+        /** The tick */
+        tick: number;
+        /** The reason */
+        why: string;
+      }[];
+      /** The verdict */
+      verdict: "ok" | "violation" | "uncertain";
+    } | null;
+  } | {
+    /** The certainty for the recorded decisions */
+    certainty: "exact";
+    /** The certainty of what an agent would then have done */
+    counterfactual: "heuristic";
+    /** The number of earlier transitions */
+    earlier: number;
+    /** The first decisions */
+    items: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The id */
+      id: string;
+      /** The record in one line */
+      summary: string;
+      /** The tick */
+      tick: number;
+      /** The type; null for a record without one */
+      type: string | null;
+    }[];
+    /** The part of the record that the answer is exact for */
+    of: "the recorded decisions";
+    /** The outcome of the search */
+    outcome: "set";
+    /** The claim about the size of the set */
+    shown: "smallest";
+    /** The ticks of all decisions */
+    ticks: number[];
+  } | null;
+  /** The class of failure that the onset looks like */
+  diagnosis?: {
+    /** The certainty of the offer */
+    certainty: "heuristic";
+    /** The class that a person decided on */
+    decided: "contingent-state" | "contingent-policy" | "foundational" | null;
+    /** The tick of the decision that let it pass */
+    decision: number | null;
+    /** The evidence */
+    evidence: string;
+    /** Whether a fork can help */
+    may_fork: boolean;
+    /** The class */
+    offered: "contingent-state" | "contingent-policy" | "foundational";
+    /** The other class that the evidence allows */
+    or: {
+      /** The evidence */
+      evidence: string;
+      /** The class */
+      offered: "contingent-state" | "contingent-policy" | "foundational";
+      /** The class in words */
+      words: string;
+    } | null;
+    /** The use of the run */
+    role: "fork seed" | "post-mortem artifact";
+    /** The class in words */
+    words: string;
+  } | null;
+  /** The first pair of transitions that differ, for a divergence */
+  divergence?: {
+    /** The transition of the left run */
+    a: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The id */
+      id: string;
+      /** The record in one line */
+      summary: string;
+      /** The tick */
+      tick: number;
+      /** The type; null for a record without one */
+      type: string | null;
+    } | null;
+    /** The step of the left thread; null if it is missing */
+    a_step?: number | null;
+    /** The tick of the left run */
+    a_tick: number | null;
+    /** The transition of the right run */
+    b: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The id */
+      id: string;
+      /** The record in one line */
+      summary: string;
+      /** The tick */
+      tick: number;
+      /** The type; null for a record without one */
+      type: string | null;
+    } | null;
+    /** The step of the right thread; null if it is missing */
+    b_step?: number | null;
+    /** The tick of the right run */
+    b_tick: number | null;
+    /** The places that differ */
+    changes: {
+      /** The left side; absent if there is none */
+      a?: unknown;
+      /** Whether the sides are values or operations */
+      as: "value" | "ops";
+      /** The right side; absent if there is none */
+      b?: unknown;
+      /** The kind of difference */
+      kind: "structural" | "semantic" | "confidence" | "outcome";
+      /** The place, as a JSON pointer */
+      path: string;
+    }[];
+    /** The kinds of difference */
+    kinds: ("structural" | "semantic" | "confidence" | "outcome")[];
+    /** The namespace, without the ids of its tasks */
+    namespace?: string;
+    /** The nodes of the step */
+    node?: string;
+    /** The places that cannot be compared */
+    not_comparable: {
+      /** The runs in which it was erased or withheld */
+      closed_in: ("a" | "b")[];
+      /** The place, as a JSON pointer */
+      path: string;
+    }[];
+    /** The type, or both */
+    type: string;
+  } | null;
+  /** The verdicts at both ends of the range */
+  ends: {
+    /** The tick */
+    tick: number;
+    /** The verdict */
+    verdict: "ok" | "violation" | "uncertain";
+    /** The reason why the tick cannot be judged */
+    why?: string;
+  }[];
+  /** The verdicts of the score at the ends, and where it fell first */
+  evaluations?: {
+    /** The reason for a violation, as the contract computes it */
+    reason: unknown;
+    /** The verdict */
+    result: "ok" | "violation" | "uncertain";
+    /** The score */
+    score: number | null;
+    /** The tick */
+    tick: number;
+    /** The reason why the tick cannot be judged */
+    why: string | null;
+  }[];
+  /** The values of these writes, or of the last write of a place without a number, each with the earliest transition that has an equal one */
+  first_seen?: {
+    /** The agent of the transition */
+    agent?: string;
+    /** The certainty */
+    certainty: "heuristic";
+    /** The number of further transitions up to the write that have the value */
+    others?: number;
+    /** The place in the content of its record, through texts that hold JSON; in the state below /state */
+    path?: string;
+    /** The place of the write */
+    place: string;
+    /** The tick of the transition; 0 is the state with which the run begins. Null if no transition up to the write has the value */
+    tick: number | null;
+    /** The tool of the call that the place is part of */
+    tool?: string;
+    /** The type of the transition */
+    type?: string;
+    /** The number of transitions before it, or up to the write, that have a value that was erased, withheld, redacted or not recorded */
+    unread: number;
+    /** The value */
+    value: unknown;
+    /** The object around the value if it has at most 140 characters of JSON, else the value */
+    within?: unknown;
+    /** The tick of the write */
+    write: number;
+  }[];
+  /** The places that --ignore left out, for a divergence */
+  ignored?: {
+    /** Whether anything was left out there */
+    met: boolean;
+    /** The place, as a JSON pointer */
+    path: string;
+  }[];
+  items: {
+    /** The first and the last tick that may be the onset afterwards */
+    left: number[];
+    /** The tick */
+    tick: number;
+    /** The verdict */
+    verdict: "ok" | "violation" | "uncertain";
+    /** The reason why the tick cannot be judged */
+    why?: string;
+  }[] | number;
+  /** The names, ids and times that no comparison looks at, for a divergence */
+  left_out?: string[];
+  /** The places and the ticks that moved and first_seen are about */
+  looked?: {
+    /** The first tick; 0 is the state with which the run begins */
+    from: number;
+    /** The number of ticks whose change was erased or withheld */
+    hidden: number;
+    /** The places */
+    places: string[];
+    /** The broken rule that reads the places, for kernel.policy_compliant */
+    rule?: string;
+    /** The last tick */
+    to: number;
+    /** Whether every transition up to the last tick was looked at */
+    whole: boolean;
+    /** The number of writes of the places */
+    writes: number;
+  };
+  /** The writes with the largest change of a number to the places that were looked at, the largest first; three at most */
+  moved?: {
+    /** The value after */
+    after: unknown;
+    /** The agent; null if the record names none */
+    agent: string | null;
+    /** The value before; absent if there was none */
+    before?: unknown;
+    /** The change, in decimals as they are printed; null if the value before is no number, or not known */
+    change: unknown;
+    /** The place */
+    place: string;
+    /** The tick */
+    tick: number;
+    /** The tool of the call; absent if the record names none */
+    tool?: string;
+    /** The type of the transition */
+    type: string | null;
+  }[];
+  /** The standing of an obligation at the last tick that was asked about; null for any other predicate */
+  obligation: {
+    /** The last tick at which an open obligation can be met */
+    due: number | null;
+    /** Whether the run was closed with that tick */
+    ended: boolean;
+    /** The standing */
+    standing: "waiting" | "open" | "met" | "missed" | "unknown";
+    /** The tick at which the obligation was met or missed, or from which on it is not known */
+    tick: number | null;
+    /** The reason why the standing is not known */
+    why: string | null;
+  } | null;
+  /** The first tick that is violated */
+  onset: number | null;
+  /** The transition at the onset */
+  origin: {
+    /** The agent; null if the record names none */
+    agent: string | null;
+    /** The number of anomalies */
+    anomalies: number;
+    /** The kind of the author */
+    author: "agent" | "runtime" | "user" | "kernel" | "institution";
+    /** The changes of the transition */
+    changes: {
+      /** The value after; absent if it is missing */
+      after?: unknown;
+      /** The value before; absent if there was none */
+      before?: unknown;
+      /** The place */
+      path: string;
+    }[];
+    /** The confidence of the intent; null if none was given */
+    confidence: number | null;
+    /** The id */
+    id: string;
+    /** The kind of the record */
+    kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+    /** The time that the source of an imported transition states; absent if it states none */
+    observed_at?: string;
+    /** The record in one line */
+    summary: string;
+    /** The tick; null for a record off the chain */
+    tick: number | null;
+    /** The time */
+    ts: string;
+    /** The type; null for a record without one */
+    type: string | null;
+    /** The places that the transition left unknown; absent if it left none */
+    unknown?: {
+      /** The word for the cause */
+      code: string;
+      /** The place, as a JSON pointer */
+      place: string;
+      /** The tick from which on it is unknown */
+      tick: number;
+    }[];
+  } | null;
+  /** The digest of another predicate of this name in the pack of the run */
+  other_in_pack?: string;
+  /** The outcome of the search */
+  outcome: "onset" | "never" | "initial" | "recovers" | "uncertain";
+  /** The question */
+  predicate: {
+    /** The digest of the question */
+    digest: string;
+    /** The evidence that the predicate stays violated once it is */
+    monotone: string;
+    /** The name of the predicate, or of the kind of question */
+    name: string;
+    /** The version of the predicate */
+    version: string;
+    /** The question in words */
+    words: string;
+  };
+  /** The largest number of probes that the search takes */
+  probes_max: number;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The reasons why ticks cannot be judged, for an answer that is not known */
+  reasons?: {
+    /** The first tick */
+    tick: number;
+    /** The last tick */
+    to: number;
+    /** The reason */
+    why: string;
+  }[];
+  /** The records that the command added to the casebook */
+  recorded?: {
+    /** The id of the record */
+    id: string;
+    /** The casebook */
+    run: string;
+    /** The tick in the casebook */
+    tick: number;
+    /** The type */
+    type: string;
+  }[];
+  /** The stretches of ticks with one verdict each, if the predicate was lifted */
+  recoveries: ((number | "ok" | "violation" | "uncertain")[])[] | null;
+  /** The score, and the verdict of each hard predicate */
+  regression?: {
+    /** Whether the score and the hard predicates name one tick */
+    agree: boolean;
+    /** The best score before it fell */
+    best: number | null;
+    /** The tick of the best score */
+    best_tick: number | null;
+    /** The predicates every store has, and those of the pack that are no scores; the first that is violated wins */
+    hard: {
+      /** The digest of the predicate */
+      digest: string;
+      /** The name */
+      name: string;
+      /** The first tick that is violated */
+      onset: number | null;
+      /** The outcome of the search */
+      outcome: "onset" | "never" | "initial" | "uncertain";
+      /** The version */
+      version: string;
+    }[];
+    /** The score */
+    metric: string;
+    /** The certainty of the score */
+    score_certainty: "heuristic";
+    /** The tick at which the score fell first */
+    score_onset: number | null;
+    /** The predicate that decides */
+    takes_precedence: string;
+    /** The fall that does not count */
+    tolerance: number;
+  };
+  /** The run */
+  run: string;
+  /** The first violation that judging every tick found, with --scan */
+  scan_onset: number | null;
+  schema: "dendrer.bisect/1";
+  /** The tick from which on the question can be asked, if an extension or a fork brought the predicate in, or its places are written from there on */
+  since?: number | null;
+  /** The writes in the sources of a merge that a violated beginning comes from; absent if there are none */
+  sources?: {
+    /** The place that was written */
+    path: string;
+    /** The run */
+    run: string;
+    /** The tick */
+    tick: number;
+  }[];
+  /** The number of results whose status was read from prose */
+  status_from_text: number;
+  /** The command that is worth trying first */
+  suggestion?: {
+    /** The words of the command; FILE is a file of the reader */
+    argv: string[];
+    /** A remark for the reader, which is no part of the command */
+    remark?: string;
+  };
+  /** The commands that are worth trying: first what changes the run by itself, then words for the agent; absent if no command helps */
+  suggestions?: {
+    /** The words of the command; FILE is a file of the reader */
+    argv: string[];
+    /** A remark for the reader, which is no part of the command */
+    remark?: string;
+  }[];
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The ticks at which a predicate that recovers changes, or that cannot be judged */
+  ticks: {
+    /** The tick */
+    tick: number;
+    /** The verdict */
+    verdict: "ok" | "violation" | "uncertain";
+    /** The reason why the tick cannot be judged */
+    why?: string;
+  }[] | null;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The records that the links of the onset lead back to, the newest first */
+  upstream?: {
+    /** The agent; null if the record names none */
+    agent: string | null;
+    /** The id */
+    id: string;
+    /** The links that name it */
+    named_by: {
+      /** The relation */
+      link: "caused_by" | "evidence" | "fork_of" | "merges" | "picked_from" | "predecessor";
+      /** The tick of the record that has the link */
+      tick: number;
+    }[];
+    /** The record in one line */
+    summary: string;
+    /** The tick */
+    tick: number;
+    /** The type; null for a record without one */
+    type: string | null;
+  }[];
+};
+
+/** The document `dendrer.bisect-all/1`. */
+export type BisectAll = {
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The worst exit code of all answers */
+  exit: number;
+  items: {
+    /** The last tick at which the type was allowed, for a policy flip */
+    allowed: number | null;
+    /** The number of ticks at which a place was written that the predicate reads */
+    candidates: number | null;
+    /** The certainty of the onset */
+    certainty: "exact" | "heuristic" | "unavailable";
+    /** The verdicts at both ends of the range */
+    ends: {
+      /** The tick */
+      tick: number;
+      /** The verdict */
+      verdict: "ok" | "violation" | "uncertain";
+      /** The reason why the tick cannot be judged */
+      why?: string;
+    }[];
+    /** The places that --ignore left out, for a divergence */
+    ignored?: {
+      /** Whether anything was left out there */
+      met: boolean;
+      /** The place, as a JSON pointer */
+      path: string;
+    }[];
+    items: {
+      /** The first and the last tick that may be the onset afterwards */
+      left: number[];
+      /** The tick */
+      tick: number;
+      /** The verdict */
+      verdict: "ok" | "violation" | "uncertain";
+      /** The reason why the tick cannot be judged */
+      why?: string;
+    }[] | number;
+    /** The names, ids and times that no comparison looks at, for a divergence */
+    left_out?: string[];
+    /** The standing of an obligation at the last tick that was asked about; null for any other predicate */
+    obligation: {
+      /** The last tick at which an open obligation can be met */
+      due: number | null;
+      /** Whether the run was closed with that tick */
+      ended: boolean;
+      /** The standing */
+      standing: "waiting" | "open" | "met" | "missed" | "unknown";
+      /** The tick at which the obligation was met or missed, or from which on it is not known */
+      tick: number | null;
+      /** The reason why the standing is not known */
+      why: string | null;
+    } | null;
+    /** The first tick that is violated */
+    onset: number | null;
+    /** The transition at the onset */
+    origin: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The number of anomalies */
+      anomalies: number;
+      /** The kind of the author */
+      author: "agent" | "runtime" | "user" | "kernel" | "institution";
+      /** The changes of the transition */
+      changes: {
+        /** The value after; absent if it is missing */
+        after?: unknown;
+        /** The value before; absent if there was none */
+        before?: unknown;
+        /** The place */
+        path: string;
+      }[];
+      /** The confidence of the intent; null if none was given */
+      confidence: number | null;
+      /** The id */
+      id: string;
+      /** The kind of the record */
+      kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+      /** The time that the source of an imported transition states; absent if it states none */
+      observed_at?: string;
+      /** The record in one line */
+      summary: string;
+      /** The tick; null for a record off the chain */
+      tick: number | null;
+      /** The time */
+      ts: string;
+      /** The type; null for a record without one */
+      type: string | null;
+      /** The places that the transition left unknown; absent if it left none */
+      unknown?: {
+        /** The word for the cause */
+        code: string;
+        /** The place, as a JSON pointer */
+        place: string;
+        /** The tick from which on it is unknown */
+        tick: number;
+      }[];
+    } | null;
+    /** The outcome of the search */
+    outcome: "onset" | "never" | "initial" | "recovers" | "uncertain";
+    /** The question */
+    predicate: {
+      /** The digest of the question */
+      digest: string;
+      /** The evidence that the predicate stays violated once it is */
+      monotone: string;
+      /** The name of the predicate, or of the kind of question */
+      name: string;
+      /** The version of the predicate */
+      version: string;
+      /** The question in words */
+      words: string;
+    };
+    /** The largest number of probes that the search takes */
+    probes_max: number;
+    /** The reasons why ticks cannot be judged, for an answer that is not known */
+    reasons?: {
+      /** The first tick */
+      tick: number;
+      /** The last tick */
+      to: number;
+      /** The reason */
+      why: string;
+    }[];
+    /** The stretches of ticks with one verdict each, if the predicate was lifted */
+    recoveries: ((number | "ok" | "violation" | "uncertain")[])[] | null;
+    /** The run */
+    run: string;
+    /** The first violation that judging every tick found, with --scan */
+    scan_onset: number | null;
+    schema: "dendrer.bisect/1";
+    /** The number of results whose status was read from prose */
+    status_from_text: number;
+    /** The fault of a record that is not what was signed */
+    tampered?: {
+      /** The code of the fault, as `dendrer explain` takes it */
+      code: string;
+      /** The fault in one sentence */
+      message: string;
+    };
+    /** The ticks at which a predicate that recovers changes, or that cannot be judged */
+    ticks: {
+      /** The tick */
+      tick: number;
+      /** The verdict */
+      verdict: "ok" | "violation" | "uncertain";
+      /** The reason why the tick cannot be judged */
+      why?: string;
+    }[] | null;
+    /** Whether an import of a run that was read was stopped before its end */
+    unfinished?: boolean;
+  }[] | number;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The run */
+  run: string;
+  schema: "dendrer.bisect-all/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
+/** The document `dendrer.commitments/1`. */
+export type Commitments = {
+  /** The tick */
+  at: number;
+  /** The agents, tools and contract that the commitments are made under */
+  context: {
+    /** The agents of the run */
+    actors: string[];
+    /** The contract of a delegated run */
+    contract: Record<string, unknown> | null;
+    /** How the contract ended: it permits no call */
+    ended?: {
+      /** The status, or over, missing or unreadable */
+      as: string;
+      /** The parent that says so */
+      run: string;
+      /** The tick of the parent; null if none decided it */
+      tick: number | null;
+    };
+    /** The tools that the pack allows; null if it gates none */
+    tools: string[] | null;
+  };
+  /** The first tick whose lists were erased or withheld; what they brought is not counted */
+  hidden: number | null;
+  items: {
+    /** The author, if a user or the institution adopted it */
+    adopted_from?: string;
+    /** The actions that a delegation allows */
+    allowed: Record<string, unknown> | null;
+    /** The ids that its status depends on */
+    because: string[];
+    /** Whether it binds */
+    binds: boolean;
+    /** The tick of its newest change of status */
+    changed: number | null;
+    /** The edges about it that have no effect, because their author has not the rank of the owner */
+    claimed?: {
+      /** The author */
+      by: string;
+      /** The kind */
+      edge: "supports" | "depends-on" | "conflicts-with" | "refines" | "discharges" | "attests";
+      /** The id at its beginning */
+      from: string;
+      /** The tick */
+      tick: number;
+      /** The id at its end */
+      to: string;
+    }[];
+    /** The condition that an action must not meet */
+    condition: string | null;
+    /** The edges of its conflicts, whichever end states them */
+    conflict_edges: {
+      /** The author of the edge */
+      author: "agent" | "runtime" | "user" | "kernel" | "institution";
+      /** The id at the other end */
+      id: string;
+      /** The tick of the edge */
+      tick: number;
+    }[];
+    /** The ids of commitments that it conflicts with */
+    conflicts: string[];
+    /** The ids of commitments that it depends on */
+    depends_on: string[];
+    /** The condition under which it is done */
+    discharge: string | null;
+    /** The actions that it forbids */
+    forbidden: unknown[] | null;
+    /** The words for people */
+    gloss: string;
+    /** Whether evidence from outside the agent grounds it */
+    grounded: boolean;
+    /** The condition under which it applies */
+    guard: string | null;
+    /** Whether an action that violates it is not admissible */
+    hard: boolean;
+    /** The condition that an action must meet */
+    holds: string | null;
+    /** The id */
+    id: string;
+    /** The party that it is kept for */
+    owner: string;
+    /** The priority; a higher one wins */
+    priority: number;
+    /** The ids of commitments that it refines */
+    refines: string[];
+    /** The scope */
+    scope: string;
+    /** The status at the tick */
+    status: "retracted" | "superseded" | "discharged" | "stale" | "blocked" | "dormant" | "tentative" | "active";
+    /** The commitment that it replaces */
+    supersedes: string | null;
+    /** The evidence and commitments that support it */
+    support: {
+      /** The party that attests it */
+      attestation: string | null;
+      /** The id of the evidence or the commitment */
+      id: string;
+      /** The mode of evidence; null for a commitment */
+      mode: "user-authored" | "tool-attested" | "externally-observed" | "self-authored" | null;
+    }[];
+    /** The tick that brought it */
+    tick: number;
+    /** The type */
+    type: "obs" | "hyp" | "goal" | "obl" | "pref" | "plan" | "deleg";
+    /** The names and places whose change makes it stale */
+    watch: string[];
+  }[] | number;
+  /** The run */
+  run: string;
+  schema: "dendrer.commitments/1";
+  /** The stage at which the run is recorded */
+  stage: number | null;
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The open conflicts between hard commitments that bind both */
+  ties?: {
+    /** The author of the edge */
+    author: string;
+    /** The ids at its ends */
+    ids: string[];
+    /** The tick of the edge */
+    tick: number;
+  }[];
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The lines that changed no commitment */
+  without_effect: {
+    /** The author of the line, who claims it without effect */
+    claimed?: string;
+    /** The id that the line names */
+    id: string;
+    /** The tick */
+    tick: number;
+    /** The reason, as a word */
+    why: string;
+  }[];
+};
+
+/** The document `dendrer.conflicts/1`. */
+export type Conflicts = {
+  items: {
+    /** The value at the last common record; null if it is missing */
+    base: unknown;
+    /** The place, as a JSON pointer */
+    path: string;
+    /** The reason that was given */
+    reason: string | null;
+    /** The standing */
+    status: "open" | "taken" | "resolved" | "written";
+    /** The source whose value was taken */
+    taken: string | null;
+    /** The tick of the decision */
+    tick: number | null;
+    /** The value of each source */
+    values: {
+      /** The id of the record */
+      record: string;
+      /** Whether the source removed it */
+      removed: boolean;
+      /** The name of the source */
+      source: string;
+      /** The tick of the write */
+      tick: number;
+      /** The value; null if the source removed it */
+      value: unknown;
+    }[];
+  } | {
+    /** The tick of the sync node that kept the values */
+    at: number;
+    /** The place, as a JSON pointer */
+    path: string;
+    /** The reason that was given */
+    reason: string | null;
+    /** The standing */
+    status: "open" | "taken" | "resolved" | "written";
+    /** The source whose value was taken */
+    taken: string | null;
+    /** The tick of the decision */
+    tick: number | null;
+    /** The value of each agent */
+    values: {
+      /** Whether the source removed it */
+      removed: boolean;
+      /** The agent; empty for the beginning of the run */
+      source: string;
+      /** The tick of the write */
+      tick: number;
+      /** The value; null if the source removed it */
+      value: unknown;
+    }[];
+  }[] | number;
+  /** The number of conflicts that are open */
+  open: number;
+  /** The run */
+  run: string;
+  schema: "dendrer.conflicts/1";
+  /** The runs that the run was seeded from */
+  sources: {
+    /** The name of the source */
+    name: string;
+    /** The id of the record there */
+    record: string;
+    /** The run */
+    run: string;
+    /** The root of the state there */
+    state_root: string;
+    /** The tick up to which it is read */
+    tick: number;
+  }[];
+  /** The strategy of the merge */
+  strategy: string | null;
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The tick that the answer is about */
+  tick: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
+/** The document `dendrer.contract-check/1`. */
+export type ContractCheck = {
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty of the answer */
+  certainty: "exact" | "heuristic" | "unavailable";
+  /** The first tick */
+  from: number;
+  /** The number of transitions that a contract governs */
+  governed: number;
+  /** The contracts, each with its ticks */
+  in_force: {
+    /** The extensions that hold */
+    extensions: {
+      /** The approver */
+      approved_by: string;
+      /** The first tick that it governs */
+      from: number;
+      /** The id */
+      id: string;
+    }[];
+    /** The first tick */
+    from: number;
+    /** The name */
+    name: string;
+    /** The last tick */
+    to: number;
+    /** The version */
+    version: string;
+  }[];
+  items: {
+    /** The first tick that was judged */
+    from: number | null;
+    /** The stretches of ticks with one verdict */
+    intervals: ((number | "ok" | "violation" | "uncertain")[])[];
+    /** The name of the predicate */
+    name: string;
+    /** The state of an obligation at the last tick; null for a predicate */
+    obligation: {
+      /** The last tick at which an open obligation can be met */
+      due: number | null;
+      /** Whether the run was closed with that tick */
+      ended: boolean;
+      /** The standing */
+      standing: "waiting" | "open" | "met" | "missed" | "unknown";
+      /** The tick at which the obligation was met or missed, or from which on it is not known */
+      tick: number | null;
+      /** The reason why the standing is not known */
+      why: string | null;
+    } | null;
+    /** Whether no tick is in violation and each could be judged */
+    ok: boolean;
+    /** The first tick in violation; null if an earlier tick cannot be judged */
+    onset: number | null;
+    /** The reasons why ticks cannot be judged, each with its first and last tick */
+    reasons: {
+      /** The first tick */
+      tick: number;
+      /** The last tick */
+      to: number;
+      /** The reason */
+      why: string;
+    }[];
+    /** The last tick that was judged */
+    to: number | null;
+    /** The first tick that cannot be judged */
+    uncertain: {
+      /** The tick */
+      tick: number;
+      /** The reason */
+      why: string;
+    } | null;
+    /** The question in words */
+    words: string;
+  }[] | number;
+  /** The transitions that lack required fields */
+  lacking: {
+    /** The fields */
+    fields: {
+      /** The name */
+      name: string;
+      /** The fault in words */
+      why: string;
+    }[];
+    /** The tick */
+    tick: number;
+    /** The type */
+    type: string;
+  }[];
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The run */
+  run: string;
+  schema: "dendrer.contract-check/1";
+  /** The stage at which the run is recorded */
+  stage: number | null;
+  /** The number of results that the answer depends on whose status was read from prose */
+  status_from_text: number;
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The last tick */
+  to: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
+/** The document `dendrer.diff/1`. */
+export type Diff = {
+  /** The left run */
+  a: string;
+  /** The first and the last tick of the left run that were compared */
+  a_range: number[] | null;
+  /** The way in which transitions were paired */
+  align: "tick" | "content" | "step";
+  /** The right run */
+  b: string;
+  /** The first and the last tick of the right run that were compared */
+  b_range: number[] | null;
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** Whether every place is known */
+  certainty: "exact" | "unavailable";
+  /** Whether every pair is listed */
+  complete: boolean;
+  /** The constants of the packs in force at the ends that differ; absent if there are none */
+  constants?: {
+    /** The value in the left run; absent if its pack has no such constant */
+    a?: unknown;
+    /** The value in the right run; absent if its pack has no such constant */
+    b?: unknown;
+    /** The name */
+    name: string;
+  }[];
+  /** The number of pairs of each kind that was asked for */
+  counts: {
+    /** Pairs that differ in their confidence */
+    confidence?: number;
+    /** Differences of the last states */
+    outcome?: number;
+    /** Pairs of one type that differ */
+    semantic?: number;
+    /** Pairs with other types, or without one side */
+    structural?: number;
+  };
+  /** The number of pairs that differ */
+  differ: number;
+  /** The first pair that differs */
+  first: {
+    /** The tick of the left run */
+    a: number | null;
+    /** The tick of the right run */
+    b: number | null;
+    /** The cause in words */
+    cause: string | null;
+  } | null;
+  /** The last tick that both runs share; null if they share none */
+  fork_point: number | null;
+  /** The places that were left out, and whether anything was left out there */
+  ignored: {
+    /** Whether anything was left out there */
+    met: boolean;
+    /** The place, as a JSON pointer */
+    path: string;
+  }[];
+  items: {
+    /** The transition of the left run */
+    a: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The id */
+      id: string;
+      /** The record in one line */
+      summary: string;
+      /** The tick */
+      tick: number;
+      /** The type; null for a record without one */
+      type: string | null;
+    } | null;
+    /** The step of the left thread; null if it is missing */
+    a_step?: number | null;
+    /** The tick of the left run */
+    a_tick: number | null;
+    /** The transition of the right run */
+    b: {
+      /** The agent; null if the record names none */
+      agent: string | null;
+      /** The id */
+      id: string;
+      /** The record in one line */
+      summary: string;
+      /** The tick */
+      tick: number;
+      /** The type; null for a record without one */
+      type: string | null;
+    } | null;
+    /** The step of the right thread; null if it is missing */
+    b_step?: number | null;
+    /** The tick of the right run */
+    b_tick: number | null;
+    /** The places that differ */
+    changes: {
+      /** The left side; absent if there is none */
+      a?: unknown;
+      /** Whether the sides are values or operations */
+      as: "value" | "ops";
+      /** The right side; absent if there is none */
+      b?: unknown;
+      /** The kind of difference */
+      kind: "structural" | "semantic" | "confidence" | "outcome";
+      /** The place, as a JSON pointer */
+      path: string;
+    }[];
+    /** The kinds of difference */
+    kinds: ("structural" | "semantic" | "confidence" | "outcome")[];
+    /** The namespace, without the ids of its tasks */
+    namespace?: string;
+    /** The nodes of the step */
+    node?: string;
+    /** The places that cannot be compared */
+    not_comparable: {
+      /** The runs in which it was erased or withheld */
+      closed_in: ("a" | "b")[];
+      /** The place, as a JSON pointer */
+      path: string;
+    }[];
+    /** The type, or both */
+    type: string;
+  }[] | number;
+  /** Places that no comparison reads: names, ids, times and costs of each run */
+  left_out: string[];
+  /** The markers of both runs in the ranges */
+  markers: {
+    /** Whether the marker changes the state by itself */
+    changes_state: boolean;
+    /** The id */
+    id: string;
+    /** The marker in words */
+    says: string | null;
+    /** The run */
+    side: "a" | "b";
+    /** The tick */
+    tick: number;
+    /** The type */
+    type: string;
+  }[];
+  /** The number of places that were erased or withheld */
+  not_comparable: number;
+  /** The reason why no pairs are listed */
+  note?: string;
+  /** The number of transitions that the left run alone has */
+  only_a: number;
+  /** The number of transitions that the right run alone has */
+  only_b: number;
+  /** The difference of the last states */
+  outcome: {
+    /** The last tick of the left run */
+    a_tick: number;
+    /** The last tick of the right run */
+    b_tick: number;
+    /** The places that differ */
+    changes: {
+      /** The left side; absent if there is none */
+      a?: unknown;
+      /** Whether the sides are values or operations */
+      as: "value" | "ops";
+      /** The right side; absent if there is none */
+      b?: unknown;
+      /** The kind of difference */
+      kind: "structural" | "semantic" | "confidence" | "outcome";
+      /** The place, as a JSON pointer */
+      path: string;
+    }[];
+    /** The answer */
+    state: "equal" | "differs" | "not known";
+    /** The reason why the states cannot be compared */
+    why: string | null;
+  } | null;
+  /** The number of pairs that were compared */
+  pairs: number;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The records that the command added to the casebook */
+  recorded?: {
+    /** The id of the record */
+    id: string;
+    /** The casebook */
+    run: string;
+    /** The tick in the casebook */
+    tick: number;
+    /** The type */
+    type: string;
+  }[];
+  schema: "dendrer.diff/1";
+  /** Steps that one run has and the other lacks, so that the rest is shifted */
+  shift: {
+    /** The tick of the left run at which they begin */
+    a: number;
+    /** The tick of the right run at which they begin */
+    b: number;
+    /** The run that has them */
+    in: "a" | "b";
+    /** The number of steps */
+    steps: number;
+  } | null;
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Counts by type of transition */
+  types?: {
+    /** Pairs that differ in their confidence */
+    confidence: number;
+    /** Pairs that are equal */
+    equal: number;
+    /** The number of pairs */
+    pairs: number;
+    /** Pairs of one type that differ */
+    semantic: number;
+    /** Pairs with other types, or without one side */
+    structural: number;
+    /** The type */
+    type: string;
+  }[];
+  /** The number of pairs of which it is not known */
+  unclear: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** Unknown places of the states that were compared; absent if every place is known */
+  unknown?: {
+    /** Those of the left run */
+    a: {
+      /** The word for the cause */
+      code: string;
+      /** The place, as a JSON pointer */
+      place: string;
+      /** The tick from which on it is unknown */
+      tick: number;
+    }[];
+    /** Those of the right run */
+    b: {
+      /** The word for the cause */
+      code: string;
+      /** The place, as a JSON pointer */
+      place: string;
+      /** The tick from which on it is unknown */
+      tick: number;
+    }[];
+  };
+  /** The verdicts of the predicate on both runs */
+  verdicts?: {
+    /** Those of the left run */
+    a: {
+      /** Whether the onset is known */
+      certainty: "exact" | "unavailable";
+      /** Stretches of ticks with one verdict */
+      intervals: ((number | "ok" | "violation" | "uncertain")[])[];
+      /** The first tick in violation; null if there is none, or if it is not known */
+      onset: number | null;
+      /** The predicate */
+      predicate: {
+        /** The digest of the question */
+        digest: string;
+        /** The evidence that the predicate stays violated once it is */
+        monotone: string;
+        /** The name of the predicate, or of the kind of question */
+        name: string;
+        /** The version of the predicate */
+        version: string;
+        /** The question in words */
+        words: string;
+      };
+      /** The reasons why ticks cannot be judged */
+      reasons: {
+        /** The first tick */
+        tick: number;
+        /** The last tick */
+        to: number;
+        /** The reason */
+        why: string;
+      }[];
+    };
+    /** Those of the right run */
+    b: {
+      /** Whether the onset is known */
+      certainty: "exact" | "unavailable";
+      /** Stretches of ticks with one verdict */
+      intervals: ((number | "ok" | "violation" | "uncertain")[])[];
+      /** The first tick in violation; null if there is none, or if it is not known */
+      onset: number | null;
+      /** The predicate */
+      predicate: {
+        /** The digest of the question */
+        digest: string;
+        /** The evidence that the predicate stays violated once it is */
+        monotone: string;
+        /** The name of the predicate, or of the kind of question */
+        name: string;
+        /** The version of the predicate */
+        version: string;
+        /** The question in words */
+        words: string;
+      };
+      /** The reasons why ticks cannot be judged */
+      reasons: {
+        /** The first tick */
+        tick: number;
+        /** The last tick */
+        to: number;
+        /** The reason */
+        why: string;
+      }[];
+    };
+  };
+};
+
+/** The document `dendrer.error/1`. */
+export type Failure = {
+  /** Whether the command changed anything before it failed */
+  changed: boolean;
+  /** The code */
+  code: string;
+  /** The commands that help */
+  help: {
+    /** The arguments */
+    argv: string[];
+  }[];
+  items?: (Record<string, unknown>)[] | number;
+  /** The kind of the fault */
+  kind: string;
+  /** The object and the fact in one sentence */
+  message: string;
+  /** Notes, such as a part that was not changed */
+  notes: string[];
+  schema: "dendrer.error/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The rules that the state of a run that was not begun breaks, each with the values that decide */
+  violations?: unknown[];
+  /** The place, as names and values */
+  where: Record<string, string>;
+};
+
+/** The document `dendrer.log/1`. */
+export type Log = {
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty */
+  certainty?: "recorded";
+  /** The fields that were erased or withheld, as far as they decide what is listed */
+  closed?: {
+    /** The field */
+    path: string;
+    /** The number of records in which it is not known */
+    records: number;
+  }[];
+  /** Whether no record was left out because of the limit */
+  complete?: boolean;
+  items: {
+    /** The agent; null if the record names none */
+    agent: string | null;
+    /** The number of anomalies */
+    anomalies: number;
+    /** The kind of the author */
+    author: "agent" | "runtime" | "user" | "kernel" | "institution";
+    /** The confidence of the intent; null if none was given */
+    confidence: number | null;
+    /** The content, if whole records were asked for */
+    content?: Record<string, unknown>;
+    /** The id */
+    id: string;
+    /** The kind of the record */
+    kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+    /** The namespace, with the ids of its tasks */
+    namespace?: string;
+    /** The nodes that follow a checkpoint; null for a write */
+    next?: string[] | null;
+    /** The nodes of the step, or the node that writes */
+    node?: string;
+    /** The time that the source of an imported transition states; absent if it states none */
+    observed_at?: string;
+    /** The source of a checkpoint, as its metadata states it; null for a write */
+    source?: string | null;
+    /** The step that a checkpoint ends, or that a write is of; null if its checkpoint is missing */
+    step?: number | null;
+    /** The record in one line */
+    summary: string;
+    /** The tick; null for a record off the chain */
+    tick: number | null;
+    /** The time */
+    ts: string;
+    /** The type; null for a record without one */
+    type: string | null;
+    /** The places that the transition left unknown; absent if it left none */
+    unknown?: {
+      /** The word for the cause */
+      code: string;
+      /** The place, as a JSON pointer */
+      place: string;
+      /** The tick from which on it is unknown */
+      tick: number;
+    }[];
+  }[] | number;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The number of refusals */
+  refusals?: number;
+  /** The run */
+  run: string;
+  schema: "dendrer.log/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The id of the newest transition; null if it is missing */
+  tip?: string | null;
+  /** The number of transitions in the range; of records that were printed, for a log that was followed */
+  total: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
+/** The document `dendrer.predicate-test/1`. */
+export type PredicateTest = {
+  /** The verdict at the tick that was asked about */
+  at: {
+    /** The tick */
+    tick: number;
+    /** The verdict */
+    verdict: "ok" | "violation" | "uncertain";
+    /** The reason why the tick cannot be judged */
+    why?: string;
+  } | null;
+  /** The number of ticks at which a place was written that the predicate reads */
+  candidates: number;
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty of the answer */
+  certainty: "exact" | "heuristic" | "unavailable";
+  /** The first tick */
+  from: number;
+  /** The stretches of ticks with one verdict each, as first tick, last tick and verdict */
+  intervals: ((number | "ok" | "violation" | "uncertain")[])[];
+  items?: {
+    /** The record in one line */
+    notes: string;
+    /** The verdict */
+    predicate: "ok" | "violation" | "uncertain";
+    /** The tick */
+    tick: number;
+    /** The type of the transition */
+    transition_type: string;
+    /** The reason why the tick cannot be judged */
+    why?: string;
+  }[] | number;
+  /** The standing of an obligation at the last tick that was asked about; null for any other predicate */
+  obligation: {
+    /** The last tick at which an open obligation can be met */
+    due: number | null;
+    /** Whether the run was closed with that tick */
+    ended: boolean;
+    /** The standing */
+    standing: "waiting" | "open" | "met" | "missed" | "unknown";
+    /** The tick at which the obligation was met or missed, or from which on it is not known */
+    tick: number | null;
+    /** The reason why the standing is not known */
+    why: string | null;
+  } | null;
+  /** The first tick that is violated; null if it is missing, or an earlier one may be */
+  onset: number | null;
+  /** The digest of another predicate of this name in the pack of the run */
+  other_in_pack?: string;
+  /** The question */
+  predicate: {
+    /** The digest of the question */
+    digest: string;
+    /** The evidence that the predicate stays violated once it is */
+    monotone: string;
+    /** The name of the predicate, or of the kind of question */
+    name: string;
+    /** The version of the predicate */
+    version: string;
+    /** The question in words */
+    words: string;
+  };
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** Whether a tick after the first violation is not violated */
+  recovers: boolean;
+  /** The run */
+  run: string;
+  schema: "dendrer.predicate-test/1";
+  /** The number of results whose status was read from prose */
+  status_from_text: number;
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The last tick */
+  to: number;
+  /** The ticks that cannot be judged */
+  uncertain: {
+    /** The first tick */
+    tick: number;
+    /** The last tick */
+    to: number;
+    /** The reason */
+    why: string;
+  }[];
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
+/** The document `dendrer.runs/1`. */
+export type Runs = {
+  /** The number of runs that are left out because they are dropped */
+  hidden: number;
+  items: {
+    /** Whether the run is the casebook */
+    casebook: boolean;
+    /** Whether the run is left out of lists */
+    dropped: boolean;
+    /** Whether the run was closed */
+    ended: boolean;
+    /** The place in the parent, for a fork */
+    forked_from: {
+      /** The parent */
+      run: string;
+      /** The last tick that is shared */
+      tick: number;
+    } | null;
+    /** The goal, or the tag of a goal that was erased */
+    goal: string | null;
+    /** The name */
+    name: string;
+    /** The rules by which secrets are taken out */
+    redaction: string | null;
+    /** The number of refusals */
+    refusals: number;
+    /** The stage at which the run is recorded */
+    stage: number | null;
+    /** Whether the last state was read to see if it has unknown places */
+    state_read: boolean;
+    /** Whether the run was generated and not recorded */
+    synthetic: boolean;
+    /** The thread that it is of, if the name is made of a digest; absent otherwise */
+    thread?: string;
+    /** The last tick; null if it is not known */
+    ticks: number | null;
+    /** The id of the newest record of the chain */
+    tip: string;
+    /** Whether the import of the run was stopped before its end; absent if it was not */
+    unfinished?: boolean;
+    /** The unknown places of the last state; absent if every place is known */
+    unknown?: {
+      /** The word for the cause */
+      code: string;
+      /** The place, as a JSON pointer */
+      place: string;
+      /** The tick from which on it is unknown */
+      tick: number;
+    }[];
+    /** The time of the newest record */
+    updated: string;
+    /** Whether a verification on this machine found the run intact as it is now */
+    verified_here: boolean;
+  }[] | number;
+  /** The number of runs that fit the conditions */
+  matching: number;
+  schema: "dendrer.runs/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The number of runs in the store */
+  total: number;
+  /** The runs for which the condition could not be judged */
+  unclear: {
+    /** The run */
+    run: string;
+    /** The reason */
+    why: string;
+  }[];
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
+/** The document `dendrer.show/1`. */
+export type Show = {
+  /** The kind of the author */
+  author: "agent" | "runtime" | "user" | "kernel" | "institution";
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty */
+  certainty: "recorded";
+  /** The changes of the state; null if a value was erased or withheld */
+  changes: {
+    /** The value after; absent if it is missing */
+    after?: unknown;
+    /** The value before; absent if there was none */
+    before?: unknown;
+    /** The place */
+    path: string;
+  }[] | null;
+  /** The fields that were erased or withheld */
+  closed: string[];
+  /** The content */
+  content: Record<string, unknown>;
+  /** The id */
+  id: string;
+  /** The kind of the record */
+  kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+  /** The links to other records */
+  links: {
+    /** The id of the record */
+    hash: string;
+    /** The relation */
+    rel: "caused_by" | "evidence" | "fork_of" | "merges" | "picked_from" | "predecessor";
+  }[];
+  /** The id of the record before it in the chain */
+  prev: string | null;
+  /** The origin, if it was asked for */
+  provenance?: {
+    /** The agent, as recorded */
+    agent: string | null;
+    /** The kind of the author */
+    author: string;
+    /** The contract that the kernel held the transition to */
+    contract: string | null;
+    /** The decision about the transition; null if none is found */
+    decided: {
+      /** The decision */
+      decision: string;
+      /** The run of the decision */
+      run: string;
+      /** The tick of the decision */
+      tick: number;
+      /** The version of the policy; null if none was recorded */
+      version: string | null;
+    } | null;
+    /** The links of the record */
+    links: {
+      /** The agent of the record */
+      agent: string | null;
+      /** The id of the record */
+      hash: string;
+      /** The relation */
+      rel: "caused_by" | "evidence" | "fork_of" | "merges" | "picked_from" | "predecessor";
+      /** The run of the record; null if it is not on a chain here */
+      run: string | null;
+      /** The tick of the record */
+      tick: number | null;
+      /** The type of the record */
+      type: string | null;
+    }[];
+    /** The number of records in the log */
+    log: number;
+    /** The digest of the pack */
+    pack: string | null;
+    /** The position in the log, from zero; null if the log does not contain the record */
+    position: number | null;
+    /** The reducer of the run */
+    reducer: string | null;
+    /** The policy rules of the run, which the kernel judges */
+    rules: string[];
+    /** The run */
+    run: string;
+    /** The number in the branch of the agent */
+    seq: number | null;
+    /** Whether the newest checkpoint covers the record */
+    signed: boolean;
+    /** The stage at which the run was recorded */
+    stage: number | null;
+  };
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The run; null for a record of no run */
+  run: string | null;
+  schema: "dendrer.show/1";
+  /** The state before or after, or its value at the path, if it was asked for */
+  state?: unknown;
+  /** The unknown places of the state that was asked for; absent if every place is known */
+  state_unknown?: {
+    /** The word for the cause */
+    code: string;
+    /** The place, as a JSON pointer */
+    place: string;
+    /** The tick from which on it is unknown */
+    tick: number;
+  }[];
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The tick; null for a record off the chain */
+  tick: number | null;
+  /** The time */
+  ts: string;
+  /** The type; null for a record without one */
+  type: string | null;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The places that the transition left unknown; absent if it left none */
+  unknown?: {
+    /** The word for the cause */
+    code: string;
+    /** The place, as a JSON pointer */
+    place: string;
+    /** The tick from which on it is unknown */
+    tick: number;
+  }[];
+};
+
+/** The document `dendrer.state/1`. */
+export type State = {
+  /** The agent, if the state is that along its causal ancestors */
+  agent: string | null;
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty */
+  certainty: "recorded" | "derived" | "unavailable";
+  /** The place; empty for the whole state */
+  path: string;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The run */
+  run: string;
+  schema: "dendrer.state/1";
+  /** The root of the whole state */
+  state_root: string;
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The tick */
+  tick: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The unknown places that the value meets; absent if every place is known */
+  unknown?: {
+    /** The word for the cause */
+    code: string;
+    /** The place, as a JSON pointer */
+    place: string;
+    /** The tick from which on it is unknown */
+    tick: number;
+  }[];
+  /** The value; null if the place is unknown and nothing is there */
+  value: unknown;
+  /** The side of the tick */
+  window: "before" | "after";
+};
+
+/** The document `dendrer.state-difference/1`. */
+export type StateDifference = {
+  /** The state that it is compared with */
+  base: {
+    /** The run */
+    run: string;
+    /** The tick */
+    tick: number;
+  };
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty */
+  certainty: "recorded" | "unavailable";
+  items: {
+    /** The value after; absent if it is missing */
+    after?: unknown;
+    /** The value before; absent if there was none */
+    before?: unknown;
+    /** The place */
+    path: string;
+  }[] | number;
+  /** The only place that is compared; empty for the whole state */
+  path: string;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The run */
+  run: string;
+  schema: "dendrer.state-difference/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The tick */
+  tick: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The unknown places that the comparison meets; absent if every place is known */
+  unknown?: {
+    /** The word for the cause */
+    code: string;
+    /** The place, as a JSON pointer */
+    place: string;
+    /** The tick from which on it is unknown */
+    tick: number;
+  }[];
+  /** The side of the ticks */
+  window: "before" | "after";
+};
+
+/** The document `dendrer.verify/1`. */
+export type Verify = {
+  /** The findings, in the order of the log */
+  findings: {
+    /** The code */
+    code: string;
+    /** The value that was computed from the record */
+    computed?: string | null;
+    /** The value on record in place of the one that was given */
+    found?: string | null;
+    /** The value that was given with the question */
+    given?: string | null;
+    /** The finding in one sentence */
+    message: string;
+    /** The position in the log; null if it is not known */
+    position: number | null;
+    /** The run; null if it concerns none */
+    run: string | null;
+    /** The value on record */
+    stored?: string | null;
+    /** The tick; null if it concerns none */
+    tick: number | null;
+  }[];
+  /** The number of findings that are left out */
+  findings_left_out: number;
+  items: {
+    /** Whether the run was closed */
+    ended: boolean;
+    /** The id of the first record */
+    genesis: string | null;
+    /** The part of an import that is on record; absent if it was not stopped before its end */
+    import_unfinished?: {
+      /** The number of ticks that are on record */
+      items: number;
+      /** The number of ticks that the source makes */
+      of: number;
+    };
+    /** The first tick from which on a place is unknown; null if every place is known */
+    incomplete_from: number | null;
+    /** The last tick before the first finding; null if it is missing */
+    last_good: number | null;
+    /** The ticks whose records were opened; null for all */
+    part: {
+      /** The first tick */
+      from: number;
+      /** The last tick */
+      to: number;
+    } | null;
+    /** The number of refusals */
+    refusals: number;
+    /** The replay; null if it was not asked for */
+    replay: {
+      /** The code of the fault */
+      code?: string;
+      /** The fault in words */
+      message?: string;
+      /** Whether each state was reproduced */
+      ok: boolean;
+      /** The number of ticks that were replayed */
+      ticks?: number;
+    } | null;
+    /** The run */
+    run: string;
+    /** Whether every place of the last state is known; unavailable if a change is missing, erased or withheld */
+    state: "known" | "incomplete" | "unavailable";
+    /** The last tick */
+    ticks: number;
+    /** The id of the newest record of the chain */
+    tip: string | null;
+    /** The number of transitions */
+    transitions: number;
+    /** The unknown places of the last state; absent if every place is known */
+    unknown?: {
+      /** The word for the cause */
+      code: string;
+      /** The place, as a JSON pointer */
+      place: string;
+      /** The tick from which on it is unknown */
+      tick: number;
+    }[];
+  }[] | number;
+  /** The log as a whole */
+  log: {
+    /** The root; null if it cannot be computed */
+    root: string | null;
+    /** The number of records that the newest checkpoint covers; null if nothing is signed */
+    signed: number | null;
+    /** The number of records */
+    size: number;
+  };
+  /** The log, as it was named */
+  name: string;
+  /** The parts that were not checked, each in words */
+  not_checked: string[];
+  /** The number of records that were opened and compared */
+  records: number;
+  schema: "dendrer.verify/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The worst of the findings in one word */
+  verdict: "VERIFIED" | "INTACT" | "UNVERIFIABLE" | "DIVERGED" | "TAMPERED" | "EQUIVOCATION";
+  /** The witnesses that agree */
+  witnesses: string[];
+};
+
+/** The document `dendrer.version/1`. */
+export type Version = {
+  /** The version of bundles that are written */
+  bundle: number;
+  /** The version of the rules of the kernel */
+  kernel: number;
+  /** The version of records that are written */
+  record: number;
+  schema: "dendrer.version/1";
+  /** The version of the files of a store */
+  store: number;
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The version of the program */
+  version: string;
+};
+
+/** The document `dendrer.why/1`. */
+export type Why = {
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The certainty */
+  certainty: "recorded" | "heuristic" | "unavailable";
+  /** The values of these writes, or of the last write of a place without a number, each with the earliest transition that has an equal one */
+  first_seen?: {
+    /** The agent of the transition */
+    agent?: string;
+    /** The certainty */
+    certainty: "heuristic";
+    /** The number of further transitions up to the write that have the value */
+    others?: number;
+    /** The place in the content of its record, through texts that hold JSON; in the state below /state */
+    path?: string;
+    /** The place of the write */
+    place: string;
+    /** The tick of the transition; 0 is the state with which the run begins. Null if no transition up to the write has the value */
+    tick: number | null;
+    /** The tool of the call that the place is part of */
+    tool?: string;
+    /** The type of the transition */
+    type?: string;
+    /** The number of transitions before it, or up to the write, that have a value that was erased, withheld, redacted or not recorded */
+    unread: number;
+    /** The value */
+    value: unknown;
+    /** The object around the value if it has at most 140 characters of JSON, else the value */
+    within?: unknown;
+    /** The tick of the write */
+    write: number;
+  }[];
+  /** The place whose writes are followed: the list, for an item of one */
+  followed: string;
+  /** The ticks whose change was erased or withheld */
+  hidden: number[];
+  /** The places and the ticks that moved and first_seen are about */
+  looked?: {
+    /** The first tick; 0 is the state with which the run begins */
+    from: number;
+    /** The number of ticks whose change was erased or withheld */
+    hidden: number;
+    /** The places */
+    places: string[];
+    /** The broken rule that reads the places, for kernel.policy_compliant */
+    rule?: string;
+    /** The last tick */
+    to: number;
+    /** Whether every transition up to the last tick was looked at */
+    whole: boolean;
+    /** The number of writes of the places */
+    writes: number;
+  };
+  /** The writes with the largest change of a number to the places that were looked at, the largest first; three at most */
+  moved?: {
+    /** The value after */
+    after: unknown;
+    /** The agent; null if the record names none */
+    agent: string | null;
+    /** The value before; absent if there was none */
+    before?: unknown;
+    /** The change, in decimals as they are printed; null if the value before is no number, or not known */
+    change: unknown;
+    /** The place */
+    place: string;
+    /** The tick */
+    tick: number;
+    /** The tool of the call; absent if the record names none */
+    tool?: string;
+    /** The type of the transition */
+    type: string | null;
+  }[];
+  /** The place that was asked about */
+  path: string;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The source of the places that a transition read; unknown for recorded links alone */
+  reads: "rules" | "unknown";
+  /** The last write of the place; null if the run began with it and no merge took it from another */
+  root: {
+    /** The agent; null if the record names none */
+    agent: string | null;
+    /** The reason why it is an input; absent for the write that was asked about */
+    because?: {
+      /** The certainty that it is one */
+      certainty: "exact" | "recorded" | "heuristic";
+      /** The way in which it is an input */
+      how: "stood there" | "caused_by" | "evidence" | "may read";
+      /** The place that a rule may read */
+      path?: string;
+      /** The tick of the input, in a causal chain */
+      tick?: number;
+      /** Whether the rule may read the place as a whole */
+      whole?: boolean;
+    };
+    /** The id */
+    id: string;
+    /** The inputs, each as this object */
+    inputs: (Record<string, unknown>)[];
+    /** The operations of the transition there */
+    ops?: (Record<string, unknown>)[];
+    /** The place that is followed; absent if a link led to the transition */
+    path?: string;
+    /** The run that the transition is of; absent for the one that was asked about */
+    run?: string;
+    /** The reason why the inputs are not listed; null if they are */
+    stops: "depth" | "above" | "other agent" | "size" | "unknown" | "nothing" | null;
+    /** The record in one line */
+    summary: string;
+    /** The tick */
+    tick: number;
+    /** The type; null for a record without one */
+    type: string | null;
+  } | null;
+  /** The run */
+  run: string;
+  schema: "dendrer.why/1";
+  /** The last write of the place in each run from which a merge took it; absent if a transition of the run wrote it */
+  sources?: {
+    /** The place that was written */
+    path: string;
+    /** The run */
+    run: string;
+    /** The tick */
+    tick: number;
+  }[];
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether there is a value at the place */
+  there: boolean;
+  /** The tick at which the value is looked at */
+  tick: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The unknown places that the answer reads; absent if every place is known */
+  unknown?: {
+    /** The word for the cause */
+    code: string;
+    /** The place, as a JSON pointer */
+    place: string;
+    /** The tick from which on it is unknown */
+    tick: number;
+  }[];
+  /** The value; null if it is missing */
+  value: unknown;
+};

@@ -1,0 +1,70 @@
+// Entry of the page: the frame, and the screen of the address.
+
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { begin } from "./live.ts";
+import { follow, route } from "./nav.ts";
+import { Fault } from "./parts/fault.tsx";
+import { Header, Rail, Scrubber, Shared, useTitle } from "./parts/frame.tsx";
+import { countTicks, last, loadRuns, runsFailure } from "./store.ts";
+import { BisectScreen } from "./screens/bisect.tsx";
+import { DiffScreen } from "./screens/diff.tsx";
+import { HelpScreen } from "./screens/help.tsx";
+import { RunScreen } from "./screens/run.tsx";
+import { RunsScreen } from "./screens/runs.tsx";
+import { StateScreen } from "./screens/state.tsx";
+import { BacktrackScreen, CommitmentsScreen, ConflictsScreen, ContractScreen, WhyScreen } from "./screens/tables.tsx";
+import { VerifyScreen } from "./screens/verify.tsx";
+import "./theme.ts";
+
+function Screen() {
+  const here = route.value;
+  switch (here.name) {
+    case "runs": return <RunsScreen />;
+    case "run": return <RunScreen key={here.run} run={here.run} />;
+    case "help": return <HelpScreen page={here.page} />;
+    case "lost": return <div class="screen"><h1 tabIndex={-1}>No such page</h1><p>This address has no page. <a href="/runs">All runs</a></p></div>;
+    case "view":
+      switch (here.view) {
+        case "state": return <StateScreen run={here.run} tick={here.tick ?? 0} />;
+        case "why": return <WhyScreen run={here.run} tick={here.tick ?? 0} />;
+        case "diff": return <DiffScreen run={here.run} />;
+        case "bisect": return <BisectScreen run={here.run} />;
+        case "verify": return <VerifyScreen run={here.run} />;
+        case "commitments": return <CommitmentsScreen run={here.run} />;
+        case "contract": return <ContractScreen run={here.run} />;
+        case "conflicts": return <ConflictsScreen run={here.run} />;
+        case "backtrack": return <BacktrackScreen run={here.run} />;
+      }
+  }
+}
+
+function App() {
+  useTitle();
+  const here = route.value;
+  const name = "run" in here ? here.run : null;
+  useEffect(() => {
+    if (name !== null && last.peek() === null) void countTicks(name);
+  }, [name]);
+  return (
+    <div class={`app screen-${here.name}`} onClick={follow}>
+      <a class="skip" href="#main">Skip to the content</a>
+      <Header />
+      <Rail />
+      <main id="main" tabIndex={-1}>
+        {runsFailure.value && runsFailure.value.code !== "E0101" && <Fault of={runsFailure.value} />}
+        <Screen />
+      </main>
+      <Scrubber />
+      <Shared />
+    </div>
+  );
+}
+
+const root = document.getElementById("app");
+if (root) {
+  root.replaceChildren();
+  render(<App />, root);
+}
+void loadRuns();
+begin();

@@ -1,0 +1,128 @@
+// One tick: its changes, what it was bound by, and the record.
+
+import { Answered } from "./fault.tsx";
+import { at, known, of, useAnswer, list } from "../api.ts";
+import type { Commitments, Show } from "../documents.ts";
+import { query, setQuery } from "../nav.ts";
+import { written } from "../pure/places.ts";
+import { isRecord } from "../pure/values.ts";
+import { pathOf, queryOf } from "../pure/route.ts";
+import { Changes } from "./changes.tsx";
+import { Copy } from "./copy.tsx";
+import { Hash, Name, T, Time } from "./text.tsx";
+import { Line, Missing, Tree } from "./value.tsx";
+
+const TABS = ["changes", "record", "bound"] as const;
+
+export function Tick({ run, tick }: { run: string; tick: number }) {
+  const answer = useAnswer<Show>(at(run, tick, "show", { provenance: true }));
+  const given = query.value.get("tab");
+  const tab = TABS.find((one) => one === given) ?? "changes";
+  const document = known(answer.value);
+  const key = (event: KeyboardEvent) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length];
+    setQuery({ tab: next === "changes" ? null : next });
+    requestAnimationFrame(() => window.document.getElementById(`tab-${next}`)?.focus());
+  };
+  return (
+    <section class="tick" aria-label={`tick ${tick}`}>
+      <h2>
+        <span class="upper">TICK {tick}</span>{" "}
+        {document && document.tick === tick && <><Name of={document.type ?? (document.kind === "run" ? "the run begins" : document.kind)} /> <Name of={isRecord(document.content) && typeof document.content.agent_id === "string" ? document.content.agent_id : document.author} /> <Confidence of={document.content} /></>}
+      </h2>
+      <div class="tabs" role="tablist" aria-label="parts of the tick" onKeyDown={key}>
+        {TABS.map((one) => <button type="button" key={one} id={`tab-${one}`} role="tab" aria-selected={tab === one} aria-controls="tab-panel" tabIndex={tab === one ? 0 : -1} onClick={() => setQuery({ tab: one === "changes" ? null : one })}>{one}</button>)}
+        <a href={pathOf(run, "state", tick) + queryOf({ window: "before" })}>before</a>
+        <a href={pathOf(run, "state", tick)}>after</a>
+      </div>
+      <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0} class="panel">
+        <Answered answer={answer.value}>
+          {(show) => (tab === "record" ? <Record of={show} /> : tab === "bound" ? <Bound run={run} tick={tick} /> : <Body run={run} tick={tick} of={show} />)}
+        </Answered>
+      </div>
+    </section>
+  );
+}
+
+function Confidence({ of }: { of: Record<string, unknown> }) {
+  const intent = of.intent;
+  return isRecord(intent) && typeof intent.confidence === "number" ? <span class="sure" title="confidence">{intent.confidence.toFixed(2)}</span> : null;
+}
+
+function Body({ run, tick, of: show }: { run: string; tick: number; of: Show }) {
+  const intent = isRecord(show.content.intent) ? show.content.intent : {};
+  const policy = isRecord(show.content.policy) ? show.content.policy : null;
+  const action = isRecord(show.content.action) ? show.content.action : null;
+  const result = isRecord(show.content.result) ? show.content.result : null;
+  const text = (name: string): string | null => (typeof intent[name] === "string" ? (intent[name] as string) : null);
+  const links = show.provenance?.links ?? show.links.map((link) => ({ ...link, run: null, tick: null, type: null, agent: null }));
+  return (
+    <>
+      {text("description") !== null && <p class="said"><T of={text("description") ?? ""} /></p>}
+      {text("uncertainty_notes") !== null && <p><span class="dim">uncertainty</span> <T of={text("uncertainty_notes") ?? ""} /></p>}
+      {show.kind === "run" && typeof show.content.goal === "string" && <p><span class="dim">goal</span> <T of={show.content.goal} /></p>}
+      {action && <p><span class="dim">call</span> <b><T of={String(action.tool ?? "")} /></b> <Line value={action.params} limit={200} /></p>}
+      {result && <p><span class="dim">answer</span> <b class={result.status === "ok" ? "" : "bad-text"}><T of={String(result.status ?? "")} /></b> <Line value={result.output} limit={300} /></p>}
+      {policy && <p><span class="dim">policy</span> <b class={policy.decision === "deny" ? "bad-text" : ""}><T of={String(policy.decision ?? "")} /></b> {policy.notes !== null && policy.notes !== undefined && <Line value={policy.notes} limit={200} />}</p>}
+      {show.changes === null ? <p><Missing kind="closed" /> the changes are not read</p> : <Changes run={run} tick={tick} of={show.changes} />}
+      <Places closed={show.closed} unknown={show.unknown} />
+      {links.some((link) => link.rel !== "predecessor") && (
+        <p class="links"><span class="dim">follows from</span>{" "}
+          {links.filter((link) => link.rel !== "predecessor").map((link) => (
+            <span key={link.rel + link.hash}>{link.rel} {link.run !== null && link.tick !== null ? <a href={pathOf(link.run) + queryOf({ t: link.tick })}>{link.run === run ? "" : <Name of={link.run} />} tick {link.tick}</a> : <Hash of={link.hash} />} </span>
+          ))}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Lists the places of a document that were not read: they are not absent. */
+export function Places({ closed, unknown }: { closed?: readonly string[] | undefined; unknown?: readonly { place: string; tick: number; code: string }[] | undefined }) {
+  if (!closed?.length && !unknown?.length) return null;
+  return (
+    <ul class="places">
+      {(closed ?? []).map((place) => <li key={`c${place}`}><Missing kind="closed" /> <code><T of={written(place)} limit={200} /></code></li>)}
+      {(unknown ?? []).map((one) => <li key={`u${one.place}`}><Missing kind="unknown" code={one.code} /> <code><T of={written(one.place)} limit={200} /></code> from tick {one.tick} on</li>)}
+    </ul>
+  );
+}
+
+function Record({ of: show }: { of: Show }) {
+  const taken = isRecord(show.content.redaction) ? show.content.redaction : null;
+  return (
+    <>
+      <dl class="facts">
+        <dt>author</dt><dd>{show.author}</dd>
+        <dt>time</dt><dd><Time of={show.ts} /></dd>
+        <dt>id</dt><dd><Hash of={show.id} /> <Copy what="id" text={show.id} label="copy" /></dd>
+        <dt>after</dt><dd><Hash of={show.prev} /></dd>
+        {show.provenance?.stage !== undefined && <><dt>stage</dt><dd>{show.provenance.stage ?? "none"}</dd></>}
+        {show.provenance && <><dt>signed</dt><dd>{show.provenance.signed ? "yes" : "no"}</dd></>}
+        {show.provenance?.reducer && <><dt>reducer</dt><dd><T of={show.provenance.reducer} limit={80} /></dd></>}
+        {taken && <><dt>taken out</dt><dd><Line value={taken.taken} limit={200} /></dd></>}
+      </dl>
+      <Tree value={show.content} />
+    </>
+  );
+}
+
+function Bound({ run, tick }: { run: string; tick: number }) {
+  const answer = useAnswer<Commitments>(of(run, "commitments", { at: tick }));
+  return (
+    <Answered answer={answer.value}>
+      {(document) => (
+        <>
+          <p class="dim">commitments after tick {document.at}</p>
+          {list(document.items).length === 0 ? <p>No commitments at this tick.</p> : (
+            <ul class="bound">{list(document.items).filter((one) => one.binds).map((one) => <li key={one.id}><b>{one.status}{one.hard ? ", hard" : ""}</b> {one.type} <T of={one.gloss} limit={300} /></li>)}</ul>
+          )}
+          <a href={pathOf(run, "commitments") + queryOf({ at: tick, t: tick })}>all commitments</a>
+        </>
+      )}
+    </Answered>
+  );
+}

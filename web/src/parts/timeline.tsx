@@ -1,0 +1,260 @@
+// The picture of a run: all ticks, verdicts, a lane per agent. Decoration over the list of ticks, which says the same.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { plain } from "../pure/invisible.ts";
+import { binAt, isBad, rowOf, signOf, WORDS, xOf, type Shape, type Sign, type Timeline } from "../pure/timeline.ts";
+import { painted } from "../theme.ts";
+import { Name } from "./text.tsx";
+
+const MARKS = 22;
+const STRIP = 14;
+const LANE = 20;
+const GAP = 4;
+
+type Props = {
+  of: Timeline; tick: number; lanes: readonly number[]; canZoomOut: boolean;
+  onTick: (tick: number) => void; onZoom: (range: [number, number] | null) => void; onStep: (by: number) => void; onPinch: (factor: number) => void;
+};
+
+export function Picture({ of, tick, lanes, canZoomOut, onTick, onZoom, onStep, onPinch }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useSignal(0);
+  const brush = useSignal<[number, number] | null>(null);
+  const height = MARKS + GAP + of.strips.length * (STRIP + GAP) + lanes.length * LANE + GAP;
+
+  useLayoutEffect(() => {
+    const box = canvas.current?.parentElement;
+    if (!box) return;
+    const observer = new ResizeObserver(() => (width.value = box.clientWidth));
+    observer.observe(box);
+    width.value = box.clientWidth;
+    return () => observer.disconnect();
+  }, []);
+
+  const wide = width.value;
+  const paint = painted.value;
+  const range = brush.value;
+  useEffect(() => {
+    const element = canvas.current;
+    const context = element?.getContext("2d");
+    if (!element || !context || wide === 0) return;
+    const ratio = devicePixelRatio || 1;
+    element.width = Math.round(wide * ratio);
+    element.height = Math.round(height * ratio);
+    element.style.width = `${wide}px`;
+    element.style.height = `${height}px`;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    draw(context, of, lanes, tick, wide, height, range, colours(element));
+  }, [of, tick, lanes, wide, height, paint, range]);
+
+  const xFrom = (event: PointerEvent): number => event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
+  const binFrom = (x: number) => of.bins[binAt(x, wide, of.bins.length)];
+  const down = (event: PointerEvent) => {
+    canvas.current?.setPointerCapture(event.pointerId);
+    brush.value = [xFrom(event), xFrom(event)];
+  };
+  const move = (event: PointerEvent) => {
+    if (brush.value) brush.value = [brush.value[0], xFrom(event)];
+  };
+  const up = (event: PointerEvent) => {
+    const drawn = brush.value;
+    brush.value = null;
+    if (!drawn) return;
+    const a = binFrom(Math.min(drawn[0], xFrom(event)));
+    const b = binFrom(Math.max(drawn[0], xFrom(event)));
+    if (!a || !b) return;
+    if (Math.abs(drawn[0] - xFrom(event)) > 6 && b.to > a.from) onZoom([a.from, b.to]);
+    else onTick(a.from === a.to ? a.from : Math.max(a.from, Math.min(a.to, tick >= a.from && tick <= a.to ? tick : a.from)));
+  };
+  const key = (event: KeyboardEvent) => {
+    const does: Record<string, () => void> = {
+      w: () => onPinch(0.5), s: () => onPinch(2), a: () => onStep(-Math.max(1, of.width * 8)), d: () => onStep(Math.max(1, of.width * 8)),
+      ArrowLeft: () => onStep(-1), ArrowRight: () => onStep(1),
+    };
+    const found = does[event.key];
+    if (!found || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    found();
+  };
+  const bins = of.bins.length;
+  return (
+    <figure class="picture">
+      <div class="rows">
+        <div class="labels">
+          <div class="label label-marks">{of.width === 1 ? "all ticks" : `1 mark = ${of.width.toLocaleString("en")} ticks`}</div>
+          {of.strips.map((strip) => <div class="label label-strip" key={strip.predicate} title={plain(strip.predicate)}><Name of={strip.predicate} /></div>)}
+          {lanes.map((lane) => {
+            const one = of.lanes[lane];
+            if (!one) return null;
+            return <div class="label label-lane" key={lane}>{one.agents ? <span class="dim">{one.agents} more agents</span> : <Name of={one.agent === "" ? "(no agent)" : one.agent} />} <span class="dim count">{one.total.toLocaleString("en")}</span></div>;
+          })}
+        </div>
+        <div class="canvas">
+          <canvas
+            ref={canvas}
+            tabIndex={0}
+            role="img"
+            aria-label={`Timeline of ticks ${of.from} to ${of.to}, ${bins} marks, ${of.lanes.length} lanes; tick ${tick} is selected. The list below says the same. Keys: w and s zoom, a and d pan.`}
+            onPointerDown={down}
+            onPointerMove={move}
+            onPointerUp={up}
+            onKeyDown={key}
+          />
+        </div>
+      </div>
+      <figcaption>
+        <Legend of={of} />
+        {canZoomOut && <button type="button" class="small" onClick={() => onZoom(null)}>Show all ticks</button>}
+      </figcaption>
+    </figure>
+  );
+}
+
+function Legend({ of }: { of: Timeline }) {
+  const found = new Set<Sign>(of.bins.map(signOf));
+  found.delete("none");
+  return (
+    <span class="legend">
+      {[...found].map((sign) => <span key={sign} class="legend-item"><svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true" class={`sign sign-${sign}`}><path d={PATHS[sign]} /></svg> {WORDS[sign]}</span>)}
+      {of.bins.some((bin) => bin.changes === 0) && <span class="legend-item">hollow: no change</span>}
+    </span>
+  );
+}
+
+/** Shapes of signs in a square of 12: read by form as well as by colour. */
+const PATHS: Record<Sign, string> = {
+  denied: "M2 2h8v8h-8z M4 4l4 4M8 4l-4 4",
+  failed: "M2 2l8 8M10 2l-8 8",
+  anomaly: "M6 1l5 9h-10z",
+  gap: "M1 2h2v8h-2z M9 2h2v8h-2z",
+  closed: "M1 5h10v2h-10z",
+  unknown: "M2 6h2M5 6h2M8 6h2",
+  merge: "M2 2l4 4l-4 4 M6 6h5",
+  fork: "M1 6h4l5-4 M5 6l5 4",
+  result: "M6 2v8M2 6h8",
+  request: "M3 2l6 4l-6 4",
+  plan: "M2 3h8M2 6h8M2 9h5",
+  memory: "M2 2h8v8h-8z",
+  policy: "M2 4h8M2 8h8",
+  saw: "M6 2a4 4 0 1 0 .01 0z",
+  other: "M6 3l3 3l-3 3l-3-3z",
+  none: "",
+};
+/** Signs that are areas; the others are lines. */
+const FILLED = new Set<Sign>(["anomaly", "gap", "closed", "memory", "saw", "other", "request"]);
+
+type Colours = Record<"ink" | "dim" | "line" | "bad" | "warn" | "ok" | "accent" | "page", string>;
+
+function colours(element: Element): Colours {
+  const style = getComputedStyle(element);
+  const of = (name: string) => style.getPropertyValue(name).trim();
+  return { ink: of("--ink"), dim: of("--dim"), line: of("--line"), bad: of("--bad"), warn: of("--warn"), ok: of("--ok"), accent: of("--accent"), page: of("--page") };
+}
+
+function draw(c: CanvasRenderingContext2D, of: Timeline, lanes: readonly number[], tick: number, width: number, height: number, brush: [number, number] | null, paint: Colours): void {
+  c.clearRect(0, 0, width, height);
+  const at = xOf(tick, of, width);
+  const column = width / Math.max(1, of.bins.length);
+  c.fillStyle = paint.accent;
+  c.globalAlpha = 0.18;
+  c.fillRect(at - Math.max(2, column / 2), 0, Math.max(4, column), height);
+  c.globalAlpha = 1;
+  let y = 0;
+  row(c, rowOf(of.bins, width, MARKS, null), y, MARKS, paint);
+  y += MARKS + GAP;
+  for (const strip of of.strips) {
+    strip.items.forEach((words, bin) => verdict(c, words, bin * column, y, column, paint));
+    if (strip.onset !== null && strip.onset >= of.from && strip.onset <= of.to) {
+      c.fillStyle = paint.ink;
+      c.fillRect(xOf(strip.onset, of, width) - column / 2 - 1, y - 2, 2, STRIP + 4);
+    }
+    y += STRIP + GAP;
+  }
+  for (const lane of lanes) {
+    c.fillStyle = paint.line;
+    c.fillRect(0, y + LANE / 2 - 0.5, width, 1);
+    row(c, rowOf(of.bins, width, LANE, lane), y, LANE, paint);
+    y += LANE;
+  }
+  c.strokeStyle = paint.accent;
+  c.lineWidth = 2;
+  c.beginPath();
+  c.moveTo(at, 0);
+  c.lineTo(at, height);
+  c.globalAlpha = column > 8 ? 0.25 : 1;
+  c.stroke();
+  c.globalAlpha = 1;
+  if (brush && Math.abs(brush[1] - brush[0]) > 6) {
+    c.fillStyle = paint.accent;
+    c.globalAlpha = 0.25;
+    c.fillRect(Math.min(...brush), 0, Math.abs(brush[1] - brush[0]), height);
+    c.globalAlpha = 1;
+  }
+}
+
+/** Draws verdicts of a bin. An unknown one is hatched, and is never drawn as ok. */
+function verdict(c: CanvasRenderingContext2D, words: readonly string[], x: number, y: number, w: number, paint: Colours): void {
+  const wide = Math.max(1, w - (w > 4 ? 1 : 0));
+  if (words.includes("violation")) {
+    c.fillStyle = paint.bad;
+    c.fillRect(x, y, wide, STRIP);
+    if (w > 7) {
+      c.strokeStyle = paint.page;
+      c.lineWidth = 1.4;
+      c.beginPath();
+      const m = x + wide / 2;
+      c.moveTo(m - 2.5, y + 4.5);
+      c.lineTo(m + 2.5, y + 9.5);
+      c.moveTo(m + 2.5, y + 4.5);
+      c.lineTo(m - 2.5, y + 9.5);
+      c.stroke();
+    }
+  }
+  if (words.includes("uncertain")) {
+    c.strokeStyle = paint.warn;
+    c.lineWidth = 1;
+    c.save();
+    c.beginPath();
+    c.rect(x, y, wide, STRIP);
+    c.clip();
+    c.beginPath();
+    for (let d = -STRIP; d < wide; d += 4) {
+      c.moveTo(x + d, y + STRIP);
+      c.lineTo(x + d + STRIP, y);
+    }
+    c.stroke();
+    c.restore();
+  }
+  if (words.length === 1 && words[0] === "ok") {
+    c.fillStyle = paint.ok;
+    c.fillRect(x, y + STRIP / 2 - 2, wide, 4);
+  }
+}
+
+function row(c: CanvasRenderingContext2D, shapes: readonly Shape[], y: number, height: number, paint: Colours): void {
+  for (const shape of shapes) {
+    const colour = shape.sign === "anomaly" ? paint.warn : isBad(shape.sign) ? paint.bad : shape.sign === "closed" || shape.sign === "unknown" || shape.sign === "gap" ? paint.dim : paint.ink;
+    if (shape.h < height || shape.w < 4) {
+      c.fillStyle = colour;
+      c.fillRect(shape.x, y + shape.y, Math.max(1, shape.w - 0.5), shape.h);
+      continue;
+    }
+    const size = Math.min(12, shape.w - 0.5, height - 2);
+    c.save();
+    c.translate(shape.x + shape.w / 2 - size / 2, y + height / 2 - size / 2);
+    c.scale(size / 12, size / 12);
+    const path = new Path2D(PATHS[shape.sign]);
+    c.strokeStyle = c.fillStyle = colour;
+    c.lineWidth = isBad(shape.sign) ? 2.2 : 1.7;
+    if (FILLED.has(shape.sign)) {
+      if (shape.isHollow) {
+        c.fillStyle = paint.page;
+        c.fill(path);
+        c.stroke(path);
+      } else c.fill(path);
+    } else c.stroke(path);
+    c.restore();
+  }
+}

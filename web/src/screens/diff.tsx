@@ -1,0 +1,113 @@
+// Two runs on one axis: what is shared, the first difference with its cause, and each pair that differs.
+
+import { useSignal } from "@preact/signals";
+import { list, of, useAnswer } from "../api.ts";
+import type { Diff } from "../documents.ts";
+import { query, setQuery } from "../nav.ts";
+import { written } from "../pure/places.ts";
+import { pathOf, queryOf } from "../pure/route.ts";
+import { runs, version } from "../store.ts";
+import { Buttons } from "../parts/copy.tsx";
+import { Answered } from "../parts/fault.tsx";
+import { Name, T } from "../parts/text.tsx";
+import { Line, Missing } from "../parts/value.tsx";
+
+const KINDS = ["structural", "semantic", "confidence", "outcome"] as const;
+type Item = Exclude<Diff["items"], number>[number];
+type Change = Item["changes"][number];
+const PAGE = 200;
+
+export function DiffScreen({ run }: { run: string }) {
+  const other = query.value.get("with");
+  const ignore = query.value.getAll("ignore");
+  const align = query.value.get("align");
+  const kinds = query.value.getAll("kind");
+  const types = query.value.getAll("type");
+  const shown = useSignal(PAGE);
+  const answer = useAnswer<Diff>(other ? of(run, "diff", { with: other, align, ignore, type: types, from: query.value.get("from"), to: query.value.get("to") }) : null, version.value);
+  const text = useSignal("");
+  const words = ["dendrer", "diff", run, other ?? "OTHER", ...(align ? ["--align", align] : []), ...ignore.flatMap((one) => ["--ignore", one]), ...types.flatMap((one) => ["--type", one])];
+  return (
+    <div class="diff">
+      <div class="top"><h1 tabIndex={-1}>Compare <Name of={run} /> with {other ? <Name of={other} /> : ".."}</h1><Buttons words={words} /></div>
+      <form class="filters" onSubmit={(event) => { event.preventDefault(); if (text.value.trim()) setQuery({ ignore: [...ignore, text.value.trim()] }); text.value = ""; }}>
+        <label for="with">with</label>
+        <select id="with" value={other ?? ""} onChange={(event) => setQuery({ with: event.currentTarget.value })}>
+          <option value="">choose a run</option>
+          {other && !list(runs.value?.items).some((one) => one.name === other) && <option value={other}>{other}</option>}
+          {list(runs.value?.items).filter((one) => one.name !== run).map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
+        </select>
+        <label for="align">align by</label>
+        <select id="align" value={align ?? "tick"} onChange={(event) => setQuery({ align: event.currentTarget.value === "tick" ? null : event.currentTarget.value })}>
+          {["tick", "content", "step"].map((one) => <option key={one} value={one}>{one}</option>)}
+        </select>
+        <label for="ignore">ignore</label>
+        <input id="ignore" value={text.value} placeholder="a member, as metrics" onInput={(event) => (text.value = event.currentTarget.value)} />
+        <button type="submit" class="small">add</button>
+        {ignore.map((one) => <button type="button" key={one} class="chip" onClick={() => setQuery({ ignore: ignore.filter((kept) => kept !== one) })} aria-label={`no longer ignore ${one}`}><T of={one} limit={60} /> ×</button>)}
+      </form>
+      {!other ? <p>Choose the run to compare with.</p> : (
+        <Answered answer={answer.value}>
+          {(diff) => {
+            const all = list(diff.items);
+            const rows = kinds.length === 0 ? all : all.filter((item) => item.kinds.some((kind) => kinds.includes(kind)));
+            return (
+              <>
+                <p class="first-difference">
+                  {diff.first ? <><b>FIRST DIFFERENCE</b> ({diff.certainty}) {side(diff.a, diff.first.a, "a")} {side(diff.b, diff.first.b, "b")} {diff.first.cause && <span class="reason">cause: <T of={diff.first.cause} limit={300} /></span>}</> : <b>{diff.certainty === "exact" ? "NO DIFFERENCE" : "NO DIFFERENCE IS KNOWN"}</b>}
+                </p>
+                {diff.fork_point !== null && <p class="shared">ticks 1..{diff.fork_point} identical, same hashes</p>}
+                {diff.note && <p class="note">note: <T of={diff.note} /></p>}
+                <div class="chips" role="group" aria-label="kinds of difference">
+                  {KINDS.map((kind) => <button type="button" key={kind} class="chip" aria-pressed={kinds.includes(kind)} onClick={() => setQuery({ kind: kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind] })}>{kind} {diff.counts[kind] ?? 0}</button>)}
+                  <span class="dim">{diff.pairs} pairs, {diff.differ} differ, {diff.only_a} only in a, {diff.only_b} only in b{diff.not_comparable > 0 && `, ${diff.not_comparable} not comparable`}; {diff.ignored.length} paths ignored{diff.ignored.length > 0 && <>: {diff.ignored.map((one) => <code key={one.path}><T of={one.path} limit={60} />{one.met ? "" : " (not met)"} </code>)}</>}</span>
+                </div>
+                {diff.outcome && <p>outcome: <b>{diff.outcome.state}</b> {diff.outcome.why && <T of={diff.outcome.why} limit={200} />} {diff.outcome.changes.slice(0, 6).map((change) => <One key={change.path} of={change} />)}</p>}
+                <div class="scroll">
+                  <table class="list diff-table">
+                    <thead><tr><th scope="col" class="num">a</th><th scope="col"><Name of={diff.a} /></th><th scope="col" class="num">b</th><th scope="col"><Name of={diff.b} /></th><th scope="col">differs</th></tr></thead>
+                    <tbody>{rows.slice(0, shown.value).map((item, at) => <Pair key={at} a={diff.a} b={diff.b} of={item} />)}</tbody>
+                  </table>
+                </div>
+                {rows.length > shown.value && <button type="button" class="more" onClick={() => (shown.value += PAGE)}>{rows.length - shown.value} more</button>}
+                {!diff.complete && <p class="warn-text">The list is cut: not every difference is here.</p>}
+              </>
+            );
+          }}
+        </Answered>
+      )}
+    </div>
+  );
+}
+
+function side(run: string, tick: number | null, name: string) {
+  return tick === null ? <span>{name}: none</span> : <a href={pathOf(run) + queryOf({ t: tick })}>{name}: tick {tick}</a>;
+}
+
+function One({ of: change }: { of: Change }) {
+  return (
+    <div class="one"><code><T of={written(change.path)} limit={120} /></code> {"a" in change ? <Line value={change.a} limit={80} /> : <Missing kind="absent" />} <span aria-label="against">|</span> {"b" in change ? <Line value={change.b} limit={80} /> : <Missing kind="absent" />} <span class="dim">{change.kind}</span></div>
+  );
+}
+
+function Pair({ a, b, of: item }: { a: string; b: string; of: Item }) {
+  const isOnly = !item.a || !item.b;
+  return (
+    <>
+      <tr class={isOnly ? (item.a ? "cut" : "add") : "alter"}>
+        <td class="num">{item.a_tick !== null && <a href={pathOf(a) + queryOf({ t: item.a_tick })}>{item.a_tick}</a>}</td>
+        <td>{item.a ? <><Name of={item.a.agent ?? ""} /> <T of={item.a.summary} limit={200} /></> : <span class="dim">(none)</span>}</td>
+        <td class="num">{item.b_tick !== null && <a href={pathOf(b) + queryOf({ t: item.b_tick })}>{item.b_tick}</a>}</td>
+        <td>{item.b ? <><Name of={item.b.agent ?? ""} /> <T of={item.b.summary} limit={200} /></> : <span class="dim">(none)</span>}</td>
+        <td>{item.kinds.join(", ")}</td>
+      </tr>
+      {(item.changes.length > 0 || item.not_comparable.length > 0) && (
+        <tr class="inner-row"><td /><td colSpan={4}>
+          {item.changes.map((change) => <One key={change.path} of={change} />)}
+          {item.not_comparable.map((one) => <div key={one.path}><code><T of={written(one.path)} /></code> <Missing kind="closed" code={`in ${one.closed_in.join(" and ")}`} /></div>)}
+        </td></tr>
+      )}
+    </>
+  );
+}
+

@@ -1,0 +1,46 @@
+// Keys, version and what the words mean.
+
+import { useAnswer } from "../api.ts";
+import type { Version } from "../documents.ts";
+import { isOn, setOn } from "../keys.ts";
+import { Answered } from "../parts/fault.tsx";
+import { MarkOf, Missing } from "../parts/value.tsx";
+import { T } from "../parts/text.tsx";
+
+const KEYS: [string, string][] = [
+  ["j k", "next, previous tick or row"], ["J K", "ten at a time"], ["Home End", "tick 0, last tick"], ["v V", "next, previous violation"], ["n N", "next, previous anomaly, denial or failure"],
+  ["[ ]", "previous, next change of the pinned place"], ["/", "search in the run"], ["b", "ask what must hold"], ["y Y", "copy link, copy command"],
+  ["g then t s d b h c m o r v", "go to run, state, diff, bisect, history, why, commitments, conflicts, contract, verification"], ["w s a d", "on the picture: zoom in, out, move"], ["?", "this page"], ["Esc", "leave a field"],
+];
+
+export function HelpScreen({ page }: { page: string }) {
+  const version = useAnswer<Version>(page === "about" ? "/version.json" : null);
+  return page === "about" ? (
+    <div class="screen">
+      <h1 tabIndex={-1}>About</h1>
+      <Answered answer={version.value}>{(one) => <dl class="facts"><dt>dendrer</dt><dd><T of={one.version} /></dd><dt>licence</dt><dd>MIT or Apache-2.0. This page contains Preact and @preact/signals (MIT).</dd></dl>}</Answered>
+      <h2>What the badge proves</h2>
+      <p>INTACT: the record is unchanged since it was signed on this machine. VERIFIED: a witness outside confirms the log as well. Neither proves that inputs were true. It is computed by this server from the bytes that it serves.</p>
+      <h2>Marks in values</h2>
+      <ul class="mark-list">
+        <li><Missing kind="absent" /> nothing is at the place</li>
+        <li><Missing kind="unknown" /> the value cannot be known, for example because a record was erased</li>
+        <li><Missing kind="closed" /> the bytes are not here</li>
+        <li><Missing kind="conflict" /> two agents wrote the place at once</li>
+        <li><MarkOf value={{ $redacted: { kind: "named", len: "short" } }} /> taken out before it was recorded</li>
+        <li><MarkOf value={{ $vault: { bytes: 12, commitment: "" } }} /> kept under another key</li>
+        <li><MarkOf value={{ $gap: { reason: "value_too_large" } }} /> a value that was not accepted by the recorder</li>
+        <li><MarkOf value={{ $cut: { kind: "text", bytes: 5000 } }} /> longer than what was sent to this page</li>
+        <li><MarkOf value={{ $bytes: "AAEC" }} /> <MarkOf value={{ $float: "NaN" }} /> bytes, a number that JSON has no word for</li>
+      </ul>
+      <p>Each address of this page is also a document: add <code>.json</code>. <a href="/openapi.json">/openapi.json</a> lists them.</p>
+    </div>
+  ) : (
+    <div class="screen">
+      <h1 tabIndex={-1}>Keys</h1>
+      <p><label class="check"><input type="checkbox" checked={isOn.value} onChange={(event) => setOn(event.currentTarget.checked)} /> keys of one letter act</label></p>
+      <table class="list keys"><thead><tr><th scope="col">keys</th><th scope="col">action</th></tr></thead><tbody>{KEYS.map(([keys, words]) => <tr key={keys}><td><kbd>{keys}</kbd></td><td>{words}</td></tr>)}</tbody></table>
+      <p>The same documents on the command line: each screen has <i>Copy command</i>.</p>
+    </div>
+  );
+}

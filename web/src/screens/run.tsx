@@ -1,0 +1,274 @@
+// The screen of a run: what went wrong first, where and why, before anything is clicked.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { askOnce, known, of, Refused, useAnswer, type Answer } from "../api.ts";
+import type { Bisect, BisectAll } from "../documents.ts";
+import { query, setQuery } from "../nav.ts";
+import { useKeys } from "../keys.ts";
+import { plain } from "../pure/invisible.ts";
+import { written } from "../pure/places.ts";
+import { pathOf, queryOf, readRange } from "../pure/route.ts";
+import { LANES_MAX, zoomed, type Bin } from "../pure/timeline.ts";
+import { askedOnset, countTicks, first, firstItems, goAnomaly, goTick, goViolation, item, last, tick, version, violated, type FirstItem } from "../store.ts";
+import { Buttons, Copy } from "../parts/copy.tsx";
+import { Fault } from "../parts/fault.tsx";
+import { Name, T } from "../parts/text.tsx";
+import { Tick } from "../parts/tick.tsx";
+import { Found, Ticks } from "../parts/ticks.tsx";
+import { Picture } from "../parts/timeline.tsx";
+import { useTimeline, type Question } from "../parts/use-timeline.ts";
+import { Line } from "../parts/value.tsx";
+import { command } from "../pure/sh.ts";
+import { Transcript } from "./transcript.tsx";
+
+/** Returns the words that name a question in a query and on the command line. */
+export function questionOf(one: { predicate: { name: string; words: string } }): Question {
+  const { name, words } = one.predicate;
+  if (name !== "expression") return { name, predicate: name };
+  const holds = words.replace(/^must hold /, "");
+  return { name: holds, holds };
+}
+
+/** Asks the standard questions by itself. */
+export function useFirst(run: string): void {
+  const changed = version.value;
+  const end = last.value;
+  useEffect(() => {
+    if (end === null) void countTicks(run);
+  }, [run, end === null]);
+  useEffect(() => {
+    const control = new AbortController();
+    askOnce<BisectAll>(of(run, "first"), control.signal).then(
+      (document) => (first.value = { run, document, failure: null }),
+      (fault: unknown) => {
+        if (!control.signal.aborted && fault instanceof Refused) first.value = { run, document: null, failure: fault.document };
+      },
+    );
+    return () => control.abort();
+  }, [run, changed]);
+}
+
+export function RunScreen({ run }: { run: string }) {
+  useFirst(run);
+  const holds = query.value.get("holds");
+  const predicate = query.value.get("predicate");
+  const typed = useAnswer<Bisect>(holds ? of(run, "bisect", { holds }) : predicate ? of(run, "bisect", { predicate }) : null, version.value);
+  const isTyped = Boolean(holds || predicate);
+  const typedOnset = isTyped ? (known(typed.value)?.onset ?? null) : null;
+  useEffect(() => {
+    askedOnset.value = typedOnset;
+    return () => {
+      askedOnset.value = null;
+    };
+  }, [typedOnset]);
+  const end = last.value;
+  const here = tick.value;
+  const range = end === null ? null : readRange(query.value.get("zoom"), end);
+  const questions = useMemo<Question[]>(() => {
+    if (holds) return [{ name: holds, holds }];
+    if (predicate) return [{ name: predicate, predicate }];
+    const bad = violated.value.slice(0, 3).map(questionOf);
+    const some = firstItems.value[0];
+    return bad.length > 0 ? bad : some ? [questionOf(some)] : [];
+  }, [holds, predicate, violated.value, firstItems.value]);
+  const loaded = useTimeline(run, range, here ?? 0, end, questions, version.value);
+  const view = query.value.get("view");
+  const grep = query.value.get("grep");
+  const types = query.value.getAll("type");
+  const agents = query.value.getAll("lanes");
+  const isFiltered = Boolean(grep) || types.length > 0 || agents.length > 0;
+  const bins = useMemo(() => {
+    const map = new Map<number, Bin>();
+    for (const bin of loaded.value.timeline?.bins ?? []) if (bin.from === bin.to) map.set(bin.from, bin);
+    return map;
+  }, [loaded.value.timeline]);
+  const timeline = loaded.value.timeline;
+  const nextBad = (direction: 1 | -1) => {
+    // Ticks that are drawn one by one are in sight; beyond them the server is asked.
+    const at = here ?? 0;
+    const ticks = [...bins.values()].filter((bin) => bin.anomalies + bin.denied + bin.failed > 0).map((bin) => bin.from);
+    const next = direction > 0 ? ticks.find((one) => one > at) : ticks.findLast((one) => one < at);
+    if (next !== undefined) goTick(next);
+    else if (bins.size === 0 || (end !== null && bins.size < end)) void goAnomaly(direction);
+  };
+  useKeys({ n: () => nextBad(1), N: () => nextBad(-1), v: () => goViolation(1), V: () => goViolation(-1) });
+  const lanes = timeline ? shownLanes(timeline.lanes, agents) : [];
+  const pane = useSignal<"list" | "tick">("tick");
+  const pinch = (factor: number) => {
+    if (end === null || here === null) return;
+    const next = zoomed(range ?? [0, end], here, factor, end);
+    setQuery({ zoom: next ? `${next[0]}..${next[1]}` : null });
+  };
+  const words = holds ? ["dendrer", "bisect", run, "--holds", holds] : predicate ? ["dendrer", "bisect", run, "--predicate", predicate] : ["dendrer", "bisect", run, "--all-of", "standard"];
+  const id = useTickId(run, here);
+  return (
+    <div class="run">
+      <div class="top">
+        <Headline run={run} typed={isTyped ? typed.value : null} holds={holds} />
+        <div class="asks">
+          <Ask holds={holds} run={run} />
+          <Buttons words={words} citation={here !== null && id ? `${run}@${here} ${id}` : null} />
+        </div>
+      </div>
+      {loaded.value.failure && <Fault of={loaded.value.failure} />}
+      {timeline && here !== null && (
+        <Picture
+          of={timeline} tick={here} lanes={lanes} canZoomOut={range !== null} onTick={goTick} onStep={(by) => goTick(here + by)} onPinch={pinch}
+          onZoom={(to) => setQuery({ zoom: to ? `${to[0]}..${to[1]}` : null })}
+        />
+      )}
+      {!timeline && <div class="picture skeleton" aria-hidden="true" />}
+      {loaded.value.note && <p class="dim note" role="note">{loaded.value.note}</p>}
+      <div class="bar">
+        <div class="views" role="group" aria-label="view">
+          {(["lanes", "list", "transcript"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={(view ?? "lanes") === one} onClick={() => setQuery({ view: one === "lanes" ? null : one })}>{one}</button>)}
+        </div>
+        <FilterBar types={[...new Set((timeline?.bins ?? []).flatMap((bin) => Object.keys(bin.types)))].sort()} agents={(timeline?.lanes ?? []).flatMap((one) => (one.agent === null || one.agent === "" ? [] : [one.agent]))} chosenType={types[0] ?? ""} chosenAgent={agents[0] ?? ""} grep={grep ?? ""} isFiltered={isFiltered} />
+        {(item.value?.refusals ?? 0) > 0 && <span class="dim">{item.value?.refusals} refused lines</span>}
+        <div class="panes" role="group" aria-label="part">
+          <button type="button" class="small" aria-pressed={pane.value === "list"} onClick={() => (pane.value = "list")}>ticks</button>
+          <button type="button" class="small" aria-pressed={pane.value === "tick"} onClick={() => (pane.value = "tick")}>tick</button>
+        </div>
+      </div>
+      {end !== null && here !== null && (
+        <div class={`split split-${view ?? "lanes"} show-${pane.value}`}>
+          <div class="left">
+            {isFiltered ? <Found run={run} filter={{ grep, type: types, agent: agents }} tick={here} version={version.value} onTick={goTick} />
+              : view === "transcript" ? <Transcript run={run} tick={here} last={end} version={version.value} onTick={goTick} />
+              : <Ticks run={run} last={end} tick={here} version={version.value} onTick={goTick} isWide={view === "list"} bins={bins} />}
+          </div>
+          <div class="right"><Tick run={run} tick={here} /></div>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function useTickId(run: string, here: number | null): string | null {
+  const answer = useAnswer<{ id: string; tick: number | null }>(here === null ? null : `${pathOf(run)}/t/${here}/show.json?provenance=true`);
+  return answer.value.state === "there" ? answer.value.document.id : null;
+}
+
+function shownLanes(all: readonly { agent: string | null }[], chosen: readonly string[]): number[] {
+  const every = all.map((_, at) => at).slice(0, LANES_MAX);
+  return chosen.length === 0 ? every : every.filter((at) => chosen.includes(all[at]?.agent ?? ""));
+}
+
+function Headline({ run, typed, holds }: { run: string; typed: Answer<Bisect> | null; holds: string | null }) {
+  if (typed?.state === "failed") return <div class="headline"><h1 tabIndex={-1}><Name of={run} /></h1><Fault of={typed.failure} expression={holds} /></div>;
+  const document = typed ? known(typed) : null;
+  if (typed && !document) return <div class="headline"><h1 tabIndex={-1}>asking ..</h1></div>;
+  const all = first.value && first.value.run === run ? first.value : null;
+  if (!typed && all?.failure) return <div class="headline"><h1 tabIndex={-1}><Name of={run} /></h1><Fault of={all.failure} /></div>;
+  if (!typed && !all?.document) return <div class="headline"><h1 tabIndex={-1}>asking the standard questions{last.value === null ? "" : ` about ${last.value.toLocaleString("en")} ticks`} ..</h1><p class="dim">everything else can be used meanwhile</p></div>;
+  const bad = document ? document : violated.value[0];
+  const caveat = document?.caveat ?? all?.document?.caveat;
+  if (!bad || bad.onset === null) return <NotViolated run={run} items={document ? [document as unknown as FirstItem] : firstItems.value} caveat={caveat} />;
+  return <Violated run={run} of={bad} isTyped={typed !== null} caveat={caveat} />;
+}
+
+function NotViolated({ run, items, caveat }: { run: string; items: readonly FirstItem[]; caveat: string | undefined }) {
+  const uncertain = items.filter((one) => one.outcome !== "never");
+  return (
+    <div class="headline">
+      <h1 tabIndex={-1}>{items.length === 0 ? <Name of={run} /> : uncertain.length > 0 ? "NO FIRST VIOLATION IS KNOWN" : items.length === 1 ? "NEVER VIOLATED" : `NONE OF ${items.length} QUESTIONS IS VIOLATED`}</h1>
+      <ul class="asked">
+        {items.map((one) => (
+          <li key={one.predicate.digest}>
+            {one.outcome === "never" ? <b class="ok-text">ok</b> : one.outcome === "recovers" ? <b class="warn-text">recovers</b> : <span class="mark mark-unknown"><b>{one.outcome === "uncertain" ? "unknown" : one.outcome}</b></span>}{" "}
+            <T of={questionOf(one).name} limit={200} />
+            {one.reasons?.slice(0, 2).map((reason) => <span class="dim" key={reason.tick}> ticks {reason.tick}..{reason.to}: <T of={reason.why} limit={200} /></span>)}
+            {one.outcome === "recovers" && Array.isArray(one.recoveries) && <span class="dim"> {one.recoveries.slice(0, 6).map((part) => `${part[0]}..${part[1]} ${part[2]}`).join(", ")}</span>}
+          </li>
+        ))}
+      </ul>
+      {caveat && <p class="dim"><T of={caveat} /></p>}
+    </div>
+  );
+}
+
+function Violated({ run, of: bad, isTyped, caveat }: { run: string; of: FirstItem | Bisect; isTyped: boolean; caveat: string | undefined }) {
+  const question = questionOf(bad);
+  const asked = question.holds !== undefined ? { holds: question.holds } : { predicate: question.predicate };
+  const detail = useAnswer<Bisect>(of(run, "bisect", asked), version.value);
+  const full = known(detail.value);
+  const moved = full?.onset === bad.onset ? full?.moved?.[0] : undefined;
+  const seen = moved ? full?.first_seen?.find((one) => one.place === moved.place && one.write === moved.tick) : undefined;
+  const others = isTyped ? [] : violated.value.filter((one) => one.predicate.digest !== bad.predicate.digest);
+  const suggestion = full?.suggestion;
+  const onset = bad.onset ?? 0;
+  return (
+    <div class="headline">
+      <h1 tabIndex={-1}>
+        <a class="onset" href={pathOf(run) + queryOf({ ...asked, ...(isTyped ? {} : { predicate: null, holds: null }), t: onset })} onClick={(event) => { event.preventDefault(); goTick(onset); }}>FIRST VIOLATED AT TICK {onset}</a>{" "}
+        <span class="certainty">({bad.certainty})</span> <span class="predicate"><T of={question.name} limit={120} /></span>
+      </h1>
+      <p class="reason"><Name of={bad.origin?.agent ?? "(no agent)"} />: <T of={bad.origin?.summary ?? ""} limit={400} /></p>
+      <p class="cause">
+        {moved ? (
+          <>
+            largest write: <code><T of={written(moved.place)} limit={100} /></code> {"before" in moved && <Line value={moved.before} limit={40} />} <span aria-label="to">-&gt;</span> <Line value={moved.after} limit={40} />
+            {full?.looked && full.looked.writes > 1 && ` of ${full.looked.writes} writes`}
+            {moved.tick !== onset && <> at <a href={pathOf(run) + queryOf({ t: moved.tick })}>tick {moved.tick}</a></>}
+            {seen && <>; first seen ({seen.certainty}): <Line value={seen.value} limit={40} /> {seen.tick === null ? `not before tick ${seen.write}` : <>at <a href={pathOf(run) + queryOf({ t: seen.tick })}>tick {seen.tick}</a>{seen.agent && <> by <Name of={seen.agent} /></>}</>}</>}
+          </>
+        ) : detail.value.state === "asking" ? <span class="dim">asking for the largest write ..</span> : <span class="dim">no numbers to compare: see what the tick wrote</span>}
+      </p>
+      <p class="also">
+        {others.length > 0 && <span>also: {others.map((one, at) => <span key={one.predicate.digest}>{at > 0 && ", "}<a href={pathOf(run) + queryOf({ t: one.onset })} onClick={(event) => { event.preventDefault(); goTick(one.onset ?? 0); }}><T of={questionOf(one).name} limit={60} /> {one.onset}</a></span>)}</span>}
+        <span class="acts">
+          <a href={pathOf(run, "bisect") + queryOf({ ...asked, t: onset })}>probes and chain</a>
+          {moved && <a href={pathOf(run, "why", onset) + queryOf({ path: moved.place })}>why</a>}
+          {suggestion && <Copy what="command" text={command(suggestion.argv)} label={`what if: fork at ${onset - 1}`} />}
+        </span>
+      </p>
+      {caveat && <p class="dim"><T of={caveat} /></p>}
+    </div>
+  );
+}
+
+function Ask({ holds, run }: { holds: string | null; run: string }) {
+  const text = useSignal(holds ?? "");
+  useEffect(() => {
+    text.value = holds ?? "";
+  }, [holds, run]);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    setQuery({ holds: text.value.trim(), predicate: null, t: null });
+  };
+  return (
+    <form class="ask" onSubmit={submit}>
+      <label for="ask">ask: what must hold?</label>
+      <input id="ask" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} placeholder="state.risk_score <= 0.75" autocomplete="off" spellcheck={false} />
+      <button type="submit" class="small">ask</button>
+      {holds && <button type="button" class="small" onClick={() => setQuery({ holds: null, t: null })}>clear</button>}
+    </form>
+  );
+}
+
+function FilterBar({ types, agents, chosenType, chosenAgent, grep, isFiltered }: { types: string[]; agents: string[]; chosenType: string; chosenAgent: string; grep: string; isFiltered: boolean }) {
+  const text = useSignal(grep);
+  useEffect(() => {
+    text.value = grep;
+  }, [grep]);
+  if (chosenType && !types.includes(chosenType)) types.push(chosenType);
+  if (chosenAgent && !agents.includes(chosenAgent)) agents.push(chosenAgent);
+  return (
+    <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ grep: text.value.trim() }); }}>
+      <label for="grep" class="hidden">search text in this run</label>
+      <input id="grep" type="search" value={text.value} placeholder="search /" onInput={(event) => (text.value = event.currentTarget.value)} />
+      <label for="type" class="hidden">type</label>
+      <select id="type" value={chosenType} onChange={(event) => setQuery({ type: event.currentTarget.value })}>
+        <option value="">every type</option>
+        {types.map((one) => <option key={one} value={one}>{one}</option>)}
+      </select>
+      <label for="agent" class="hidden">agent</label>
+      <select id="agent" value={chosenAgent} onChange={(event) => setQuery({ lanes: event.currentTarget.value })}>
+        <option value="">every agent</option>
+        {agents.map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
+      </select>
+      {isFiltered && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null })}>clear</button>}
+    </form>
+  );
+}

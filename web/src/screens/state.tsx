@@ -1,0 +1,143 @@
+// The state at a tick: a tree of places with what changed, and the value of the chosen one.
+
+import { useMemo } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { at, known, list, useAnswer } from "../api.ts";
+import type { State, StateDifference } from "../documents.ts";
+import { query, setQuery } from "../nav.ts";
+import { names, pointer, written, type Change } from "../pure/places.ts";
+import { pathOf, queryOf } from "../pure/route.ts";
+import { entries, kindOf, oneLine } from "../pure/values.ts";
+import { runs } from "../store.ts";
+import { Buttons, Copy } from "../parts/copy.tsx";
+import { Answered, Fault } from "../parts/fault.tsx";
+import { Changes } from "../parts/changes.tsx";
+import { Hash, T } from "../parts/text.tsx";
+import { Places } from "../parts/tick.tsx";
+import { Line, MarkOf, Missing, Tree } from "../parts/value.tsx";
+
+const SHOWN = 300;
+
+export function StateScreen({ run, tick }: { run: string; tick: number }) {
+  const place = query.value.get("path") ?? "";
+  const window = query.value.get("window") === "before" ? "before" : "after";
+  const given = query.value.get("base");
+  const base = given ?? (tick > 0 ? `${run}@${tick - 1}` : null);
+  const mode = query.value.get("mode") ?? "tree";
+  const whole = useAnswer<State>(at(run, tick, "state", { window: window === "before" ? window : null }));
+  const difference = useAnswer<StateDifference>(base ? at(run, tick, "state", { base }) : null);
+  const text = useSignal("");
+  const changed = useMemo(() => {
+    const map = new Map<string, Change>();
+    for (const change of list(known(difference.value)?.items)) map.set(change.path, change);
+    return map;
+  }, [difference.value]);
+  const words = ["dendrer", "state", `${run}@${tick}`, ...(place ? ["--path", place] : []), ...(given ? ["--base", given] : []), ...(window === "before" ? ["--window", "before"] : [])];
+  const document = known(whole.value);
+  return (
+    <div class="state">
+      <div class="top">
+        <h1 tabIndex={-1}>State {window} tick {tick}</h1>
+        <Buttons words={words} citation={document ? `${run}@${tick} state root ${document.state_root}` : null} />
+      </div>
+      <form class="filters" onSubmit={(event) => { event.preventDefault(); setQuery({ base: text.value.trim() }); }}>
+        <label for="base">compared with</label>
+        <input id="base" list="bases" value={given ?? ""} placeholder={base ?? "nothing"} onInput={(event) => (text.value = event.currentTarget.value)} autocomplete="off" />
+        <datalist id="bases">{list(runs.value?.items).slice(0, 50).map((one) => <option key={one.name} value={`${one.name}@${Math.min(tick, one.ticks ?? tick)}`} />)}</datalist>
+        <button type="submit" class="small">compare</button>
+        {given && <button type="button" class="small" onClick={() => setQuery({ base: null })}>tick before</button>}
+        <div class="views" role="group" aria-label="mode">
+          {(["tree", "diff", "raw"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={mode === one} onClick={() => setQuery({ mode: one === "tree" ? null : one })}>{one}</button>)}
+          {(["before", "after"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={window === one} onClick={() => setQuery({ window: one === "after" ? null : one })}>{one}</button>)}
+        </div>
+      </form>
+      {difference.value.state === "failed" && <Fault of={difference.value.failure} />}
+      <Answered answer={whole.value}>
+        {(state) => (
+          <>
+            <Places unknown={state.unknown} />
+            {state.caveat && <p class="dim"><T of={state.caveat} /></p>}
+            {mode === "diff" ? (
+              <section><h2>{changed.size} places differ from {base ? <T of={base} limit={100} /> : "nothing"}</h2><Changes run={run} tick={tick} of={[...changed.values()]} /></section>
+            ) : mode === "raw" ? (
+              <pre class="raw" tabIndex={0}><T of={JSON.stringify(valueAt(state.value, place).value, null, 2) ?? "absent"} /></pre>
+            ) : (
+              <div class="state-split">
+                <nav class="tree" aria-label="places of the state">
+                  <ul><Branch value={state.value} path={[]} changed={changed} chosen={place} /></ul>
+                </nav>
+                <section class="value" aria-live="polite">
+                  <h2><T of={written(place)} limit={200} /></h2>
+                  <Chosen run={run} tick={tick} place={place} state={state} change={changed.get(place)} />
+                </section>
+              </div>
+            )}
+            <p class="dim">state root <Hash of={state.state_root} /> certainty {state.certainty}</p>
+          </>
+        )}
+      </Answered>
+    </div>
+  );
+}
+
+/** Finds the value of a place: a name that is missing is absent, and not null. */
+function valueAt(value: unknown, place: string): { isThere: boolean; value: unknown } {
+  let here = value;
+  for (const name of names(place)) {
+    const found = entries(here).find((entry) => entry.name === name);
+    if (!found) return { isThere: false, value: undefined };
+    here = found.value;
+  }
+  return { isThere: true, value: here };
+}
+
+function Chosen({ run, tick, place, state, change }: { run: string; tick: number; place: string; state: State; change: Change | undefined }) {
+  const found = valueAt(state.value, place);
+  const unknown = state.unknown?.find((one) => place === one.place || place.startsWith(`${one.place}/`));
+  return (
+    <>
+      {unknown ? <p><Missing kind="unknown" code={unknown.code} /> from tick {unknown.tick} on</p> : !found.isThere ? <p><Missing kind="absent" /> nothing is at this place now</p> : <Tree value={found.value} />}
+      {change && <p><span class="dim">changed:</span> {"before" in change ? <Line value={change.before} /> : <Missing kind="absent" />} <span aria-label="to">-&gt;</span> {"after" in change ? <Line value={change.after} /> : <Missing kind="absent" />}</p>}
+      <p class="acts">
+        {place !== "" && <a href={pathOf(run, "backtrack") + queryOf({ path: place, t: tick })}>history of this place</a>}
+        {place !== "" && <a href={pathOf(run, "why", tick) + queryOf({ path: place })}>why</a>}
+        {found.isThere && <Copy what="value" text={typeof found.value === "string" ? found.value : (JSON.stringify(found.value) ?? "")} label="copy value" />}
+        <a href={`/run/${pathOf(run).slice(5)}/t/${tick}/value${queryOf({ path: place })}`} download="value.txt">download</a>
+      </p>
+      {found.isThere && <p class="dim">{kindOf(found.value)}{typeof found.value === "string" ? `, ${found.value.length.toLocaleString("en")} characters` : ""}</p>}
+    </>
+  );
+}
+
+function Branch({ value, path, changed, chosen }: { value: unknown; path: string[]; changed: ReadonlyMap<string, Change>; chosen: string }) {
+  const shown = useSignal(SHOWN);
+  const here = pointer(path);
+  const all = entries(value);
+  const gone = [...changed.values()].filter((change) => !("after" in change) && pointer(names(change.path).slice(0, -1)) === here);
+  return (
+    <>
+      {all.slice(0, shown.value).map((entry) => <Leaf key={entry.name} name={entry.name} value={entry.value} path={[...path, entry.name]} changed={changed} chosen={chosen} />)}
+      {all.length > shown.value && <li><button type="button" class="more" onClick={() => (shown.value += SHOWN)}>{all.length - shown.value} more</button></li>}
+      {gone.map((change) => <li key={change.path} class="cut"><span class="sign">-</span> <a href={queryOf({ ...Object.fromEntries(query.value), path: change.path })}><T of={names(change.path).at(-1) ?? ""} limit={80} /></a> <Missing kind="absent" /></li>)}
+    </>
+  );
+}
+
+function Leaf({ name, value, path, changed, chosen }: { name: string; value: unknown; path: string[]; changed: ReadonlyMap<string, Change>; chosen: string }) {
+  const here = pointer(path);
+  const kind = kindOf(value);
+  const isBranch = (kind === "list" || kind === "object") && entries(value).length > 0;
+  const change = changed.get(here);
+  const inside = [...changed.keys()].filter((one) => one.startsWith(`${here}/`)).length;
+  const isOpen = useSignal(isBranch && (inside > 0 || chosen.startsWith(`${here}/`)) && path.length < 40);
+  const sign = change ? (!("before" in change) ? "+" : !("after" in change) ? "-" : "~") : inside > 0 ? "·" : "";
+  return (
+    <li class={sign === "+" ? "add" : sign === "~" ? "alter" : ""}>
+      <span class="sign" title={sign === "·" ? `${inside} changes inside` : sign ? "changed" : ""}>{sign}</span>
+      {isBranch && <button type="button" class="twist" aria-expanded={isOpen.value} aria-label={`${isOpen.value ? "close" : "open"} ${name.slice(0, 60)}`} onClick={() => (isOpen.value = !isOpen.value)}><span aria-hidden="true">{isOpen.value ? "▾" : "▸"}</span></button>}
+      <a href={queryOf({ ...Object.fromEntries(query.value), path: here })} aria-current={chosen === here ? "true" : undefined} class={chosen === here ? "chosen" : ""}><T of={name === "" ? '""' : name} limit={80} /></a>
+      {kind === "mark" ? <> <MarkOf value={value} /></> : !isOpen.value && <span class="dim"> <T of={isBranch ? (Array.isArray(value) ? `${entries(value).length} items` : `${entries(value).length} members`) : oneLine(value, 40)} limit={60} /></span>}
+      {isOpen.value && <ul><Branch value={value} path={path} changed={changed} chosen={chosen} /></ul>}
+    </li>
+  );
+}
