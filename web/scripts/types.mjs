@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
 const NAMES = [
-  "backtrack", "bisect", "bisect-all", "commitments", "conflicts", "contract-check", "diff", "error", "log", "predicate-test",
+  "action-why", "backtrack", "bisect", "bisect-all", "commitments", "conflicts", "contract-check", "diff", "error", "log", "predicate-test",
   "runs", "show", "state", "state-difference", "verify", "version", "why",
 ];
 const program = process.env.DENDRER ?? "dendrer";

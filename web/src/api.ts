@@ -63,6 +63,7 @@ const CACHE_MAX = 300;
 /** Forgets the answers that may have changed, because a run grew. */
 export function forget(prefix: string): void {
   for (const key of [...CACHE.keys()]) if (key.startsWith(prefix)) CACHE.delete(key);
+  for (const key of [...FLIGHTS.keys()]) if (key.startsWith(prefix)) FLIGHTS.delete(key);
 }
 
 function keep(address: string, document: unknown): void {
@@ -73,12 +74,34 @@ function keep(address: string, document: unknown): void {
   }
 }
 
-/** Asks for a document once; the same address is answered from memory. */
+type Flight = { answer: Promise<unknown>; control: AbortController; users: number };
+const FLIGHTS = new Map<string, Flight>();
+
+/** Asks for a document once: the same address is answered from memory, and one that is asked already is not asked twice. */
 export async function askOnce<T>(address: string, abort?: AbortSignal): Promise<T> {
   if (CACHE.has(address)) return CACHE.get(address) as T;
-  const document = await ask<T>(address, abort);
-  keep(address, document);
-  return document;
+  let flight = FLIGHTS.get(address);
+  if (!flight) {
+    const control = new AbortController();
+    const answer = ask<T>(address, control.signal).then((document) => {
+      if (FLIGHTS.get(address)?.control === control) keep(address, document);
+      return document;
+    }).finally(() => {
+      if (FLIGHTS.get(address)?.control === control) FLIGHTS.delete(address);
+    });
+    flight = { answer, control, users: 0 };
+    FLIGHTS.set(address, flight);
+  }
+  const own = flight;
+  own.users += 1;
+  // The question ends when the last part of the page that asked it is gone.
+  abort?.addEventListener("abort", () => {
+    own.users -= 1;
+    if (own.users > 0) return;
+    if (FLIGHTS.get(address) === own) FLIGHTS.delete(address);
+    own.control.abort();
+  }, { once: true });
+  return own.answer as Promise<T>;
 }
 
 /** Follows a document by its address: the last one stays in sight until the next is there. `null` asks for nothing. */

@@ -1,5 +1,70 @@
 // Written by scripts/types.mjs from `dendrer schema NAME`. Do not edit: `npm run types` compares.
 
+/** The document `dendrer.action-why/1`. */
+export type ActionWhy = {
+  /** The agent; null if the record names none */
+  agent: string | null;
+  /** The author of the transition */
+  author: "agent" | "runtime" | "user" | "kernel" | "institution";
+  /** The calls; empty for a transition without one */
+  calls: {
+    /** The id of the call */
+    call_id: string | null;
+    /** The commitments that decided */
+    commitments: {
+      /** The id */
+      id: string;
+      /** The party that it is kept for; null for what is no commitment of the run */
+      owner: string | null;
+      /** The verdict on the call */
+      verdict: "ok" | "violation" | "uncertain";
+    }[];
+    /** The parameters; null if there are none */
+    params: unknown;
+    /** The tool */
+    tool: string | null;
+  }[];
+  /** The decision about the transition; null if there is none */
+  decision: {
+    /** The author */
+    author: "agent" | "runtime" | "user" | "kernel" | "institution";
+    /** The decision */
+    decision: string;
+    /** The tick */
+    tick: number;
+  } | null;
+  /** The places that rules read for the transition */
+  reads: {
+    /** The place */
+    path: string;
+    /** The tick that wrote it last; null if the run began with it */
+    tick: number | null;
+  }[];
+  /** The ids that the intent states it relies on */
+  relies_on: string[];
+  /** The policy rules and violations in force, with what each says */
+  rules: {
+    /** The id */
+    id: string;
+    /** The verdict */
+    verdict: "ok" | "violation" | "uncertain";
+  }[];
+  /** The run */
+  run: string;
+  schema: "dendrer.action-why/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The tick */
+  tick: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
 /** The document `dendrer.backtrack/1`. */
 export type Backtrack = {
   /** For a run of stage 0: what the answer does not claim */

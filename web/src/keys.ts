@@ -1,7 +1,7 @@
 // Keys of the screen that is shown. Never in a field of text, and not with Ctrl, Alt or Cmd.
 
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 export type Keys = Record<string, () => void>;
 
@@ -26,27 +26,36 @@ export function setOn(on: boolean): void {
   }
 }
 
-/** The word that follows `g`; null if `g` was not pressed. */
+/** The keys of the parts of the screen that are shown; the newest part comes first. */
+const known: { keys: Keys }[] = [];
+/** The time at which `g` was pressed. */
 let prefix = 0;
+
+function act(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  const target = event.target as HTMLElement | null;
+  const isField = target instanceof HTMLInputElement ? !/^(checkbox|radio|range)$/.test(target.type) : target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+  if (isField && event.key !== "Escape") return;
+  if (event.key.length === 1 && !isOn.peek()) return;
+  const isAfter = Date.now() - prefix < 1200;
+  prefix = event.key === "g" && !isAfter ? Date.now() : 0;
+  const find = (name: string) => known.findLast((one) => one.keys[name])?.keys[name];
+  const does = isAfter ? find(`g${event.key}`) : find(event.key);
+  if (!does) return;
+  event.preventDefault();
+  does();
+}
+addEventListener("keydown", act);
 
 /** Adds keys while a component is shown. `g x` is written `gx`. */
 export function useKeys(keys: Keys): void {
-  useEffect(() => {
-    const act = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      const target = event.target as HTMLElement | null;
-      if (target && (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable) && !(target instanceof HTMLInputElement && /^(checkbox|radio|range)$/.test(target.type))) return;
-      if (event.key.length === 1 && !isOn.peek()) return;
-      const isAfter = Date.now() - prefix < 1200;
-      const name = isAfter && keys[`g${event.key}`] ? `g${event.key}` : event.key;
-      if (event.key === "g" && !isAfter) prefix = Date.now();
-      const does = keys[name];
-      if (!does) return;
-      if (name.length === 2) prefix = 0;
-      event.preventDefault();
-      does();
+  const own = useRef<{ keys: Keys }>({ keys });
+  own.current.keys = keys;
+  useLayoutEffect(() => {
+    const mine = own.current;
+    known.push(mine);
+    return () => {
+      known.splice(known.indexOf(mine), 1);
     };
-    addEventListener("keydown", act);
-    return () => removeEventListener("keydown", act);
-  });
+  }, []);
 }

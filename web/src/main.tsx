@@ -1,11 +1,12 @@
 // Entry of the page: the frame, and the screen of the address.
 
 import { render } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useErrorBoundary } from "preact/hooks";
 import { begin } from "./live.ts";
-import { follow, route } from "./nav.ts";
+import { follow, path, route } from "./nav.ts";
 import { Fault } from "./parts/fault.tsx";
 import { Header, Rail, Scrubber, Shared, useTitle } from "./parts/frame.tsx";
+import { T } from "./parts/text.tsx";
 import { countTicks, last, loadRuns, runsFailure } from "./store.ts";
 import { BisectScreen } from "./screens/bisect.tsx";
 import { DiffScreen } from "./screens/diff.tsx";
@@ -39,6 +40,15 @@ function Screen() {
   }
 }
 
+/** Keeps a fault of one screen from the others: the frame stays, and the fault is said. */
+function Guarded() {
+  const [fault, reset] = useErrorBoundary();
+  const address = path.value;
+  useEffect(() => reset(), [address]);
+  if (fault === undefined) return <Screen />;
+  return <div class="screen"><h1 tabIndex={-1}>This screen has a fault</h1><p class="fault" role="alert"><T of={String(fault)} limit={400} /></p><p>Its document can be read: add <code>.json</code> to the address.</p></div>;
+}
+
 function App() {
   useTitle();
   const here = route.value;
@@ -53,7 +63,7 @@ function App() {
       <Rail />
       <main id="main" tabIndex={-1}>
         {runsFailure.value && runsFailure.value.code !== "E0101" && <Fault of={runsFailure.value} />}
-        <Screen />
+        <Guarded />
       </main>
       <Scrubber />
       <Shared />

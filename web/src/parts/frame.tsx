@@ -142,7 +142,7 @@ export function Scrubber() {
   }, [name, now]);
   if (name === null || now === null || end === null) return null;
   return (
-    <div class="scrubber" role="group" aria-label="moment">
+    <section class="scrubber" aria-label="moment">
       <button type="button" onClick={() => goTick(0)} disabled={now === 0} aria-label="first tick">|&lt;</button>
       <button type="button" onClick={by(-1)} disabled={now === 0} aria-label="previous tick">&lt;</button>
       <input type="range" min={0} max={end} value={now} aria-label="tick" aria-valuetext={`tick ${now} of ${end}`} onInput={(event) => goTick(Number(event.currentTarget.value))} />
@@ -154,7 +154,7 @@ export function Scrubber() {
       </form>
       <span class="dim hint">next: violation <kbd>v</kbd> anomaly <kbd>n</kbd></span>
       {place && <span class="pinned">change of <Name of={place.slice(1).replaceAll("/", ".")} /> <button type="button" onClick={() => void goWrite(-1)} aria-label="previous change of the pinned place">[</button> <button type="button" onClick={() => void goWrite(1)} aria-label="next change of the pinned place">]</button></span>}
-    </div>
+    </section>
   );
 }
 

@@ -6,13 +6,13 @@ import { hasInvisible, pieces } from "../pure/invisible.ts";
 const FIRST = 4096;
 
 /** Draws a text. Beyond 4 KiB the rest is drawn when it is asked for. */
-export function T({ of, limit = FIRST }: { of: string; limit?: number }) {
+export function T({ of, limit = FIRST, isOneLine = false }: { of: string; limit?: number; isOneLine?: boolean }) {
   const isOpen = useSignal(false);
   const shown = isOpen.value || of.length <= limit ? of : of.slice(0, limit);
   return (
     <span class="t">
-      {hasInvisible(shown)
-        ? pieces(shown).map((piece) => ("text" in piece ? piece.text : <span class="tok" title={piece.name} aria-label={piece.name}>{piece.token}</span>))
+      {hasInvisible(shown) || (isOneLine && shown.includes("\n"))
+        ? pieces(shown, isOneLine).map((piece) => ("text" in piece ? piece.text : <span class="tok" title={piece.name} aria-label={piece.name}>{piece.token}</span>))
         : shown}
       {shown.length < of.length && (
         <button type="button" class="more" onClick={() => (isOpen.value = true)}>
@@ -26,7 +26,7 @@ export function T({ of, limit = FIRST }: { of: string; limit?: number }) {
 /** Draws a name of a trace in one line that may be clipped. */
 export function Name({ of }: { of: string | null | undefined }) {
   if (of === null || of === undefined) return <span class="none">none</span>;
-  return <span class="name"><T of={of.replaceAll("\n", "\u2028")} limit={200} /></span>;
+  return <span class="name"><T of={of} limit={200} isOneLine /></span>;
 }
 
 export function Hash({ of }: { of: string | null | undefined }) {

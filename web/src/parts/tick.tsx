@@ -1,12 +1,14 @@
 // One tick: its changes, what it was bound by, and the record.
 
 import { Answered } from "./fault.tsx";
-import { at, known, of, useAnswer, list } from "../api.ts";
+import { useEffect } from "preact/hooks";
+import { askOnce, at, known, list, of, useAnswer } from "../api.ts";
 import type { Commitments, Show } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { written } from "../pure/places.ts";
 import { isRecord } from "../pure/values.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
+import { last } from "../store.ts";
 import { Changes } from "./changes.tsx";
 import { Copy } from "./copy.tsx";
 import { Hash, Name, T, Time } from "./text.tsx";
@@ -19,6 +21,14 @@ export function Tick({ run, tick }: { run: string; tick: number }) {
   const given = query.value.get("tab");
   const tab = TABS.find((one) => one === given) ?? "changes";
   const document = known(answer.value);
+  useEffect(() => {
+    // The ticks beside this one are asked for, so that a step is drawn at once.
+    if (answer.value.state !== "there") return;
+    const timer = setTimeout(() => {
+      for (const next of [tick + 1, tick - 1]) if (next >= 0 && next <= (last.peek() ?? 0)) askOnce(at(run, next, "show", { provenance: true })).catch(() => {});
+    }, 80);
+    return () => clearTimeout(timer);
+  }, [run, tick, answer.value.state]);
   const key = (event: KeyboardEvent) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by === undefined) return;
@@ -33,8 +43,10 @@ export function Tick({ run, tick }: { run: string; tick: number }) {
         <span class="upper">TICK {tick}</span>{" "}
         {document && document.tick === tick && <><Name of={document.type ?? (document.kind === "run" ? "the run begins" : document.kind)} /> <Name of={isRecord(document.content) && typeof document.content.agent_id === "string" ? document.content.agent_id : document.author} /> <Confidence of={document.content} /></>}
       </h2>
-      <div class="tabs" role="tablist" aria-label="parts of the tick" onKeyDown={key}>
+      <div class="tabs">
+      <div role="tablist" aria-label="parts of the tick" onKeyDown={key}>
         {TABS.map((one) => <button type="button" key={one} id={`tab-${one}`} role="tab" aria-selected={tab === one} aria-controls="tab-panel" tabIndex={tab === one ? 0 : -1} onClick={() => setQuery({ tab: one === "changes" ? null : one })}>{one}</button>)}
+      </div>
         <a href={pathOf(run, "state", tick) + queryOf({ window: "before" })}>before</a>
         <a href={pathOf(run, "state", tick)}>after</a>
       </div>
@@ -61,11 +73,11 @@ function Body({ run, tick, of: show }: { run: string; tick: number; of: Show }) 
   const links = show.provenance?.links ?? show.links.map((link) => ({ ...link, run: null, tick: null, type: null, agent: null }));
   return (
     <>
-      {text("description") !== null && <p class="said"><T of={text("description") ?? ""} /></p>}
+      {["description", "content", "text"].map((name) => text(name) && <div class="said source" key={name}><T of={text(name) ?? ""} limit={2000} /></div>)}
       {text("uncertainty_notes") !== null && <p><span class="dim">uncertainty</span> <T of={text("uncertainty_notes") ?? ""} /></p>}
       {show.kind === "run" && typeof show.content.goal === "string" && <p><span class="dim">goal</span> <T of={show.content.goal} /></p>}
       {action && <p><span class="dim">call</span> <b><T of={String(action.tool ?? "")} /></b> <Line value={action.params} limit={200} /></p>}
-      {result && <p><span class="dim">answer</span> <b class={result.status === "ok" ? "" : "bad-text"}><T of={String(result.status ?? "")} /></b> <Line value={result.output} limit={300} /></p>}
+      {result && <div><span class="dim">answer</span> <b class={result.status === "ok" ? "" : "bad-text"}><T of={String(result.status ?? "")} /></b> {typeof result.output === "string" ? <span class="source"><T of={result.output} limit={1000} /></span> : <Line value={result.output} limit={300} />}</div>}
       {policy && <p><span class="dim">policy</span> <b class={policy.decision === "deny" ? "bad-text" : ""}><T of={String(policy.decision ?? "")} /></b> {policy.notes !== null && policy.notes !== undefined && <Line value={policy.notes} limit={200} />}</p>}
       {show.changes === null ? <p><Missing kind="closed" /> the changes are not read</p> : <Changes run={run} tick={tick} of={show.changes} />}
       <Places closed={show.closed} unknown={show.unknown} />

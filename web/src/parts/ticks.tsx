@@ -62,7 +62,7 @@ export function Ticks({ run, last, tick, version, onTick, isWide, bins }: Props)
     const wanted = topFor(tick, rows, rowHeight, element.clientHeight, element.scrollTop);
     if (wanted !== null) element.scrollTop = wanted;
     top.value = element.scrollTop;
-  }, [tick, rows]);
+  }, [tick, rows, view.value]);
   const part = windowOf(rows, rowHeight, view.value, top.value);
   const found = new Map<number, Row>();
   for (const page of pages(part.first, part.first + part.count, PAGE)) {
@@ -133,8 +133,8 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
   }, [run, words, version]);
   const { rows, total, next, fault } = state.value;
   return (
-    <div class="ticks ticks-wide found">
-      <p class="count" role="status">{fault ? <T of={fault} /> : total === null ? "searching .." : `${total.toLocaleString("en")} ticks fit ${describe(filter)}`}</p>
+    <div class="ticks ticks-wide found" tabIndex={0} role="region" aria-label="ticks that fit the search">
+      <p class="count" role="status" aria-busy={!fault && total === null}>{fault ? <T of={fault} /> : total === null ? "searching .." : `${total.toLocaleString("en")} ticks fit ${describe(filter)}`}</p>
       <div role="grid" aria-label="ticks that fit">
         {rows.map((row) => row.tick !== null && <TickRow key={row.id} at={row.tick} row={row} isChosen={row.tick === tick} isWide bin={undefined} onTick={onTick} isLoaded />)}
       </div>

@@ -1,7 +1,7 @@
 // The picture of a run: all ticks, verdicts, a lane per agent. Decoration over the list of ticks, which says the same.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../pure/invisible.ts";
 import { binAt, isBad, rowOf, signOf, WORDS, xOf, type Shape, type Sign, type Timeline } from "../pure/timeline.ts";
 import { painted } from "../theme.ts";
@@ -11,16 +11,21 @@ const MARKS = 22;
 const STRIP = 14;
 const LANE = 20;
 const GAP = 4;
+const NO_LANES: readonly number[] = [];
 
 type Props = {
   of: Timeline; tick: number; lanes: readonly number[]; canZoomOut: boolean;
   onTick: (tick: number) => void; onZoom: (range: [number, number] | null) => void; onStep: (by: number) => void; onPinch: (factor: number) => void;
 };
 
-export function Picture({ of, tick, lanes, canZoomOut, onTick, onZoom, onStep, onPinch }: Props) {
+export function Picture({ of, tick, lanes: every, canZoomOut, onTick, onZoom, onStep, onPinch }: Props) {
+  const base = useRef<HTMLCanvasElement>(null);
+  // The moment is drawn over the picture, which stays as it is while a reader scrubs.
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useSignal(0);
   const brush = useSignal<[number, number] | null>(null);
+  // A narrow window has the strip of marks instead of lanes.
+  const lanes = width.value > 0 && matchMedia("(max-width: 640px)").matches ? NO_LANES : every;
   const height = MARKS + GAP + of.strips.length * (STRIP + GAP) + lanes.length * LANE + GAP;
 
   useLayoutEffect(() => {
@@ -35,18 +40,14 @@ export function Picture({ of, tick, lanes, canZoomOut, onTick, onZoom, onStep, o
   const wide = width.value;
   const paint = painted.value;
   const range = brush.value;
-  useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (!element || !context || wide === 0) return;
-    const ratio = devicePixelRatio || 1;
-    element.width = Math.round(wide * ratio);
-    element.height = Math.round(height * ratio);
-    element.style.width = `${wide}px`;
-    element.style.height = `${height}px`;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    draw(context, of, lanes, tick, wide, height, range, colours(element));
-  }, [of, tick, lanes, wide, height, paint, range]);
+  useLayoutEffect(() => {
+    const context = wide > 0 ? sized(base.current, wide, height) : null;
+    if (context) draw(context, of, lanes, wide, colours(context.canvas));
+  }, [of, lanes, wide, height, paint]);
+  useLayoutEffect(() => {
+    const context = wide > 0 ? sized(canvas.current, wide, height) : null;
+    if (context) drawMoment(context, of, tick, wide, height, range, colours(context.canvas));
+  }, [of, tick, wide, height, paint, range]);
 
   const xFrom = (event: PointerEvent): number => event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
   const binFrom = (x: number) => of.bins[binAt(x, wide, of.bins.length)];
@@ -92,7 +93,9 @@ export function Picture({ of, tick, lanes, canZoomOut, onTick, onZoom, onStep, o
           })}
         </div>
         <div class="canvas">
+          <canvas ref={base} aria-hidden="true" />
           <canvas
+            class="moment"
             ref={canvas}
             tabIndex={0}
             role="img"
@@ -153,14 +156,22 @@ function colours(element: Element): Colours {
   return { ink: of("--ink"), dim: of("--dim"), line: of("--line"), bad: of("--bad"), warn: of("--warn"), ok: of("--ok"), accent: of("--accent"), page: of("--page") };
 }
 
-function draw(c: CanvasRenderingContext2D, of: Timeline, lanes: readonly number[], tick: number, width: number, height: number, brush: [number, number] | null, paint: Colours): void {
-  c.clearRect(0, 0, width, height);
-  const at = xOf(tick, of, width);
+/** Gives a canvas its size in pixels of the screen. */
+function sized(element: HTMLCanvasElement | null, width: number, height: number): CanvasRenderingContext2D | null {
+  const context = element?.getContext("2d") ?? null;
+  if (!element || !context) return null;
+  const ratio = devicePixelRatio || 1;
+  if (element.width !== Math.round(width * ratio)) element.width = Math.round(width * ratio);
+  if (element.height !== Math.round(height * ratio)) element.height = Math.round(height * ratio);
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+function draw(c: CanvasRenderingContext2D, of: Timeline, lanes: readonly number[], width: number, paint: Colours): void {
   const column = width / Math.max(1, of.bins.length);
-  c.fillStyle = paint.accent;
-  c.globalAlpha = 0.18;
-  c.fillRect(at - Math.max(2, column / 2), 0, Math.max(4, column), height);
-  c.globalAlpha = 1;
   let y = 0;
   row(c, rowOf(of.bins, width, MARKS, null), y, MARKS, paint);
   y += MARKS + GAP;
@@ -178,20 +189,21 @@ function draw(c: CanvasRenderingContext2D, of: Timeline, lanes: readonly number[
     row(c, rowOf(of.bins, width, LANE, lane), y, LANE, paint);
     y += LANE;
   }
-  c.strokeStyle = paint.accent;
-  c.lineWidth = 2;
-  c.beginPath();
-  c.moveTo(at, 0);
-  c.lineTo(at, height);
+}
+
+function drawMoment(c: CanvasRenderingContext2D, of: Timeline, tick: number, width: number, height: number, brush: [number, number] | null, paint: Colours): void {
+  const column = width / Math.max(1, of.bins.length);
+  const at = xOf(tick, of, width);
+  c.fillStyle = c.strokeStyle = paint.accent;
+  c.globalAlpha = 0.18;
+  c.fillRect(at - Math.max(2, column / 2), 0, Math.max(4, column), height);
   c.globalAlpha = column > 8 ? 0.25 : 1;
-  c.stroke();
-  c.globalAlpha = 1;
+  c.fillRect(at - 1, 0, 2, height);
   if (brush && Math.abs(brush[1] - brush[0]) > 6) {
-    c.fillStyle = paint.accent;
     c.globalAlpha = 0.25;
     c.fillRect(Math.min(...brush), 0, Math.abs(brush[1] - brush[0]), height);
-    c.globalAlpha = 1;
   }
+  c.globalAlpha = 1;
 }
 
 /** Draws verdicts of a bin. An unknown one is hatched, and is never drawn as ok. */
@@ -233,6 +245,13 @@ function verdict(c: CanvasRenderingContext2D, words: readonly string[], x: numbe
   }
 }
 
+const drawn = new Map<Sign, Path2D>();
+function pathOf(sign: Sign): Path2D {
+  let path = drawn.get(sign);
+  if (!path) drawn.set(sign, (path = new Path2D(PATHS[sign])));
+  return path;
+}
+
 function row(c: CanvasRenderingContext2D, shapes: readonly Shape[], y: number, height: number, paint: Colours): void {
   for (const shape of shapes) {
     const colour = shape.sign === "anomaly" ? paint.warn : isBad(shape.sign) ? paint.bad : shape.sign === "closed" || shape.sign === "unknown" || shape.sign === "gap" ? paint.dim : paint.ink;
@@ -245,7 +264,7 @@ function row(c: CanvasRenderingContext2D, shapes: readonly Shape[], y: number, h
     c.save();
     c.translate(shape.x + shape.w / 2 - size / 2, y + height / 2 - size / 2);
     c.scale(size / 12, size / 12);
-    const path = new Path2D(PATHS[shape.sign]);
+    const path = pathOf(shape.sign);
     c.strokeStyle = c.fillStyle = colour;
     c.lineWidth = isBad(shape.sign) ? 2.2 : 1.7;
     if (FILLED.has(shape.sign)) {

@@ -24,6 +24,11 @@ export function Line({ value, limit = 80 }: { value: unknown; limit?: number }) 
   return <code class={`v v-${kindOf(value)}`}><T of={oneLine(value, limit)} limit={limit + 40} /></code>;
 }
 
+/** Counts the members of a list or an object. */
+export function counted(kind: string, count: number): string {
+  return `${count.toLocaleString("en")} ${kind === "list" ? "item" : "member"}${count === 1 ? "" : "s"}`;
+}
+
 /** Draws a value as a tree: 100 members at a time, the first level open. */
 export function Tree({ value, depth = 0, name }: { value: unknown; depth?: number; name?: string }) {
   const isOpen = useSignal(depth < 1);
@@ -44,7 +49,7 @@ export function Tree({ value, depth = 0, name }: { value: unknown; depth?: numbe
     <div class="branch">
       <button type="button" class="twist" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
         <span aria-hidden="true">{isOpen.value ? "▾" : "▸"}</span> {label}
-        <span class="dim">{kind === "list" ? `${all.length} items` : `${all.length} members`}</span>
+        <span class="dim">{counted(kind, all.length)}</span>
         {!isOpen.value && <> <Line value={value} limit={60} /></>}
       </button>
       {isOpen.value && (

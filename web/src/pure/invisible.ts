@@ -3,7 +3,7 @@
 export type Piece = { text: string } | { token: string; name: string };
 
 const NAMES: Record<number, string> = {
-  0x00: "NUL", 0x07: "BEL", 0x08: "BACKSPACE", 0x09: "TAB", 0x0d: "CR", 0x1b: "ESC", 0x7f: "DEL", 0x85: "NEXT LINE", 0x9b: "CSI",
+  0x00: "NUL", 0x07: "BEL", 0x08: "BACKSPACE", 0x09: "TAB", 0x0a: "LINE FEED", 0x0d: "CR", 0x1b: "ESC", 0x7f: "DEL", 0x85: "NEXT LINE", 0x9b: "CSI",
   0xa0: "NO-BREAK SPACE", 0xad: "SOFT HYPHEN", 0x034f: "COMBINING GRAPHEME JOINER", 0x061c: "ARABIC LETTER MARK",
   0x115f: "HANGUL FILLER", 0x1160: "HANGUL FILLER", 0x17b4: "KHMER INHERENT VOWEL", 0x17b5: "KHMER INHERENT VOWEL",
   0x180e: "MONGOLIAN VOWEL SEPARATOR", 0x200b: "ZERO WIDTH SPACE", 0x200c: "ZERO WIDTH NON-JOINER", 0x200d: "ZERO WIDTH JOINER",
@@ -17,17 +17,18 @@ const NAMES: Record<number, string> = {
 const SUBJECT =
   /[\u0000-\u0009\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\ue000-\uf8ff]|[\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]|\u{1d173}|\u{1d174}|\u{1d175}|\u{1d176}|\u{1d177}|\u{1d178}|\u{1d179}|\u{1d17a}/u;
 const ALL = new RegExp(SUBJECT.source, "gu");
+const LINE = new RegExp(`${SUBJECT.source}|\\n`, "gu");
 
 /** Whether a text has a character that becomes a token. */
 export function hasInvisible(text: string): boolean {
   return SUBJECT.test(text);
 }
 
-/** Splits a text into pieces that are shown as they are and tokens. A line feed stays in its piece. */
-export function pieces(text: string): Piece[] {
+/** Splits a text into pieces that are shown as they are and tokens. A line feed stays in its piece, but not in one line. */
+export function pieces(text: string, isOneLine = false): Piece[] {
   const found: Piece[] = [];
   let from = 0;
-  for (const match of text.matchAll(ALL)) {
+  for (const match of text.matchAll(isOneLine ? LINE : ALL)) {
     if (match.index > from) found.push({ text: text.slice(from, match.index) });
     const code = match[0].codePointAt(0) ?? 0;
     found.push({ token: label(code), name: nameOf(code) });
@@ -39,7 +40,7 @@ export function pieces(text: string): Piece[] {
 
 /** Writes a text with its tokens as words: for titles and labels that take no elements. */
 export function plain(text: string): string {
-  return pieces(text.replaceAll("\n", " "))
+  return pieces(text, true)
     .map((piece) => ("text" in piece ? piece.text : `[${piece.token}]`))
     .join("");
 }

@@ -8,10 +8,10 @@ import { query, setQuery } from "../nav.ts";
 import { written } from "../pure/places.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { command } from "../pure/sh.ts";
-import { firstItems, last, version } from "../store.ts";
+import { first, firstItems, last, version } from "../store.ts";
 import { Changes } from "../parts/changes.tsx";
 import { Buttons, Copy } from "../parts/copy.tsx";
-import { Answered } from "../parts/fault.tsx";
+import { Answered, Fault } from "../parts/fault.tsx";
 import { Hash, Name, T } from "../parts/text.tsx";
 import { Line } from "../parts/value.tsx";
 import { questionOf, useFirst } from "./run.tsx";
@@ -51,6 +51,7 @@ export function BisectScreen({ run }: { run: string }) {
         <input id="holds" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} placeholder="state.risk_score <= 0.75" autocomplete="off" spellcheck={false} />
         <button type="submit" class="small">ask</button>
       </form>
+      {!asked && (first.value?.run === run && first.value.failure ? <Fault of={first.value.failure} /> : <p class="wait" aria-busy="true">asking the standard questions ..</p>)}
       {asked && <Answered answer={answer.value} expression={asked.holds}>{(bisect) => <Found run={run} of={bisect} />}</Answered>}
     </div>
   );
@@ -60,16 +61,16 @@ function Found({ run, of: bisect }: { run: string; of: Bisect }) {
   const end = last.value ?? 1;
   const probes = list(bisect.items);
   const probe = Number(query.value.get("probe") ?? probes.length);
-  const first = bisect.ends[0]?.tick ?? 0;
+  const begin = bisect.ends[0]?.tick ?? 0;
   const lastTick = bisect.ends[1]?.tick ?? end;
-  const part = (tick: number): string => `${((tick - first) / Math.max(1, lastTick - first)) * 100}%`;
+  const part = (tick: number): string => `${((tick - begin) / Math.max(1, lastTick - begin)) * 100}%`;
   return (
     <>
       <p><b><T of={bisect.predicate.name} limit={100} /></b> <T of={bisect.predicate.version} limit={20} /> <span class="dim"><T of={bisect.predicate.words} limit={400} />; monotone: {bisect.predicate.monotone}; digest</span> <Hash of={bisect.predicate.digest} /></p>
       <Outcome run={run} of={bisect} />
       {bisect.caveat && <p class="dim"><T of={bisect.caveat} /></p>}
       <section>
-        <h2>Probes <span class="dim">{probes.length} of at most {bisect.probes_max}, in ticks {first}..{lastTick}</span></h2>
+        <h2>Probes <span class="dim">{probes.length} of at most {bisect.probes_max}, in ticks {begin}..{lastTick}</span></h2>
         <div class="scroll">
           <table class="list probes">
             <thead><tr><th scope="col">probe</th><th scope="col" class="num">tick</th><th scope="col">verdict</th><th scope="col" class="num">left</th><th scope="col" class="axis-head">interval</th></tr></thead>
@@ -81,7 +82,7 @@ function Found({ run, of: bisect }: { run: string; of: Bisect }) {
                   <td class="num"><a href={pathOf(run) + queryOf({ t: one.tick })}>{one.tick}</a></td>
                   <td><Verdict of={one.verdict} why={one.why} /></td>
                   <td class="num">{one.left[0]}..{one.left[1]}</td>
-                  <td class="axis"><span class="interval" style={{ left: part(one.left[0] ?? first), right: `calc(100% - ${part(one.left[1] ?? lastTick)})` }} /><span class={`dot dot-${one.verdict}`} style={{ left: part(one.tick) }} /></td>
+                  <td class="axis"><span class="interval" style={{ left: part(one.left[0] ?? begin), right: `calc(100% - ${part(one.left[1] ?? lastTick)})` }} /><span class={`dot dot-${one.verdict}`} style={{ left: part(one.tick) }} /></td>
                 </tr>
               ))}
             </tbody>

@@ -93,7 +93,8 @@ export function RunScreen({ run }: { run: string }) {
     else if (bins.size === 0 || (end !== null && bins.size < end)) void goAnomaly(direction);
   };
   useKeys({ n: () => nextBad(1), N: () => nextBad(-1), v: () => goViolation(1), V: () => goViolation(-1) });
-  const lanes = timeline ? shownLanes(timeline.lanes, agents) : [];
+  const chosenLanes = agents.join("\n");
+  const lanes = useMemo(() => (timeline ? shownLanes(timeline.lanes, agents) : []), [timeline, chosenLanes]);
   const pane = useSignal<"list" | "tick">("tick");
   const pinch = (factor: number) => {
     if (end === null || here === null) return;
@@ -158,10 +159,10 @@ function shownLanes(all: readonly { agent: string | null }[], chosen: readonly s
 function Headline({ run, typed, holds }: { run: string; typed: Answer<Bisect> | null; holds: string | null }) {
   if (typed?.state === "failed") return <div class="headline"><h1 tabIndex={-1}><Name of={run} /></h1><Fault of={typed.failure} expression={holds} /></div>;
   const document = typed ? known(typed) : null;
-  if (typed && !document) return <div class="headline"><h1 tabIndex={-1}>asking ..</h1></div>;
+  if (typed && !document) return <div class="headline"><h1 tabIndex={-1} aria-busy="true">asking ..</h1></div>;
   const all = first.value && first.value.run === run ? first.value : null;
   if (!typed && all?.failure) return <div class="headline"><h1 tabIndex={-1}><Name of={run} /></h1><Fault of={all.failure} /></div>;
-  if (!typed && !all?.document) return <div class="headline"><h1 tabIndex={-1}>asking the standard questions{last.value === null ? "" : ` about ${last.value.toLocaleString("en")} ticks`} ..</h1><p class="dim">everything else can be used meanwhile</p></div>;
+  if (!typed && !all?.document) return <div class="headline"><h1 tabIndex={-1} aria-busy="true">asking the standard questions{last.value === null ? "" : ` about ${last.value.toLocaleString("en")} ticks`} ..</h1><p class="dim">everything else can be used meanwhile</p></div>;
   const bad = document ? document : violated.value[0];
   const caveat = document?.caveat ?? all?.document?.caveat;
   if (!bad || bad.onset === null) return <NotViolated run={run} items={document ? [document as unknown as FirstItem] : firstItems.value} caveat={caveat} />;
@@ -216,7 +217,7 @@ function Violated({ run, of: bad, isTyped, caveat }: { run: string; of: FirstIte
         ) : detail.value.state === "asking" ? <span class="dim">asking for the largest write ..</span> : <span class="dim">no numbers to compare: see what the tick wrote</span>}
       </p>
       <p class="also">
-        {others.length > 0 && <span>also: {others.map((one, at) => <span key={one.predicate.digest}>{at > 0 && ", "}<a href={pathOf(run) + queryOf({ t: one.onset })} onClick={(event) => { event.preventDefault(); goTick(one.onset ?? 0); }}><T of={questionOf(one).name} limit={60} /> {one.onset}</a></span>)}</span>}
+        {others.length > 0 && <span>also at {others.map((one, at) => <span key={one.predicate.digest}>{at > 0 && ", "}<a href={pathOf(run) + queryOf({ t: one.onset })} onClick={(event) => { event.preventDefault(); goTick(one.onset ?? 0); }}>{one.onset} <T of={questionOf(one).name} limit={60} /></a></span>)}</span>}
         <span class="acts">
           <a href={pathOf(run, "bisect") + queryOf({ ...asked, t: onset })}>probes and chain</a>
           {moved && <a href={pathOf(run, "why", onset) + queryOf({ path: moved.place })}>why</a>}

@@ -1,7 +1,7 @@
 // The list of runs: filter, sort, pages, the tree of forks, and a pair to compare.
 
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { known, list, useAnswer } from "../api.ts";
 import type { Runs } from "../documents.ts";
 import { useKeys } from "../keys.ts";
@@ -24,7 +24,7 @@ export function RunsScreen() {
   const answer = useAnswer<Runs>(`/runs.json${queryOf({ limit, where, stage, sort })}#${version.value}`);
   const text = useSignal(where);
   const chosen = useSignal<readonly string[]>([]);
-  const at = useSignal(0);
+  const at = useSignal(-1);
   useEffect(() => {
     text.value = where;
   }, [where]);
@@ -36,8 +36,8 @@ export function RunsScreen() {
     Home: () => (at.value = 0),
     End: () => (at.value = Math.max(0, rows.length - 1)),
   });
-  useEffect(() => {
-    if (at.value > 0 || window.document.activeElement?.classList.contains("run-link")) window.document.querySelectorAll<HTMLElement>(".run-link")[at.value]?.focus();
+  useLayoutEffect(() => {
+    if (at.value >= 0) window.document.querySelectorAll<HTMLElement>(".run-link")[at.value]?.focus();
   }, [at.value]);
   const toggle = (name: string) => {
     const without = chosen.value.filter((one) => one !== name);
@@ -131,7 +131,7 @@ function Empty() {
   return (
     <div class="empty">
       <p>No runs yet. Each of these makes one:</p>
-      <pre>dendrer demo{"\n"}dendrer import chat.json{"\n"}dendrer commit my-run --begin</pre>
+      <pre>dendrer demo{"\n"}dendrer import chat.json{"\n"}dendrer commit --run my-run</pre>
     </div>
   );
 }

@@ -14,7 +14,7 @@ import { Answered, Fault } from "../parts/fault.tsx";
 import { Changes } from "../parts/changes.tsx";
 import { Hash, T } from "../parts/text.tsx";
 import { Places } from "../parts/tick.tsx";
-import { Line, MarkOf, Missing, Tree } from "../parts/value.tsx";
+import { counted, Line, MarkOf, Missing, Tree } from "../parts/value.tsx";
 
 const SHOWN = 300;
 
@@ -135,8 +135,8 @@ function Leaf({ name, value, path, changed, chosen }: { name: string; value: unk
     <li class={sign === "+" ? "add" : sign === "~" ? "alter" : ""}>
       <span class="sign" title={sign === "·" ? `${inside} changes inside` : sign ? "changed" : ""}>{sign}</span>
       {isBranch && <button type="button" class="twist" aria-expanded={isOpen.value} aria-label={`${isOpen.value ? "close" : "open"} ${name.slice(0, 60)}`} onClick={() => (isOpen.value = !isOpen.value)}><span aria-hidden="true">{isOpen.value ? "▾" : "▸"}</span></button>}
-      <a href={queryOf({ ...Object.fromEntries(query.value), path: here })} aria-current={chosen === here ? "true" : undefined} class={chosen === here ? "chosen" : ""}><T of={name === "" ? '""' : name} limit={80} /></a>
-      {kind === "mark" ? <> <MarkOf value={value} /></> : !isOpen.value && <span class="dim"> <T of={isBranch ? (Array.isArray(value) ? `${entries(value).length} items` : `${entries(value).length} members`) : oneLine(value, 40)} limit={60} /></span>}
+      <a href={queryOf({ ...Object.fromEntries(query.value), path: here })} aria-current={chosen === here ? "true" : undefined} class={chosen === here ? "chosen" : ""}><T of={name === "" ? '""' : name} limit={80} isOneLine /></a>
+      {kind === "mark" ? <> <MarkOf value={value} /></> : !isOpen.value && <span class="dim"> <T of={isBranch ? counted(kind, entries(value).length) : oneLine(value, 40)} limit={60} /></span>}
       {isOpen.value && <ul><Branch value={value} path={path} changed={changed} chosen={chosen} /></ul>}
     </li>
   );

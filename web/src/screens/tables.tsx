@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { at, list, of, useAnswer } from "../api.ts";
-import type { Backtrack, Commitments, Conflicts, ContractCheck, Why } from "../documents.ts";
+import type { ActionWhy, Backtrack, Commitments, Conflicts, ContractCheck, Why } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { written } from "../pure/places.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
@@ -138,15 +138,36 @@ export function BacktrackScreen({ run }: { run: string }) {
   );
 }
 
+function ActionOf({ run, of: action }: { run: string; of: ActionWhy }) {
+  return (
+    <>
+      <dl class="facts">
+        <dt>agent</dt><dd><Name of={action.agent ?? "(no agent)"} /></dd>
+        <dt>author</dt><dd>{action.author}</dd>
+        <dt>decision</dt><dd>{action.decision ? <><b>{action.decision.decision}</b> by {action.decision.author} at tick <Moment run={run} tick={action.decision.tick} /></> : "none"}</dd>
+      </dl>
+      <h2>Calls</h2>
+      {action.calls.length === 0 ? <p>none</p> : <ul>{action.calls.map((one, row) => <li key={row}><Line value={one} limit={400} /></li>)}</ul>}
+      <h2>Rules that were judged</h2>
+      {action.rules.length === 0 ? <p>none</p> : <ul>{action.rules.map((one, row) => <li key={row}><Line value={one} limit={400} /></li>)}</ul>}
+      <h2>Places that were read</h2>
+      {action.reads.length === 0 ? <p>none is recorded</p> : <ul>{action.reads.map((one, row) => <li key={row}><Line value={one} limit={200} /></li>)}</ul>}
+      <h2>Relies on</h2>
+      {action.relies_on.length === 0 ? <p>nothing that is recorded</p> : <ul>{action.relies_on.map((one, row) => <li key={row}><Line value={one} limit={400} /></li>)}</ul>}
+      <p class="dim">To ask why a value is as it is, choose its place in <a href={pathOf(run, "state", action.tick)}>the state</a>.</p>
+    </>
+  );
+}
+
 type Node = { tick: number; type: string | null; agent: string | null; summary: string; path?: string; run?: string; ops?: Record<string, unknown>[]; inputs: unknown[]; stops: string | null; because?: { how: string; certainty: string; path?: string } };
 
 export function WhyScreen({ run, tick: here }: { run: string; tick: number }) {
   const place = query.value.get("path");
-  const answer = useAnswer<Why>(at(run, here, "why", { path: place }));
+  const answer = useAnswer<Why | ActionWhy>(at(run, here, "why", { path: place }));
   return (
     <Screen title={<>Why {place === null ? "this action" : <T of={written(place)} limit={200} />} at tick {here}</>} words={["dendrer", "why", `${run}@${here}`, ...(place ? [place] : [])]}>
       <Answered answer={answer.value}>
-        {(document) => (
+        {(document) => document.schema === "dendrer.action-why/1" ? <ActionOf run={run} of={document} /> : (
           <>
             <p>value {document.unknown?.length ? <Missing kind="unknown" code={document.unknown[0]?.code ?? ""} /> : document.there ? <Line value={document.value} limit={400} /> : <Missing kind="absent" />} <span class="certainty">({document.certainty})</span>{document.reads === "unknown" && <span class="dim"> what a delta read is not known: recorded links alone</span>}</p>
             <Places unknown={document.unknown} closed={document.hidden.map((one) => `/tick ${one}`)} />

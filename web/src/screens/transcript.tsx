@@ -25,7 +25,7 @@ function ofLog(item: Exclude<Log["items"], number>[number]): Said {
   const kind = result ? "result" : action ? "call" : item.type === "policy.decision" ? "decision" : item.kind === "refusal" ? "refusal" : "message";
   return {
     tick: item.tick ?? 0, kind, agent: item.agent, role: item.author === "user" || item.author === "kernel" || item.author === "runtime" ? item.author : "agent",
-    text: typeof intent.description === "string" ? intent.description : kind === "message" || kind === "decision" ? item.summary : null,
+    text: typeof intent.description === "string" ? intent.description : typeof intent.content === "string" ? intent.content : kind === "message" || kind === "decision" ? item.summary : null,
     name: action && typeof action.tool === "string" ? action.tool : null, params: action?.params, output: result?.output, status: typeof result?.status === "string" ? result.status : null,
     changes: Array.isArray(content.delta) ? content.delta.length : null, anomalies: item.anomalies,
   };
@@ -49,11 +49,14 @@ export function Transcript({ run, tick, last, version, onTick }: { run: string; 
   }, [run, page, version, last]);
   const items = said.value?.items ?? [];
   useEffect(() => {
-    document.getElementById(`said-${tick}`)?.scrollIntoView({ block: "nearest" });
+    const row = document.getElementById(`said-${tick}`);
+    const box = row?.closest<HTMLElement>(".transcript");
+    if (row && box && (row.offsetTop < box.scrollTop || row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight)) box.scrollTop = row.offsetTop - box.clientHeight / 3;
   }, [tick, said.value]);
   return (
     <div class="transcript" tabIndex={0} role="region" aria-label="transcript">
       <p class="dim">ticks {Math.max(1, page * PAGE)} to {Math.min(last, (page + 1) * PAGE - 1)} of {last} {page > 0 && <button type="button" class="small" onClick={() => onTick(page * PAGE - 1)}>earlier</button>} {(page + 1) * PAGE <= last && <button type="button" class="small" onClick={() => onTick((page + 1) * PAGE)}>later</button>}</p>
+      {!said.value && <p class="wait" aria-busy="true">asking ..</p>}
       <ol>
         {items.map((one, at) => (
           <li key={at} id={`said-${one.tick}`} class={`said-item role-${one.role} kind-${one.kind} ${one.tick === tick ? "chosen" : ""}`} style={{ marginLeft: `${Math.min(6, one.depth ?? 0) * 16}px` }}>

@@ -106,5 +106,8 @@ export async function open(browser: Browser, server: Server, options: { width?: 
 
 /** Waits until no document is asked for any more. */
 export async function settled(page: Page): Promise<void> {
-  await page.waitForFunction(() => document.querySelector("h1") !== null && document.querySelector('[aria-busy="true"], .wait, .skeleton') === null, undefined, { timeout: 15_000 });
+  await page.waitForFunction(() => document.querySelector("h1") !== null && document.querySelector('[aria-busy="true"], .wait, .skeleton') === null, undefined, { timeout: 10_000 }).catch(async () => {
+    const left = await page.evaluate(() => [...document.querySelectorAll('[aria-busy="true"], .wait, .skeleton')].map((one) => one.outerHTML.slice(0, 200)));
+    throw new Error(`${page.url()} still asks: ${left.join(" ")}`);
+  });
 }

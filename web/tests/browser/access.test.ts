@@ -1,0 +1,110 @@
+// Keyboard alone, axe in both themes, 390 px and 400 % zoom.
+
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Browser, Page } from "playwright-core";
+import { launch, makeDemo, open, remove, serve, settled, SHOTS, type Server } from "./harness.ts";
+
+export const SCREENS = ["/runs", "/run/R", "/run/R?view=list", "/run/R?view=transcript", "/run/R?tab=record", "/run/R?grep=a", "/run/R/t/20/state", "/run/R/t/20/state?path=%2Fmemory&mode=raw", "/run/R/diff?with=logistics-fix-1", "/run/R/bisect", "/run/R/verify", "/run/R/commitments", "/run/R/conflicts", "/run/R/contract", "/run/R/t/20/why", "/run/R/backtrack?path=%2Fmemory", "/help/keys", "/help/about"];
+const MAIN = "/run/logistics-run-47";
+let server: Server;
+let browser: Browser;
+
+before(async () => {
+  server = await serve(makeDemo());
+  browser = await launch();
+  mkdirSync(SHOTS, { recursive: true });
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  if (server) remove(server.dir);
+});
+
+for (const dark of [false, true]) {
+  test(`axe_finds_nothing_in_the_${dark ? "dark" : "light"}_theme`, async () => {
+    const { page, context } = await open(browser, server, { dark });
+    for (const screen of SCREENS) {
+      await page.goto(server.origin + screen.replace("R", "logistics-run-47"));
+      await settled(page);
+      const found = await new AxeBuilder({ page: page as never }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]).analyze();
+      assert.deepEqual(found.violations.map((one) => `${screen} ${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`).join(" | ")}`), []);
+      if (/^\/run\/R$|runs$|state$|bisect$|diff/.test(screen)) await page.screenshot({ path: join(SHOTS, `${screen.replaceAll(/[^a-z]+/gi, "-")}${dark ? "dark" : "light"}.png`) });
+    }
+    await context.close();
+  });
+}
+
+async function focused(page: Page): Promise<string> {
+  return page.evaluate(() => document.activeElement?.textContent?.trim().slice(0, 40) || document.activeElement?.getAttribute("aria-label")?.slice(0, 40) || document.activeElement?.id || "");
+}
+
+test("a_tour_needs_no_mouse", async () => {
+  const { page, context } = await open(browser, server);
+  await page.goto(`${server.origin}/runs`);
+  await settled(page);
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(page), "Skip to the content");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.waitForFunction(() => document.activeElement?.textContent === "logistics-fix-1");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/run\/logistics-fix-1/);
+  await page.goto(server.origin + MAIN);
+  await settled(page);
+  const tick = () => new URL(page.url()).searchParams.get("t");
+  for (const [key, wanted] of [["j", "23"], ["J", "33"], ["K", "23"], ["k", "22"], ["n", "23"], ["n", "27"], ["N", "23"], ["v", "32"], ["Home", "0"], ["End", "64"]] as const) {
+    await page.keyboard.press(key);
+    await page.waitForFunction((to) => new URLSearchParams(location.search).get("t") === to, wanted, { timeout: 5000 }).catch(() => assert.fail(`${key}: ${tick()} and not ${wanted}`));
+  }
+  await page.keyboard.press("/");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "grep");
+  await page.keyboard.type("jv");
+  assert.equal(tick(), "64", "keys do not act in a field");
+  await page.keyboard.press("Escape");
+  for (const [keys, url] of [["gs", /\/t\/64\/state/], ["gb", /\/bisect/], ["gd", /\/diff/], ["gv", /\/verify/], ["gm", /\/commitments/], ["gt", /run-47\?t=64$/]] as const) {
+    await page.keyboard.press(keys[0] ?? "");
+    await page.keyboard.press(keys[1] ?? "");
+    await page.waitForURL(url);
+  }
+  await settled(page);
+  await page.keyboard.press("Y");
+  await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("dendrer bisect"));
+  await page.keyboard.press("y");
+  await page.waitForFunction(async () => (await navigator.clipboard.readText()) === location.href);
+  await page.keyboard.press("?");
+  await page.waitForURL(/help\/keys/);
+  await page.getByLabel("keys of one letter act").uncheck();
+  await page.goto(`${server.origin}${MAIN}?t=5`);
+  await settled(page);
+  await page.keyboard.press("j");
+  assert.equal(tick(), "5", "keys are off");
+  await context.close();
+});
+
+test("scrubbing_is_announced", async () => {
+  const { page, context } = await open(browser, server);
+  await page.goto(`${server.origin}${MAIN}?t=21`);
+  await settled(page);
+  await page.keyboard.press("j");
+  await page.waitForFunction(() => /tick 22 of 64, observation add, feed-reader, confidence 0\.31/.test(document.querySelector('[aria-live="polite"].hidden')?.textContent ?? ""));
+  await context.close();
+});
+
+for (const [name, size] of [["390_px", { width: 390, height: 844 }], ["400_percent", { width: 320, height: 256 }]] as const) {
+  test(`screens_flow_at_${name}`, async () => {
+    const { page, context } = await open(browser, server, size);
+    for (const screen of SCREENS) {
+      await page.goto(server.origin + screen.replace("R", "logistics-run-47"));
+      await settled(page);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `${screen} is ${wide} px too wide`);
+      if (screen === "/run/R" || screen === "/runs") await page.screenshot({ path: join(SHOTS, `${screen.replaceAll(/[^a-z]+/gi, "-")}${name}.png`) });
+    }
+    await context.close();
+  });
+}

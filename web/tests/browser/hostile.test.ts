@@ -1,0 +1,75 @@
+// A run whose every text is an attack: on every screen nothing runs, nothing leaves, and nothing is hidden.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { launch, makeDemo, open, remove, serve, settled, type Server } from "./harness.ts";
+import { names } from "../../src/pure/places.ts";
+
+const RUN = "/run/hostile-1";
+let server: Server;
+let browser: Browser;
+
+before(async () => {
+  server = await serve(makeDemo());
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  if (server) remove(server.dir);
+});
+
+test("hostile_text_does_nothing_on_any_screen", async () => {
+  const { page, faults, requests } = await open(browser, server);
+  await page.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));
+  });
+  const ticks = Array.from({ length: 21 }, (_, tick) => tick);
+  const paths = [
+    "/runs", "/runs?where=%3Cscript%3Ealert(1)%3C%2Fscript%3E", RUN, `${RUN}?view=list`, `${RUN}?view=transcript`, `${RUN}?grep=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E`,
+    `${RUN}?holds=%22%3Cscript%3E%22%20%3D%3D%20state.x`, `${RUN}?holds=state.length%20%3C%205`, `${RUN}/bisect`, `${RUN}/verify`, `${RUN}/commitments`, `${RUN}/conflicts`, `${RUN}/contract`, `${RUN}/diff?with=logistics-run-47`, "/run/logistics-run-47/diff?with=hostile-1",
+    `${RUN}/backtrack?path=%2Fbeliefs`, `${RUN}/t/20/state?mode=raw`, `${RUN}/t/20/state?mode=diff&base=hostile-1%400`, "/run/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/help/%3Cscript%3E", "/run/javascript%3Aalert(1)/verify",
+    ...ticks.flatMap((tick) => [`${RUN}?t=${tick}&tab=record`, `${RUN}?t=${tick}`]), `${RUN}/t/20/state`, `${RUN}/t/6/why`, `${RUN}/t/6/state`,
+  ];
+  const state = (await (await page.context().request.get(`${server.origin}${RUN}/t/20/state.json`)).json()) as { value: Record<string, unknown> };
+  for (const name of Object.keys(state.value)) paths.push(`${RUN}/t/20/state?path=${encodeURIComponent(`/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`)}`);
+  for (const path of paths) {
+    await page.goto(server.origin + path);
+    await settled(page);
+    // Everything that opens is opened.
+    for (let round = 0; round < 2; round += 1) {
+      const closed = page.locator('main .twist[aria-expanded="false"]');
+      for (let at = Math.min(8, await closed.count()) - 1; at >= 0; at -= 1) await closed.nth(at).click({ timeout: 2000, force: true }).catch(() => {});
+    }
+    const odd = await page.evaluate(() => {
+      const text = document.body.innerText + document.title + [...document.querySelectorAll("[aria-label], [title]")].map((one) => `${one.getAttribute("aria-label")}${one.classList.contains("small") ? "" : one.getAttribute("title")}`).join("");
+      return {
+        reordering: /[\u202a-\u202e\u2066-\u2069\u200b-\u200f\u0000\u001b]/.test(text),
+        elements: document.querySelectorAll("main script, main img, main iframe, main object, main style, main link, main b b, body > :not(#app):not(script)").length,
+        addresses: [...document.querySelectorAll("a")].filter((one) => one.origin !== location.origin).length,
+        nodes: document.querySelectorAll("*").length,
+      };
+    });
+    assert.deepEqual([path, odd.reordering, odd.elements, odd.addresses], [path, false, 0, 0]);
+    assert.ok(odd.nodes < 3000, `${path}: ${odd.nodes} nodes`);
+  }
+  assert.deepEqual(faults, []);
+  assert.ok(requests.length > 100 && requests.every((url) => url.startsWith(server.origin)));
+  assert.ok(names("/a").length === 1);
+});
+
+test("the_page_runs_under_the_policy_of_the_server", async () => {
+  const { page } = await open(browser, server);
+  await page.goto(`${server.origin}/runs`);
+  await settled(page);
+  const thrown = await page.evaluate(() => {
+    try {
+      document.createElement("div").innerHTML = "<b>x</b>";
+      return "markup of a text is allowed";
+    } catch (fault) {
+      return (fault as Error).name;
+    }
+  });
+  assert.equal(thrown, "TypeError");
+});

@@ -1,0 +1,94 @@
+// New runs and ticks appear while they are recorded; a reader who looks elsewhere is not moved. Long runs, by document and without.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { launch, makeDemo, open, remove, run, serve, settled, type Server } from "./harness.ts";
+import { sample } from "../unit/sample.ts";
+
+let server: Server;
+let browser: Browser;
+
+const lines = (from: number, count: number): string => Array.from({ length: count }, (_, at) => `${JSON.stringify({ type: "observation.add", agent: `agent-${(from + at) % 5}`, intent: { description: `line ${from + at}`, confidence: 0.5 }, delta: [{ set: "/n", value: from + at }] })}\n`).join("");
+
+before(async () => {
+  server = await serve(makeDemo());
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  if (server) remove(server.dir);
+});
+
+test("a_new_run_and_its_ticks_appear", async () => {
+  const { page, faults, context } = await open(browser, server);
+  await page.goto(`${server.origin}/runs`);
+  await settled(page);
+  run(server.dir, ["commit", "--run", "live-1"], lines(1, 3));
+  await page.getByRole("link", { name: "live-1", exact: true }).waitFor({ timeout: 5000 });
+  await page.getByRole("link", { name: "live-1", exact: true }).click();
+  await page.waitForFunction(() => /of 3/.test(document.querySelector(".jump")?.textContent ?? ""));
+  await settled(page);
+  run(server.dir, ["commit", "--run", "live-1"], lines(4, 2));
+  await page.waitForFunction(() => /of 5/.test(document.querySelector(".jump")?.textContent ?? ""), undefined, { timeout: 5000 });
+  assert.match(await page.title(), /^tick 5 /, "a reader at the end follows");
+  await page.waitForFunction(() => /line 5/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  await page.keyboard.press("Home");
+  run(server.dir, ["commit", "--run", "live-1"], lines(6, 1));
+  await page.waitForFunction(() => /of 6/.test(document.querySelector(".jump")?.textContent ?? ""), undefined, { timeout: 5000 });
+  assert.match(await page.title(), /^tick 0 /, "a reader elsewhere stays");
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("a_run_of_5000_ticks_is_drawn_and_its_last_tick_reached", async () => {
+  run(server.dir, ["commit", "--run", "long-1"], lines(1, 5000));
+  const { page, context } = await open(browser, server);
+  await page.goto(`${server.origin}/run/long-1?t=4321`);
+  await settled(page);
+  await page.waitForFunction(() => /line 4321/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  await page.keyboard.press("End");
+  await page.waitForFunction(() => /line 5000/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  const begun = Date.now();
+  for (let step = 0; step < 60; step += 1) await page.keyboard.press("k");
+  await page.waitForFunction(() => /line 4940/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  console.log(`60 steps in ${Date.now() - begun} ms`);
+  assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
+  await context.close();
+});
+
+test("a_million_ticks_are_drawn_from_the_document_timeline", async () => {
+  const { page, context, faults } = await open(browser, server);
+  const last = 1_000_000;
+  // A server with the document: its answers are played here.
+  await context.route("**/openapi.json", async (route) => {
+    const document = (await (await route.fetch()).json()) as { paths: Record<string, unknown> };
+    document.paths["/run/{run}/timeline.json"] = { get: { parameters: [] } };
+    await route.fulfill({ json: document });
+  });
+  await context.route("**/run/long/**", (route) => {
+    const url = new URL(route.request().url());
+    if (url.pathname.endsWith("timeline.json")) return route.fulfill({ json: sample(last, 512) });
+    if (url.pathname.endsWith("log.json")) {
+      const from = Number(url.searchParams.get("from"));
+      const to = Math.min(Number(url.searchParams.get("to") ?? last), from + Number(url.searchParams.get("limit")) - 1, last);
+      const items = Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => ({ agent: "worker", anomalies: 0, author: "agent", confidence: 0.5, id: `sha256:${String(from + at).padStart(64, "0")}`, kind: "transition", summary: `line ${from + at}`, tick: from + at, ts: "2026-01-01T00:00:00.000Z", type: "plan.update" }));
+      return route.fulfill({ json: { schema: "dendrer.log/1", certainty: "recorded", closed: [], complete: false, items, refusals: 0, run: "long", total: last, tip: "" } });
+    }
+    if (url.pathname.endsWith("first.json")) return route.fulfill({ json: { schema: "dendrer.bisect-all/1", run: "long", exit: 1, items: [] } });
+    if (url.pathname.endsWith("show.json")) return route.fulfill({ json: { schema: "dendrer.show/1", run: "long", tick: Number(url.pathname.split("/").at(-2)), type: "plan.update", kind: "transition", author: "agent", certainty: "recorded", changes: [], closed: [], content: { agent_id: "worker" }, id: "sha256:0", links: [], prev: null, ts: "" } });
+    if (url.pathname.endsWith("events")) return route.abort();
+    return route.fallback();
+  });
+  await page.goto(`${server.origin}/run/long?t=777777`);
+  await settled(page);
+  await page.waitForFunction(() => /line 777777/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  assert.match((await page.locator(".label-marks").innerText()), /1 mark = 2,048 ticks/);
+  assert.match((await page.locator(".labels").innerText()), /7 more agents/);
+  await page.keyboard.press("End");
+  await page.waitForFunction(() => /line 1000000/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
+  assert.deepEqual(faults, []);
+  await context.close();
+});

@@ -1,0 +1,219 @@
+// A happy path for each screen, on the demo and an imported chat, against a real server.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { launch, makeDemo, open, remove, run, serve, settled, type Server } from "./harness.ts";
+
+const MAIN = "/run/logistics-run-47";
+let server: Server;
+let browser: Browser;
+let page: Page;
+let faults: string[];
+
+before(async () => {
+  const dir = makeDemo();
+  run(dir, ["import", "-", "--run", "chat"], JSON.stringify([{ role: "user", content: "Buy a lamp **now** ![x](https://leak.example/x.png)" }, { role: "assistant", content: "I look.", tool_calls: [{ id: "c1", type: "function", function: { name: "search", arguments: '{"item":"lamp"}' } }] }, { role: "tool", tool_call_id: "c1", content: '{"price": 61.0}' }, { role: "assistant", content: "61." }]));
+  server = await serve(dir);
+  browser = await launch();
+  ({ page, faults } = await open(browser, server));
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  if (server) remove(server.dir);
+});
+
+async function at(path: string): Promise<void> {
+  await page.goto(server.origin + path);
+  await settled(page);
+}
+const text = async (selector: string): Promise<string> => (await page.locator(selector).allInnerTexts()).join("\n");
+async function document_<T>(path: string): Promise<T> {
+  return (await (await page.context().request.get(server.origin + path)).json()) as T;
+}
+
+test("runs_are_listed_filtered_sorted_and_compared", async () => {
+  await at("/runs");
+  assert.equal(await page.locator(".run-link").count(), 16);
+  await page.fill("#where", "ticks > 60");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".run-link").length === 2);
+  assert.match(page.url(), /where=ticks%20%3E%2060/);
+  await page.fill("#where", "ticks >");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".fault");
+  assert.match(await text(".fault"), /E05\d\d|E01\d\d/);
+  await at("/runs?tree=true&sort=name");
+  const depth = await page.locator("tr", { has: page.getByRole("link", { name: "trip-planner-b", exact: true }) }).locator(".name-cell").first().evaluate((cell) => getComputedStyle(cell).paddingLeft);
+  assert.equal(depth, "26px");
+  await page.getByLabel("compare logistics-run-47").check();
+  await page.getByLabel("compare logistics-fix-1").check();
+  await page.getByRole("button", { name: /^Compare/ }).click();
+  await settled(page);
+  assert.match(page.url(), /\/diff\?with=logistics-fix-1$/);
+});
+
+test("a_run_opens_at_its_first_violated_tick", async () => {
+  await at(MAIN);
+  assert.match(await text("h1"), /FIRST VIOLATED AT TICK 22 \(exact\) kernel\.policy_compliant/);
+  assert.match(await text(".headline"), /unverified source introduced/);
+  await page.waitForFunction(() => /largest write: risk_score 0\.71 -> 0\.83 of 5 writes/.test(document.querySelector(".headline")?.textContent ?? ""));
+  assert.match(await text(".also"), /23 .*denied_count.*32 kernel\.anomaly_free.*39 .*tool_errors/);
+  assert.match(await text(".tick"), /TICK 22 observation\.add feed-reader 0\.31/);
+  assert.match((await text(".changes")).replaceAll(/\s+/g, " "), /\+ added sources\[2\] "unverified_feed_3".*~ changed quality_score 0\.84 -> 0\.62.*~ changed risk_score 0\.71 -> 0\.83/);
+  assert.equal(await page.title(), "tick 22 - logistics-run-47 - dendrer");
+  assert.equal(await page.locator('.tick-row[aria-selected="true"] .n').innerText(), "22");
+  assert.ok((await page.evaluate(() => document.documentElement.scrollHeight)) <= 801, "it fits 1280 by 800 without scrolling");
+  await page.waitForFunction(() => document.querySelector(".badge")?.textContent === "INTACT");
+});
+
+test("what_the_page_shows_of_a_tick_is_what_the_documents_say", async () => {
+  for (const tick of [0, 1, 22, 23, 39, 64]) {
+    await at(`${MAIN}?t=${tick}&tab=record`);
+    const show = await document_<{ id: string; author: string; changes: { path: string }[] }>(`${MAIN}/t/${tick}/show.json`);
+    assert.equal(await page.locator(".facts .hash").first().getAttribute("title"), show.id);
+    await at(`${MAIN}?t=${tick}`);
+    assert.equal(await page.locator(".changes tbody tr").count(), show.changes.length);
+  }
+});
+
+test("an_expression_is_asked_and_an_error_shows_its_place", async () => {
+  await at(MAIN);
+  await page.fill("#ask", "state.risk_score <= 0.75");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("h1")?.textContent?.includes("state.risk_score <= 0.75"));
+  assert.match(page.url(), /holds=state\.risk_score%20%3C%3D%200\.75/);
+  assert.match(await text("h1"), /FIRST VIOLATED AT TICK 22/);
+  await page.fill("#ask", "state.risk_score <=");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".fault .caret");
+  assert.match(await text(".caret"), /state\.risk_score <=\n {19}\^/);
+  await page.fill("#ask", "state.nope < 3");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /NO FIRST VIOLATION IS KNOWN/.test(document.querySelector("h1")?.textContent ?? ""));
+  assert.match(await text(".headline"), /unknown.*state\.nope is missing/s);
+  await page.fill("#ask", "state.risk_score < 9.0");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => /NEVER VIOLATED/.test(document.querySelector("h1")?.textContent ?? ""));
+});
+
+test("list_transcript_and_filters_show_the_same_run", async () => {
+  await at(`${MAIN}?view=list`);
+  assert.ok(await page.locator(".ticks-wide .tick-row").count());
+  await at(`${MAIN}?view=transcript&t=22`);
+  assert.match(await text(".said-item.chosen"), /unverified source introduced/);
+  await at(`${MAIN}?type=policy.decision`);
+  await page.waitForFunction(() => /4 ticks fit type policy\.decision/.test(document.querySelector(".found .count")?.textContent ?? ""));
+  await page.fill("#grep", "barges");
+  await page.keyboard.press("Enter");
+  await at(`${MAIN}?grep=barges`);
+  const log = await document_<{ total: number }>(`${MAIN}/log.json?grep=barges`);
+  assert.equal(await page.locator(".found .tick-row").count(), log.total);
+  await at(`${MAIN}?lanes=router`);
+  assert.equal(await page.locator(".label-lane").count(), 1);
+});
+
+test("a_chat_reads_as_a_conversation_and_markdown_is_its_source", async () => {
+  await at("/run/chat?view=transcript");
+  assert.match(await text(".transcript"), /Buy a lamp \*\*now\*\* !\[x\]\(https:\/\/leak\.example\/x\.png\)/);
+  assert.match(await text(".transcript"), /search/);
+  assert.equal(await page.locator("main img, main strong").count(), 0);
+  assert.match(await text("h1"), /NONE OF 4 QUESTIONS IS VIOLATED/);
+});
+
+test("a_state_has_its_tree_its_value_and_its_history", async () => {
+  await at(`${MAIN}/t/22/state?path=%2Frisk_score`);
+  assert.match((await text(".value")).replaceAll(/\s+/g, " "), /risk_score 0\.83 changed: 0\.71 -> 0\.83/);
+  assert.equal(await page.locator(".tree li.alter").count(), 2);
+  await page.keyboard.press("]");
+  await page.waitForURL(/\/t\/29\/state/);
+  await page.keyboard.press("[");
+  await page.waitForURL(/\/t\/22\/state/);
+  await page.getByRole("link", { name: "history of this place" }).click();
+  await settled(page);
+  const writes = await document_<{ total: number }>(`${MAIN}/backtrack.json?path=risk_score`);
+  assert.equal(await page.locator(".list tbody tr").count(), writes.total);
+  await at(`${MAIN}/t/22/state?path=%2Fnowhere`);
+  assert.match(await text(".value"), /absent/);
+  await at(`${MAIN}/t/22/state?base=logistics-planner-1%4022&mode=diff`);
+  assert.match(await text("main"), /places differ from logistics-planner-1@22/);
+});
+
+test("a_value_has_its_reason", async () => {
+  await at(`${MAIN}/t/22/why?path=%2Frisk_score`);
+  assert.match(await text("main"), /value 0\.83[\s\S]*Largest writes[\s\S]*0\.71 -> 0\.83[\s\S]*First seen \(heuristic\)/);
+});
+
+test("a_diff_names_the_first_difference_and_its_cause", async () => {
+  await at(`${MAIN}/diff?with=logistics-fix-1`);
+  assert.match(await text(".first-difference"), /FIRST DIFFERENCE \(exact\) a: tick 22 b: tick 23 cause: the fork marker of b says "use the verified feed"/);
+  assert.match(await text(".shared"), /ticks 1\.\.21 identical, same hashes/);
+  await page.getByRole("button", { name: /^semantic 1/ }).click();
+  assert.equal(await page.locator(".diff-table tbody tr:not(.inner-row)").count(), 1);
+  assert.match(page.url(), /kind=semantic/);
+});
+
+test("a_search_shows_each_probe_with_its_interval", async () => {
+  await at(`${MAIN}/bisect`);
+  const bisect = await document_<{ items: { tick: number; left: number[] }[] }>(`${MAIN}/bisect.json?predicate=kernel.policy_compliant`);
+  const rows = await page.locator(".probes tbody tr").allInnerTexts();
+  assert.equal(rows.length, bisect.items.length + 2);
+  bisect.items.forEach((one, row) => assert.match((rows[row + 2] ?? "").replaceAll(/\s+/g, " "), new RegExp(`${row + 1}/6 ${one.tick} (OK|FAIL) ${one.left[0]}\\.\\.${one.left[1]}`)));
+  assert.match(await text(".card"), /ORIGIN tick 22 \(exact\)/);
+  assert.match(await text("main"), /Largest writes 3 of 5[\s\S]*Causal chain \(heuristic\)/);
+});
+
+test("a_record_is_verified_and_replayed", async () => {
+  await at(`${MAIN}/verify`);
+  assert.match(await text(".verdict-big"), /^INTACT/);
+  await page.getByLabel(/replay/).check();
+  await page.waitForFunction(() => /64 of 64 states reproduced/.test(document.querySelector("main")?.textContent ?? ""));
+});
+
+test("commitments_contracts_and_conflicts_are_tables", async () => {
+  for (const name of ["planning-run-12", "claims-9", "trip-planner-a"]) {
+    const document = await document_<{ items: unknown[] }>(`/run/${name}/commitments.json`);
+    await at(`/run/${name}/commitments`);
+    assert.equal(await page.locator(".list tbody tr").count(), document.items.length);
+  }
+  await at("/run/claims-9/contract");
+  assert.match(await text("main"), /over_limit_payout\s+FAIL\s+33/);
+  await at("/run/logistics-run-47/contract");
+  assert.match(await text(".fault"), /E0909/);
+  await at("/run/shop-team/conflicts");
+  assert.match((await text("main")).replaceAll(/\s+/g, " "), /memory\.cover_price written north 2: 280 south 3: 245/);
+});
+
+test("buttons_copy_a_link_a_command_and_a_citation", async () => {
+  await at(`${MAIN}?holds=state.risk_score%20%3C%3D%200.75`);
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.getByRole("button", { name: "Copy command" }).click();
+  assert.equal(await clipboard(), "dendrer bisect logistics-run-47 --holds 'state.risk_score <= 0.75'");
+  await page.getByRole("button", { name: "copied" }).waitFor();
+  await page.getByRole("button", { name: "Copy link" }).click();
+  assert.equal(await clipboard(), page.url());
+  await page.getByRole("button", { name: "Copy citation" }).click();
+  assert.match(await clipboard(), /^logistics-run-47@22 sha256:[0-9a-f]{64}$/);
+});
+
+test("a_copied_command_gives_the_same_answer", async () => {
+  await at(`${MAIN}/t/22/state?path=%2Frisk_score`);
+  await page.getByRole("button", { name: "Copy command" }).click();
+  const words = (await page.evaluate(() => navigator.clipboard.readText())).split(" ");
+  assert.equal(words.shift(), "dendrer");
+  assert.equal((JSON.parse(run(server.dir, [...words, "--json"])) as { value: number }).value, 0.83);
+});
+
+test("a_run_that_is_missing_says_so", async () => {
+  await page.goto(`${server.origin}/run/nope`);
+  await page.waitForSelector(".fault");
+  assert.match(await text(".fault"), /E0101.*no run named "nope"/s);
+  assert.match(await text(".fault"), /dendrer runs/);
+  await at("/nowhere");
+  assert.match(await text("h1"), /No such page/);
+});
+
+test("no_request_left_and_nothing_failed", () => {
+  assert.deepEqual(faults, []);
+});
