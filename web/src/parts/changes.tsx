@@ -1,5 +1,6 @@
 // Changes of a state: a sign, the place, before and after.
 
+import { plain } from "../pure/invisible.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { signed, written, type Change } from "../pure/places.ts";
 import { T } from "./text.tsx";
@@ -22,8 +23,8 @@ export function Changes({ run, tick, of }: { run: string; tick: number; of: read
               {"after" in change && <Line value={change.after} limit={90} />}
             </td>
             <td class="acts">
-              <a href={pathOf(run, "why", tick) + queryOf({ path: change.path })} aria-label={`why ${written(change.path)}`}>why</a>
-              {" "}<a href={pathOf(run, "backtrack") + queryOf({ path: change.path, t: tick })} aria-label={`history of ${written(change.path)}`}>history</a>
+              <a href={pathOf(run, "why", tick) + queryOf({ path: change.path })} aria-label={`why ${plain(written(change.path))}`}>why</a>
+              {" "}<a href={pathOf(run, "backtrack") + queryOf({ path: change.path, t: tick })} aria-label={`history of ${plain(written(change.path))}`}>history</a>
             </td>
           </tr>
         ))}

@@ -1,7 +1,7 @@
 // Buttons that copy. What is copied is the true text; a warning says if it has characters that are not seen.
 
 import { signal, useSignal } from "@preact/signals";
-import { hasInvisible } from "../pure/invisible.ts";
+import { hasInvisible, plain } from "../pure/invisible.ts";
 import { command } from "../pure/sh.ts";
 
 /** The words that the live region reads. */
@@ -28,7 +28,7 @@ export function Copy({ what, text, label }: { what: string; text: string; label?
   };
   return (
     <>
-      <button type="button" class="small" onClick={press} title={text.length < 500 ? text : what}>{state.value === "copied" ? "copied" : (label ?? `Copy ${what}`)}</button>
+      <button type="button" class="small" onClick={press} title={text.length < 500 ? plain(text) : what}>{state.value === "copied" ? "copied" : (label ?? `Copy ${what}`)}</button>
       {state.value === "field" && <input class="field" readOnly value={text} aria-label={what} onFocus={(event) => event.currentTarget.select()} />}
     </>
   );

@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import { known, list, of, useAnswer } from "../api.ts";
 import type { Bisect } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
+import { plain } from "../pure/invisible.ts";
 import { written } from "../pure/places.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { command } from "../pure/sh.ts";
@@ -44,8 +45,8 @@ export function BisectScreen({ run }: { run: string }) {
           if (one) setQuery({ holds: one.holds ?? null, predicate: one.predicate ?? null });
         }}>
           {holds && <option value="">the expression</option>}
-          {given && !standard.some((one) => one.name === given) && <option value={given}>{given}</option>}
-          {standard.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
+          {given && !standard.some((one) => one.name === given) && <option value={given}>{plain(given)}</option>}
+          {standard.map((one) => <option key={one.name} value={one.name}>{plain(one.name)}</option>)}
         </select>
         <label for="holds">or what must hold</label>
         <input id="holds" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} placeholder="state.risk_score <= 0.75" autocomplete="off" spellcheck={false} />
@@ -91,7 +92,7 @@ function Found({ run, of: bisect }: { run: string; of: Bisect }) {
       </section>
       {bisect.moved && bisect.moved.length > 0 && (
         <section>
-          <h2>Largest writes {bisect.looked && <span class="dim">{bisect.moved.length} of {bisect.looked.writes} to {bisect.looked.places.map(written).join(", ")}{bisect.looked.rule && `, which ${bisect.looked.rule} reads`}{bisect.looked.hidden > 0 && `; ${bisect.looked.hidden} not read`}</span>}</h2>
+          <h2>Largest writes {bisect.looked && <span class="dim">{bisect.moved.length} of {bisect.looked.writes} to <T of={bisect.looked.places.map(written).join(", ")} limit={300} />{bisect.looked.rule && <>, which <T of={bisect.looked.rule} limit={100} /> reads</>}{bisect.looked.hidden > 0 && `; ${bisect.looked.hidden} not read`}</span>}</h2>
           <div class="scroll"><table class="list"><thead><tr><th scope="col" class="num">tick</th><th scope="col">place</th><th scope="col">before</th><th scope="col">after</th><th scope="col">change</th><th scope="col">type</th><th scope="col">agent</th><th scope="col">first seen (heuristic)</th></tr></thead>
             <tbody>{bisect.moved.map((one, at) => {
               const seen = bisect.first_seen?.find((each) => each.place === one.place && each.write === one.tick);
@@ -106,7 +107,7 @@ function Found({ run, of: bisect }: { run: string; of: Bisect }) {
           <ol class="chain">{bisect.chain.items.map((one) => (
             <li key={one.id}>
               <a href={pathOf(run) + queryOf({ t: one.tick })}>tick {one.tick}</a> <Name of={one.type} /> <Name of={one.agent} /> <T of={one.summary} limit={300} />
-              <span class="dim">{one.temporal ? " only comes after" : one.because.map((why) => ` <- ${why.tick ?? (why.path ? written(why.path) : "")} ${why.how} (${why.certainty})`).join(",")}</span>
+              <span class="dim">{one.temporal ? " only comes after" : one.because.map((why) => ` <- ${why.tick ?? (why.path ? plain(written(why.path)) : "")} ${why.how} (${why.certainty})`).join(",")}</span>
               {one.changes && one.changes.length > 0 && <Changes run={run} tick={one.tick} of={one.changes} />}
             </li>
           ))}</ol>

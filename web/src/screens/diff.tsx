@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { list, of, useAnswer } from "../api.ts";
 import type { Diff } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
+import { plain } from "../pure/invisible.ts";
 import { written } from "../pure/places.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { runs, version } from "../store.ts";
@@ -34,8 +35,8 @@ export function DiffScreen({ run }: { run: string }) {
         <label for="with">with</label>
         <select id="with" value={other ?? ""} onChange={(event) => setQuery({ with: event.currentTarget.value })}>
           <option value="">choose a run</option>
-          {other && !list(runs.value?.items).some((one) => one.name === other) && <option value={other}>{other}</option>}
-          {list(runs.value?.items).filter((one) => one.name !== run).map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
+          {other && !list(runs.value?.items).some((one) => one.name === other) && <option value={other}>{plain(other)}</option>}
+          {list(runs.value?.items).filter((one) => one.name !== run).map((one) => <option key={one.name} value={one.name}>{plain(one.name)}</option>)}
         </select>
         <label for="align">align by</label>
         <select id="align" value={align ?? "tick"} onChange={(event) => setQuery({ align: event.currentTarget.value === "tick" ? null : event.currentTarget.value })}>
@@ -44,7 +45,7 @@ export function DiffScreen({ run }: { run: string }) {
         <label for="ignore">ignore</label>
         <input id="ignore" value={text.value} placeholder="a member, as metrics" onInput={(event) => (text.value = event.currentTarget.value)} />
         <button type="submit" class="small">add</button>
-        {ignore.map((one) => <button type="button" key={one} class="chip" onClick={() => setQuery({ ignore: ignore.filter((kept) => kept !== one) })} aria-label={`no longer ignore ${one}`}><T of={one} limit={60} /> ×</button>)}
+        {ignore.map((one) => <button type="button" key={one} class="chip" onClick={() => setQuery({ ignore: ignore.filter((kept) => kept !== one) })} aria-label={`no longer ignore ${plain(one)}`}><T of={one} limit={60} /> ×</button>)}
       </form>
       {!other ? <p>Choose the run to compare with.</p> : (
         <Answered answer={answer.value}>

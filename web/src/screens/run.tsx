@@ -119,7 +119,7 @@ export function RunScreen({ run }: { run: string }) {
           onZoom={(to) => setQuery({ zoom: to ? `${to[0]}..${to[1]}` : null })}
         />
       )}
-      {!timeline && <div class="picture skeleton" aria-hidden="true" />}
+      {!timeline && !loaded.value.failure && !(first.value?.run === run && first.value.failure) && <div class="picture skeleton" aria-hidden="true" />}
       {loaded.value.note && <p class="dim note" role="note">{loaded.value.note}</p>}
       <div class="bar">
         <div class="views" role="group" aria-label="view">
@@ -262,7 +262,7 @@ function FilterBar({ types, agents, chosenType, chosenAgent, grep, isFiltered }:
       <label for="type" class="hidden">type</label>
       <select id="type" value={chosenType} onChange={(event) => setQuery({ type: event.currentTarget.value })}>
         <option value="">every type</option>
-        {types.map((one) => <option key={one} value={one}>{one}</option>)}
+        {types.map((one) => <option key={one} value={one}>{plain(one)}</option>)}
       </select>
       <label for="agent" class="hidden">agent</label>
       <select id="agent" value={chosenAgent} onChange={(event) => setQuery({ lanes: event.currentTarget.value })}>

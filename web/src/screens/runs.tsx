@@ -6,6 +6,7 @@ import { known, list, useAnswer } from "../api.ts";
 import type { Runs } from "../documents.ts";
 import { useKeys } from "../keys.ts";
 import { go, query, setQuery } from "../nav.ts";
+import { plain } from "../pure/invisible.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { live, version, type RunItem } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
@@ -109,7 +110,7 @@ function order(runs: readonly RunItem[], isTree: boolean): Placed[] {
 function Row({ run, depth, isChosen, onToggle }: { run: RunItem; depth: number; isChosen: boolean; onToggle: () => void }) {
   return (
     <tr class={isChosen ? "chosen" : ""}>
-      <td><input type="checkbox" checked={isChosen} onChange={onToggle} aria-label={`compare ${run.name}`} /></td>
+      <td><input type="checkbox" checked={isChosen} onChange={onToggle} aria-label={`compare ${plain(run.name)}`} /></td>
       <td class="name-cell" style={{ paddingLeft: `${8 + Math.min(8, depth) * 18}px` }}>
         {depth > 0 && <span class="dim" aria-hidden="true">└ </span>}
         <a class="run-link" href={pathOf(run.name)}><Name of={run.name} /></a>

@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { at, known, list, useAnswer } from "../api.ts";
 import type { State, StateDifference } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
+import { plain } from "../pure/invisible.ts";
 import { names, pointer, written, type Change } from "../pure/places.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { entries, kindOf, oneLine } from "../pure/values.ts";
@@ -129,15 +130,17 @@ function Leaf({ name, value, path, changed, chosen }: { name: string; value: unk
   const isBranch = (kind === "list" || kind === "object") && entries(value).length > 0;
   const change = changed.get(here);
   const inside = [...changed.keys()].filter((one) => one.startsWith(`${here}/`)).length;
-  const isOpen = useSignal(isBranch && (inside > 0 || chosen.startsWith(`${here}/`)) && path.length < 40);
+  // Open where something changed or is chosen, until a reader opens or closes it.
+  const wish = useSignal<boolean | null>(null);
+  const isOpen = isBranch && (wish.value ?? ((inside > 0 || chosen.startsWith(`${here}/`)) && path.length < 40));
   const sign = change ? (!("before" in change) ? "+" : !("after" in change) ? "-" : "~") : inside > 0 ? "·" : "";
   return (
     <li class={sign === "+" ? "add" : sign === "~" ? "alter" : ""}>
       <span class="sign" title={sign === "·" ? `${inside} changes inside` : sign ? "changed" : ""}>{sign}</span>
-      {isBranch && <button type="button" class="twist" aria-expanded={isOpen.value} aria-label={`${isOpen.value ? "close" : "open"} ${name.slice(0, 60)}`} onClick={() => (isOpen.value = !isOpen.value)}><span aria-hidden="true">{isOpen.value ? "▾" : "▸"}</span></button>}
+      {isBranch && <button type="button" class="twist" aria-expanded={isOpen} aria-label={`${isOpen ? "close" : "open"} ${plain(name.slice(0, 60))}`} onClick={() => (wish.value = !isOpen)}><span aria-hidden="true">{isOpen ? "▾" : "▸"}</span></button>}
       <a href={queryOf({ ...Object.fromEntries(query.value), path: here })} aria-current={chosen === here ? "true" : undefined} class={chosen === here ? "chosen" : ""}><T of={name === "" ? '""' : name} limit={80} isOneLine /></a>
-      {kind === "mark" ? <> <MarkOf value={value} /></> : !isOpen.value && <span class="dim"> <T of={isBranch ? counted(kind, entries(value).length) : oneLine(value, 40)} limit={60} /></span>}
-      {isOpen.value && <ul><Branch value={value} path={path} changed={changed} chosen={chosen} /></ul>}
+      {kind === "mark" ? <> <MarkOf value={value} /></> : !isOpen && <span class="dim"> <T of={isBranch ? counted(kind, entries(value).length) : oneLine(value, 40)} limit={60} /></span>}
+      {isOpen && <ul><Branch value={value} path={path} changed={changed} chosen={chosen} /></ul>}
     </li>
   );
 }
