@@ -19,8 +19,21 @@ const failure = (code: string, message: string, notes: string[] = []): Failure =
   schema: "dendrer.error/1", code, kind: "page", message, where: {}, changed: false, notes, help: [],
 });
 
-/** Asks for a document. The body is kept for the same address until a run grows. */
+/** The number of documents that are being asked for. */
+export const asking = signal(0);
+
+/** Asks for a document, and counts it while it is asked for. */
 export async function ask<T>(address: string, abort?: AbortSignal): Promise<T> {
+  asking.value += 1;
+  try {
+    return await fetched<T>(address, abort);
+  } finally {
+    asking.value -= 1;
+  }
+}
+
+/** Reads a document; a server that has too many questions is asked again. */
+async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
   let response: Response;
   try {
     response = await fetch(address, { signal: abort ?? null, headers: { accept: "application/json" } });
@@ -31,7 +44,7 @@ export async function ask<T>(address: string, abort?: AbortSignal): Promise<T> {
   if (response.status === 503) {
     const wait = Number(response.headers.get("retry-after") ?? "1");
     await new Promise((resolve) => setTimeout(resolve, Math.min(wait, 5) * 1000));
-    if (!abort?.aborted) return ask(address, abort);
+    if (!abort?.aborted) return fetched(address, abort);
   }
   const text = await response.text();
   let document: unknown;

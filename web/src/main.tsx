@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import { useEffect, useErrorBoundary } from "preact/hooks";
+import { asking } from "./api.ts";
 import { begin } from "./live.ts";
 import { follow, path, route } from "./nav.ts";
 import { Fault } from "./parts/fault.tsx";
@@ -57,7 +58,7 @@ function App() {
     if (name !== null && last.peek() === null) void countTicks(name);
   }, [name]);
   return (
-    <div class={`app screen-${here.name}`} onClick={follow}>
+    <div class={`app screen-${here.name}`} data-asking={asking.value} onClick={follow}>
       <a class="skip" href="#main">Skip to the content</a>
       <Header />
       <Rail />

@@ -134,7 +134,7 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
   const { rows, total, next, fault } = state.value;
   return (
     <div class="ticks ticks-wide found" tabIndex={0} role="region" aria-label="ticks that fit the search">
-      <p class="count" role="status" aria-busy={!fault && total === null}>{fault ? <T of={fault} /> : total === null ? "searching .." : `${total.toLocaleString("en")} ticks fit ${describe(filter)}`}</p>
+      <p class="count" role="status" aria-busy={!fault && total === null}>{fault ? <T of={fault} /> : total === null ? "searching .." : `${rows.length.toLocaleString("en")}${next === null ? "" : " or more"} of ${total.toLocaleString("en")} ticks fit ${describe(filter)}`}</p>
       <div role="grid" aria-label="ticks that fit">
         {rows.map((row) => row.tick !== null && <TickRow key={row.id} at={row.tick} row={row} isChosen={row.tick === tick} isWide bin={undefined} onTick={onTick} isLoaded />)}
       </div>

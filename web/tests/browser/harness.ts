@@ -106,8 +106,15 @@ export async function open(browser: Browser, server: Server, options: { width?: 
 
 /** Waits until no document is asked for any more. */
 export async function settled(page: Page): Promise<void> {
-  await page.waitForFunction(() => document.querySelector("h1") !== null && document.querySelector('[aria-busy="true"], .wait, .skeleton') === null, undefined, { timeout: 10_000 }).catch(async () => {
-    const left = await page.evaluate(() => [...document.querySelectorAll('[aria-busy="true"], .wait, .skeleton')].map((one) => one.outerHTML.slice(0, 200)));
-    throw new Error(`${page.url()} still asks: ${left.join(" ")}`);
-  });
+  const isIdle = () => document.querySelector("h1") !== null && document.querySelector('.app[data-asking="0"]') !== null && document.querySelector('[aria-busy="true"], .wait, .skeleton') === null;
+  const deadline = Date.now() + 20_000;
+  // An answer may lead to the next question, so the page is idle when it was so three times.
+  for (let times = 0; times < 3; ) {
+    times = (await page.evaluate(isIdle).catch(() => false)) ? times + 1 : 0;
+    if (Date.now() > deadline) {
+      const left = await page.evaluate(() => [...document.querySelectorAll('[aria-busy="true"], .wait, .skeleton, .app:not([data-asking="0"])')].map((one) => one.outerHTML.slice(0, 200)));
+      throw new Error(`${page.url()} still asks: ${left.join(" ")}`);
+    }
+    await page.waitForTimeout(30);
+  }
 }
