@@ -73,10 +73,14 @@ export type Answer<T> = { state: "asking"; last: T | null } | { state: "there"; 
 const CACHE = new Map<string, unknown>();
 const CACHE_MAX = 300;
 
-/** Forgets the answers that may have changed, because a run grew. */
-export function forget(prefix: string): void {
-  for (const key of [...CACHE.keys()]) if (key.startsWith(prefix)) CACHE.delete(key);
-  for (const key of [...FLIGHTS.keys()]) if (key.startsWith(prefix)) FLIGHTS.delete(key);
+/** Forgets the answers that may have changed, because a run grew. A window that ends at or before `kept` stays as it is. */
+export function forget(prefix: string, kept = -1): void {
+  const isStale = (key: string): boolean => {
+    const to = /[?&]to=(\d+)/.exec(key);
+    return key.startsWith(prefix) && !(to && Number(to[1]) <= kept);
+  };
+  for (const key of [...CACHE.keys()]) if (isStale(key)) CACHE.delete(key);
+  for (const key of [...FLIGHTS.keys()]) if (isStale(key)) FLIGHTS.delete(key);
 }
 
 function keep(address: string, document: unknown): void {

@@ -48,17 +48,29 @@ export async function countTicks(name: string): Promise<void> {
   }
 }
 
-/** Takes the tick of an event. */
+/** Takes the tick of an event: the length at once, answers about the whole run a little later, once for many events. */
 export function grew(name: string, ticks: number): void {
+  const before = run.peek() === name ? (last.peek() ?? 0) : 0;
+  forget(`/run/${segment(name)}/log.json`, before);
+  forget(`/run/${segment(name)}/timeline.json`, before);
   batch(() => {
-    if (run.peek() === name && ticks > (last.peek() ?? 0)) counted.value = { run: name, ticks };
+    if (run.peek() === name && ticks > before) counted.value = { run: name, ticks };
     if (!live.peek().has(name)) live.value = new Set([...live.peek(), name]);
-    version.value += 1;
   });
-  // Documents of a fixed tick stay as they are; those of the whole run do not.
-  const base = `/run/${segment(name)}/`;
-  for (const document of ["log", "first", "bisect", "timeline", "transcript", "verify", "badge", "diff", "commitments", "contract", "conflicts", "backtrack", "predicate-test"]) forget(`${base}${document}`);
+  stale.add(name);
+  if (waiting) return;
+  waiting = window.setTimeout(() => {
+    waiting = 0;
+    // Documents of a fixed tick stay as they are; those of the whole run do not.
+    for (const one of stale) for (const document of WHOLE) forget(`/run/${segment(one)}/${document}.json`);
+    stale.clear();
+    version.value += 1;
+  }, 1000);
 }
+
+const WHOLE = ["first", "bisect", "transcript", "verify", "badge", "diff", "commitments", "contract", "conflicts", "backtrack", "predicate-test"];
+const stale = new Set<string>();
+let waiting = 0;
 
 /** The answer of the standard questions about a run. */
 export const first = signal<{ run: string; document: BisectAll | null; failure: Failure | null } | null>(null);

@@ -84,6 +84,8 @@ export function RunScreen({ run }: { run: string }) {
     return map;
   }, [loaded.value.timeline]);
   const timeline = loaded.value.timeline;
+  const knownTypes = useMemo(() => [...new Set((timeline?.bins ?? []).flatMap((bin) => Object.keys(bin.types)))].sort(), [timeline]);
+  const knownAgents = useMemo(() => (timeline?.lanes ?? []).flatMap((one) => (one.agent === null || one.agent === "" ? [] : [one.agent])), [timeline]);
   const nextBad = (direction: 1 | -1) => {
     // Ticks that are drawn one by one are in sight; beyond them the server is asked.
     const at = here ?? 0;
@@ -125,7 +127,7 @@ export function RunScreen({ run }: { run: string }) {
         <div class="views" role="group" aria-label="view">
           {(["lanes", "list", "transcript"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={(view ?? "lanes") === one} onClick={() => setQuery({ view: one === "lanes" ? null : one })}>{one}</button>)}
         </div>
-        <FilterBar types={[...new Set((timeline?.bins ?? []).flatMap((bin) => Object.keys(bin.types)))].sort()} agents={(timeline?.lanes ?? []).flatMap((one) => (one.agent === null || one.agent === "" ? [] : [one.agent]))} chosenType={types[0] ?? ""} chosenAgent={agents[0] ?? ""} grep={grep ?? ""} isFiltered={isFiltered} />
+        <FilterBar types={knownTypes} agents={knownAgents} chosenType={types[0] ?? ""} chosenAgent={agents[0] ?? ""} grep={grep ?? ""} isFiltered={isFiltered} />
         {(item.value?.refusals ?? 0) > 0 && <span class="dim">{item.value?.refusals} refused lines</span>}
         <div class="panes" role="group" aria-label="part">
           <button type="button" class="small" aria-pressed={pane.value === "list"} onClick={() => (pane.value = "list")}>ticks</button>
@@ -253,8 +255,9 @@ function FilterBar({ types, agents, chosenType, chosenAgent, grep, isFiltered }:
   useEffect(() => {
     text.value = grep;
   }, [grep]);
-  if (chosenType && !types.includes(chosenType)) types.push(chosenType);
-  if (chosenAgent && !agents.includes(chosenAgent)) agents.push(chosenAgent);
+  // A word of the address is a choice too, whatever is drawn.
+  const typesAndChosen = chosenType && !types.includes(chosenType) ? [...types, chosenType] : types;
+  const agentsAndChosen = chosenAgent && !agents.includes(chosenAgent) ? [...agents, chosenAgent] : agents;
   return (
     <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ grep: text.value.trim() }); }}>
       <label for="grep" class="hidden">search text in this run</label>
@@ -262,12 +265,12 @@ function FilterBar({ types, agents, chosenType, chosenAgent, grep, isFiltered }:
       <label for="type" class="hidden">type</label>
       <select id="type" value={chosenType} onChange={(event) => setQuery({ type: event.currentTarget.value })}>
         <option value="">every type</option>
-        {types.map((one) => <option key={one} value={one}>{plain(one)}</option>)}
+        {typesAndChosen.map((one) => <option key={one} value={one}>{plain(one)}</option>)}
       </select>
       <label for="agent" class="hidden">agent</label>
       <select id="agent" value={chosenAgent} onChange={(event) => setQuery({ lanes: event.currentTarget.value })}>
         <option value="">every agent</option>
-        {agents.map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
+        {agentsAndChosen.map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
       </select>
       {isFiltered && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null })}>clear</button>}
     </form>
