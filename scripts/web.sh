@@ -29,7 +29,7 @@ npm run --silent build
 
 say "types and units"
 npm run --silent check
-npm run --silent unit -- --test-reporter=spec
+npm run --silent unit
 
 say "the program"
 cd ..
@@ -62,4 +62,4 @@ fi
 say "documents and screens"
 cd web
 npm run --silent types
-npm run --silent browser -- --test-reporter=spec
+npm run --silent browser
