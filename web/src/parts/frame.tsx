@@ -57,7 +57,7 @@ function Badge({ run: name }: { run: string }) {
       const isGood = verify.verdict === "INTACT" || verify.verdict === "VERIFIED";
       const broken = verify.findings.find((each) => each.tick !== null);
       const word = isGood ? `${verify.verdict}${isStale ? ", grew since" : ""}` : broken?.tick !== undefined && broken?.tick !== null ? `${verify.verdict} at tick ${broken.tick}` : verify.verdict;
-      state.value = { word: one?.state === "incomplete" ? `${word}, unknown places` : word, kind: isGood ? (isStale ? "none" : "good") : "bad" };
+      state.value = { word: one?.state === "incomplete" ? `${word}, unknown places` : word, kind: isGood ? (isStale ? "none" : "good") : verify.verdict === "UNVERIFIABLE" ? "unknown" : "bad" };
     };
     const look = async () => {
       if (await has("/run/{run}/badge.json")) {

@@ -123,7 +123,7 @@ function Row({ run, depth, isChosen, onToggle }: { run: RunItem; depth: number; 
       <td>{run.stage ?? "none"}</td>
       <td class="goal">{run.goal === null ? <span class="none">none</span> : <T of={run.goal} limit={160} />}</td>
       <td>{run.forked_from ? <a href={pathOf(run.forked_from.run) + queryOf({ t: run.forked_from.tick })}><Name of={run.forked_from.run} />@{run.forked_from.tick}</a> : ""}</td>
-      <td>{run.verified_here ? "yes" : "not checked"}{run.unknown && run.unknown.length > 0 && <> <Missing kind="unknown" code={`${run.unknown.length} places`} /></>}</td>
+      <td>{run.verified_here ? "yes" : "not checked"}{!run.state_read && <> <Missing kind="unknown" code="state" /></>}{run.unknown && run.unknown.length > 0 && <> <Missing kind="unknown" code={`${run.unknown.length} places`} /></>}</td>
     </tr>
   );
 }

@@ -203,6 +203,40 @@ test("a_copied_command_gives_the_same_answer", async () => {
   assert.equal((JSON.parse(run(server.dir, [...words, "--json"])) as { value: number }).value, 0.83);
 });
 
+test("values_that_are_not_there_differ_from_each_other_and_from_text", async () => {
+  const lines = [
+    { type: "observation.add", agent: "a", intent: { description: "first" }, delta: [{ set: "/api_key", value: "hunter2secretvalue" }, { set: "/n", value: 1 }] },
+    { type: "observation.add", agent: "a", intent: { description: 'a marker in text: {"$redacted":{"kind":"jwt"}}' }, delta: [{ set: "/text", value: '{"$redacted":{"kind":"jwt"}}' }, { set: "/big", value: { deep: [1, 2, 3] } }] },
+    { type: "observation.add", agent: "a", intent: { description: "third" }, delta: [{ add: "/n", value: 1 }] },
+  ];
+  run(server.dir, ["commit", "--run", "marks"], `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`);
+  await at("/run/marks/t/2/state");
+  assert.equal(await page.locator(".value .mark-redacted").count(), 1);
+  assert.match(await text(".value"), /api_key:\s*redacted named medium/);
+  assert.match(await text(".value"), /text:\s*"\{\\"\$redacted/);
+  run(server.dir, ["erase", "marks@2", "state.big", "--reason", "test", "--although", "delta", "--although", "intent.description"]);
+  await at("/run/marks?t=2");
+  assert.match((await text(".tick")).replaceAll(/\s+/g, " "), /a marker in text: \{"\$redacted".* erased or withheld the changes are not read/);
+  assert.equal(await page.locator(".places .mark-closed").count(), 2);
+  assert.equal(await page.locator(".tick .mark-redacted").count(), 0);
+  await page.waitForFunction(() => document.querySelector(".badge-unknown")?.textContent === "UNVERIFIABLE");
+  assert.doesNotMatch(await text("h1"), /NONE OF|NEVER/);
+  await at("/run/marks/t/3/state");
+  assert.match(await text(".fault"), /E0311.*not known/s);
+  await at("/runs");
+  assert.match(await page.locator("tr", { has: page.getByRole("link", { name: "marks", exact: true }) }).innerText(), /unknown\s+state/);
+});
+
+test("the_same_screen_prints_in_full_and_follows_the_theme_of_the_address", async () => {
+  await page.emulateMedia({ media: "print" });
+  await at(`${MAIN}/verify`);
+  assert.match(await page.locator(".facts").first().innerText(), /sha256:[0-9a-f]{64}/);
+  assert.equal(await page.locator(".rail").isVisible(), false);
+  await page.emulateMedia({ media: "screen" });
+  await at("/runs?theme=dark");
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(20, 23, 27)");
+});
+
 test("a_run_that_is_missing_says_so", async () => {
   await page.goto(`${server.origin}/run/nope`);
   await page.waitForSelector(".fault");
