@@ -10,7 +10,7 @@ import { plain } from "../pure/invisible.ts";
 import { Name, T } from "./text.tsx";
 
 export type Row = Exclude<Log["items"], number>[number];
-export type Filter = { type?: readonly string[] | null; grep?: string | null; agent?: readonly string[] | null };
+export type Filter = { type?: readonly string[] | null; grep?: string | null; agent?: readonly string[] | null; refusals?: boolean };
 const PAGE = 200;
 
 /** Counts pages that arrived, so that rows are drawn again. */
@@ -115,10 +115,10 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
   const words = JSON.stringify(filter);
   const ask = async (from: number, before: readonly Row[], isOver: () => boolean) => {
     try {
-      const log = await askOnce<Log>(of(run, "log", { from, limit: PAGE, grep: filter.grep, type: filter.type, agent: filter.agent }));
+      const log = await askOnce<Log>(of(run, "log", { from, limit: PAGE, grep: filter.grep, type: filter.type, agent: filter.agent, refusals: filter.refusals }));
       if (isOver()) return;
       const rows = [...before, ...list(log.items)];
-      const end = list(log.items).at(-1)?.tick ?? null;
+      const end = list(log.items).findLast((one) => one.tick !== null)?.tick ?? null;
       state.value = { rows, total: before.length > 0 ? state.value.total : log.total, next: log.complete || list(log.items).length < PAGE || end === null ? null : end + 1, fault: null };
     } catch (fault) {
       if (!isOver()) state.value = { ...state.value, fault: (fault as Error).message };
@@ -136,7 +136,9 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
     <div class="ticks ticks-wide found" tabIndex={0} role="region" aria-label="ticks that fit the search">
       <p class="count" role="status" aria-busy={!fault && total === null}>{fault ? <T of={fault} /> : total === null ? "searching .." : `${rows.length.toLocaleString("en")}${next === null ? "" : " or more"} of ${total.toLocaleString("en")} ticks fit ${describe(filter)}`}</p>
       <div role="grid" aria-label="ticks that fit">
-        {rows.map((row) => row.tick !== null && <TickRow key={row.id} at={row.tick} row={row} isChosen={row.tick === tick} isWide bin={undefined} onTick={onTick} isLoaded />)}
+        {rows.map((row) => row.tick !== null && row.kind !== "refusal"
+          ? <TickRow key={row.id} at={row.tick} row={row} isChosen={row.tick === tick} isWide bin={undefined} onTick={onTick} isLoaded />
+          : <div key={row.id} class="tick-row bad" role="row"><span role="gridcell" class="n">-</span><span role="gridcell" class="agent"><Name of={row.agent} /></span><span role="gridcell" class="type"><Name of={row.type} /></span><span role="gridcell" class="sure" /><span role="gridcell" class="what"><b class="word">REFUSED </b><T of={row.summary.slice(0, 300)} /></span></div>)}
       </div>
       {next !== null && rows.length > 0 && <button type="button" class="more" onClick={() => ask(next, rows, () => false)}>more</button>}
     </div>
@@ -144,6 +146,6 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
 }
 
 function describe(filter: Filter): string {
-  const words = [filter.grep && `text "${plain(filter.grep)}"`, ...(filter.type ?? []).map((one) => `type ${plain(one)}`), ...(filter.agent ?? []).map((one) => `agent ${plain(one)}`)];
+  const words = [filter.refusals && "with refused lines", filter.grep && `text "${plain(filter.grep)}"`, ...(filter.type ?? []).map((one) => `type ${plain(one)}`), ...(filter.agent ?? []).map((one) => `agent ${plain(one)}`)];
   return words.filter(Boolean).join(", ");
 }

@@ -77,7 +77,8 @@ export function RunScreen({ run }: { run: string }) {
   const grep = query.value.get("grep");
   const types = query.value.getAll("type");
   const agents = query.value.getAll("lanes");
-  const isFiltered = Boolean(grep) || types.length > 0 || agents.length > 0;
+  const hasRefusals = query.value.get("refusals") === "true";
+  const isFiltered = Boolean(grep) || types.length > 0 || agents.length > 0 || hasRefusals;
   const bins = useMemo(() => {
     const map = new Map<number, Bin>();
     for (const bin of loaded.value.timeline?.bins ?? []) if (bin.from === bin.to) map.set(bin.from, bin);
@@ -128,7 +129,7 @@ export function RunScreen({ run }: { run: string }) {
           {(["lanes", "list", "transcript"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={(view ?? "lanes") === one} onClick={() => setQuery({ view: one === "lanes" ? null : one })}>{one}</button>)}
         </div>
         <FilterBar types={knownTypes} agents={knownAgents} chosenType={types[0] ?? ""} chosenAgent={agents[0] ?? ""} grep={grep ?? ""} isFiltered={isFiltered} />
-        {(item.value?.refusals ?? 0) > 0 && <span class="dim">{item.value?.refusals} refused lines</span>}
+        {(item.value?.refusals ?? 0) > 0 && <button type="button" class="small" aria-pressed={hasRefusals} onClick={() => setQuery({ refusals: hasRefusals ? null : "true" })}>{item.value?.refusals} refused lines</button>}
         <div class="panes" role="group" aria-label="part">
           <button type="button" class="small" aria-pressed={pane.value === "list"} onClick={() => (pane.value = "list")}>ticks</button>
           <button type="button" class="small" aria-pressed={pane.value === "tick"} onClick={() => (pane.value = "tick")}>tick</button>
@@ -137,7 +138,7 @@ export function RunScreen({ run }: { run: string }) {
       {end !== null && here !== null && (
         <div class={`split split-${view ?? "lanes"} show-${pane.value}`}>
           <div class="left">
-            {isFiltered ? <Found run={run} filter={{ grep, type: types, agent: agents }} tick={here} version={version.value} onTick={goTick} />
+            {isFiltered ? <Found run={run} filter={{ grep, type: types, agent: agents, refusals: hasRefusals }} tick={here} version={version.value} onTick={goTick} />
               : view === "transcript" ? <Transcript run={run} tick={here} last={end} version={version.value} onTick={goTick} />
               : <Ticks run={run} last={end} tick={here} version={version.value} onTick={goTick} isWide={view === "list"} bins={bins} />}
           </div>
@@ -272,7 +273,7 @@ function FilterBar({ types, agents, chosenType, chosenAgent, grep, isFiltered }:
         <option value="">every agent</option>
         {agentsAndChosen.map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
       </select>
-      {isFiltered && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null })}>clear</button>}
+      {isFiltered && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null, refusals: null })}>clear</button>}
     </form>
   );
 }

@@ -237,6 +237,26 @@ test("the_same_screen_prints_in_full_and_follows_the_theme_of_the_address", asyn
   assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(20, 23, 27)");
 });
 
+test("refused_lines_are_shown_where_they_came", async () => {
+  await at("/run/hostile-1?refusals=true");
+  assert.equal(await page.locator(".found .word", { hasText: "REFUSED" }).count(), 6);
+  assert.equal(await page.locator(".found .tick-row").count(), 26);
+});
+
+for (const [file, verdict] of [["logistics-run-47.dnd", "INTACT"], ["tampered.dnd", "TAMPERED at tick 18"]] as const) {
+  test(`a_bundle_is_served_${verdict.split(" ")[0]?.toLowerCase()}`, async () => {
+    const own = await serve(server.dir, [file]);
+    const opened = await open(browser, own);
+    await opened.page.goto(`${own.origin}/runs`);
+    await settled(opened.page);
+    await opened.page.locator(".run-link").first().click();
+    await opened.page.waitForFunction((word) => document.querySelector(".badge")?.textContent === word, verdict);
+    assert.deepEqual(opened.faults, []);
+    await opened.context.close();
+    await own.stop();
+  });
+}
+
 test("a_run_that_is_missing_says_so", async () => {
   await page.goto(`${server.origin}/run/nope`);
   await page.waitForSelector(".fault");

@@ -52,6 +52,7 @@ const STEPS: [string, string, (page: Page) => Promise<unknown>][] = [
   ["tab", MAIN, (p) => p.getByRole("tab", { name: "record" }).click()],
   ["grep", MAIN, async (p) => { await p.fill("#grep", "feed"); await p.keyboard.press("Enter"); }],
   ["type", MAIN, (p) => p.selectOption("#type", "plan.update")],
+  ["refusals", "/run/hostile-1", (p) => p.getByRole("button", { name: "6 refused lines" }).click()],
   ["lanes", MAIN, (p) => p.selectOption("#agent", "router")],
   ["holds", MAIN, async (p) => { await p.fill("#ask", "state.budget_eur > 39000"); await p.keyboard.press("Enter"); }],
   ["zoom", MAIN, async (p) => {
