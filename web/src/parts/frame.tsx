@@ -8,6 +8,7 @@ import { useKeys } from "../keys.ts";
 import { go, query, route } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
 import { pathOf, queryOf, type View } from "../pure/route.ts";
+import { command } from "../pure/sh.ts";
 import { isRecord } from "../pure/values.ts";
 import { goTick, goWrite, item, last, run, runs, tick, version } from "../store.ts";
 import { setTheme, theme, type Theme } from "../theme.ts";
@@ -127,6 +128,7 @@ export function Scrubber() {
   const by = (step: number) => () => { if (tick.peek() !== null) goTick((tick.peek() ?? 0) + step); };
   useKeys(name === null || end === null ? {} : {
     j: by(1), k: by(-1), J: by(10), K: by(-10), Home: () => goTick(0), End: () => goTick(end),
+    f: () => void copy(command(["dendrer", "fork", "--run", name, "--from", "tick", String(tick.peek() ?? end)]), "command of a fork"),
     "[": () => void goWrite(-1), "]": () => void goWrite(1),
   });
   useEffect(() => {

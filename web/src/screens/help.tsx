@@ -9,7 +9,7 @@ import { T } from "../parts/text.tsx";
 
 const KEYS: [string, string][] = [
   ["j k", "next, previous tick or row"], ["J K", "ten at a time"], ["Home End", "tick 0, last tick"], ["v V", "next, previous violation"], ["n N", "next, previous anomaly, denial or failure"],
-  ["[ ]", "previous, next change of the pinned place"], ["/", "search in the run"], ["b", "ask what must hold"], ["y Y", "copy link, copy command"],
+  ["[ ]", "previous, next change of the pinned place"], ["/", "search in the run"], ["b", "ask what must hold"], ["y Y", "copy link, copy command"], ["f", "copy the command that forks at this tick"],
   ["g then t s d b h c m o r v", "go to run, state, diff, bisect, history, why, commitments, conflicts, contract, verification"], ["w s a d", "on the picture: zoom in, out, move"], ["?", "this page"], ["Esc", "leave a field"],
 ];
 

@@ -1,14 +1,14 @@
 // The state at a tick: a tree of places with what changed, and the value of the chosen one.
 
-import { useMemo } from "preact/hooks";
-import { useSignal } from "@preact/signals";
-import { at, known, list, useAnswer } from "../api.ts";
+import { useEffect, useMemo } from "preact/hooks";
+import { useSignal, type Signal } from "@preact/signals";
+import { at, has, known, list, useAnswer } from "../api.ts";
 import type { State, StateDifference } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
 import { names, pointer, written, type Change } from "../pure/places.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
-import { entries, kindOf, oneLine } from "../pure/values.ts";
+import { entries, head, kindOf, mark, oneLine } from "../pure/values.ts";
 import { runs } from "../store.ts";
 import { Buttons, Copy } from "../parts/copy.tsx";
 import { Answered, Fault } from "../parts/fault.tsx";
@@ -25,7 +25,8 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
   const given = query.value.get("base");
   const base = given ?? (tick > 0 ? `${run}@${tick - 1}` : null);
   const mode = query.value.get("mode") ?? "tree";
-  const whole = useAnswer<State>(at(run, tick, "state", { window: window === "before" ? window : null }));
+  const max = useMax();
+  const whole = useAnswer<State>(max.value === undefined ? null : at(run, tick, "state", { window: window === "before" ? window : null, max: max.value }));
   const difference = useAnswer<StateDifference>(base ? at(run, tick, "state", { base }) : null);
   const text = useSignal("");
   const changed = useMemo(() => {
@@ -81,10 +82,25 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
   );
 }
 
-/** Finds the value of a place: a name that is missing is absent, and not null. */
-function valueAt(value: unknown, place: string): { isThere: boolean; value: unknown } {
+/** The most bytes of a value that are asked for at once; null if the server sends values whole, undefined until that is known. */
+function useMax(): Signal<number | null | undefined> {
+  const max = useSignal<number | null | undefined>(undefined);
+  useEffect(() => {
+    void has("/run/{run}/t/{tick}/state.json", "max").then((hasMax) => (max.value = hasMax ? 4096 : null));
+  }, []);
+  return max;
+}
+
+/** Finds the value of a place: a name that is missing is absent, and not null. Beyond a cut the value is not here. */
+function valueAt(value: unknown, place: string): { isThere: boolean; value: unknown; isCut?: boolean } {
   let here = value;
   for (const name of names(place)) {
+    if (mark(here)?.kind === "cut") {
+      const part = entries(head(here)).find((entry) => entry.name === name);
+      if (!part) return { isThere: false, value: undefined, isCut: true };
+      here = part.value;
+      continue;
+    }
     const found = entries(here).find((entry) => entry.name === name);
     if (!found) return { isThere: false, value: undefined };
     here = found.value;
@@ -93,11 +109,14 @@ function valueAt(value: unknown, place: string): { isThere: boolean; value: unkn
 }
 
 function Chosen({ run, tick, place, state, change }: { run: string; tick: number; place: string; state: State; change: Change | undefined }) {
-  const found = valueAt(state.value, place);
+  const local = valueAt(state.value, place);
+  // A value behind a cut is asked for by its own place.
+  const own = useAnswer<State>(local.isCut ? at(run, tick, "state", { path: place, max: 4096, window: state.window === "before" ? "before" : null }) : null);
+  const found = local.isCut && own.value.state === "there" ? { isThere: true, value: own.value.document.value } : local;
   const unknown = state.unknown?.find((one) => place === one.place || place.startsWith(`${one.place}/`));
   return (
     <>
-      {unknown ? <p><Missing kind="unknown" code={unknown.code} /> from tick {unknown.tick} on</p> : !found.isThere ? <p><Missing kind="absent" /> nothing is at this place now</p> : <Tree value={found.value} />}
+      {local.isCut && own.value.state !== "there" ? (own.value.state === "failed" ? <Fault of={own.value.failure} /> : <p class="wait" aria-busy="true">asking ..</p>) : unknown ? <p><Missing kind="unknown" code={unknown.code} /> from tick {unknown.tick} on</p> : !found.isThere ? <p><Missing kind="absent" /> nothing is at this place now</p> : <Tree value={found.value} />}
       {change && <p><span class="dim">changed:</span> {"before" in change ? <Line value={change.before} /> : <Missing kind="absent" />} <span aria-label="to">-&gt;</span> {"after" in change ? <Line value={change.after} /> : <Missing kind="absent" />}</p>}
       <p class="acts">
         {place !== "" && <a href={pathOf(run, "backtrack") + queryOf({ path: place, t: tick })}>history of this place</a>}
@@ -113,12 +132,14 @@ function Chosen({ run, tick, place, state, change }: { run: string; tick: number
 function Branch({ value, path, changed, chosen }: { value: unknown; path: string[]; changed: ReadonlyMap<string, Change>; chosen: string }) {
   const shown = useSignal(SHOWN);
   const here = pointer(path);
-  const all = entries(value);
+  const isCut = mark(value)?.kind === "cut";
+  const all = entries(isCut ? head(value) : value);
   const gone = [...changed.values()].filter((change) => !("after" in change) && pointer(names(change.path).slice(0, -1)) === here);
   return (
     <>
       {all.slice(0, shown.value).map((entry) => <Leaf key={entry.name} name={entry.name} value={entry.value} path={[...path, entry.name]} changed={changed} chosen={chosen} />)}
       {all.length > shown.value && <li><button type="button" class="more" onClick={() => (shown.value += SHOWN)}>{all.length - shown.value} more</button></li>}
+      {isCut && <li><MarkOf value={value} /></li>}
       {gone.map((change) => <li key={change.path} class="cut"><span class="sign">-</span> <a href={queryOf({ ...Object.fromEntries(query.value), path: change.path })}><T of={names(change.path).at(-1) ?? ""} limit={80} /></a> <Missing kind="absent" /></li>)}
     </>
   );

@@ -92,3 +92,26 @@ test("a_million_ticks_are_drawn_from_the_document_timeline", async () => {
   assert.deepEqual(faults, []);
   await context.close();
 });
+
+test("a_value_behind_a_cut_is_asked_for_by_its_own_place", async () => {
+  const { page, context, faults } = await open(browser, server);
+  await context.route("**/openapi.json", async (route) => {
+    const document = (await (await route.fetch()).json()) as { paths: Record<string, { get: { parameters: { name: string }[] } }> };
+    document.paths["/run/{run}/t/{tick}/state.json"]?.get.parameters.push({ name: "max" });
+    await route.fulfill({ json: document });
+  });
+  await context.route("**/t/22/state.json*", async (route) => {
+    const url = new URL(route.request().url());
+    const state = { schema: "dendrer.state/1", run: "logistics-run-47", tick: 22, agent: null, certainty: "recorded", path: "", state_root: "sha256:0", window: "after" };
+    if (url.searchParams.has("base")) return route.fulfill({ json: { schema: "dendrer.state-difference/1", base: { run: "logistics-run-47", tick: 21 }, certainty: "recorded", items: [], path: "", run: "logistics-run-47", tick: 22, window: "after" } });
+    assert.equal(url.searchParams.get("max"), "4096");
+    if (url.searchParams.get("path") === "/far") return route.fulfill({ json: { ...state, path: "/far", value: { $cut: { kind: "text", bytes: 900000, head: "the first part" } } } });
+    return route.fulfill({ json: { ...state, value: { $cut: { kind: "object", bytes: 1_000_000, items: 9000, head: { near: 1 } } } } });
+  });
+  await page.goto(`${server.origin}/run/logistics-run-47/t/22/state?path=%2Ffar`);
+  await settled(page);
+  assert.match((await page.locator(".value").innerText()).replaceAll(/\s+/g, " "), /cut text of 900,000 bytes "the first part"/);
+  assert.match((await page.locator(".tree").innerText()).replaceAll(/\s+/g, " "), /near 1 cut object of 1,000,000 bytes, 9,000 items/);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
