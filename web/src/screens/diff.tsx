@@ -63,7 +63,12 @@ export function DiffScreen({ run }: { run: string }) {
                   {KINDS.map((kind) => <button type="button" key={kind} class="chip" aria-pressed={kinds.includes(kind)} onClick={() => setQuery({ kind: kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind] })}>{kind} {diff.counts[kind] ?? 0}</button>)}
                   <span class="dim">{diff.pairs} pairs, {diff.differ} differ, {diff.only_a} only in a, {diff.only_b} only in b{diff.not_comparable > 0 && `, ${diff.not_comparable} not comparable`}; {diff.ignored.length} paths ignored{diff.ignored.length > 0 && <>: {diff.ignored.map((one) => <code key={one.path}><T of={one.path} limit={60} />{one.met ? "" : " (not met)"} </code>)}</>}</span>
                 </div>
-                {diff.outcome && <p>outcome: <b>{diff.outcome.state}</b> {diff.outcome.why && <T of={diff.outcome.why} limit={200} />} {diff.outcome.changes.slice(0, 6).map((change) => <One key={change.path} of={change} />)}</p>}
+                {diff.outcome && (
+                  <details class="outcome" open={diff.outcome.changes.length <= 3}>
+                    <summary>outcome: <b>{diff.outcome.state}</b> {diff.outcome.why && <T of={diff.outcome.why} limit={200} />} <span class="dim">{diff.outcome.changes.length} places, tick {diff.outcome.a_tick} against {diff.outcome.b_tick}</span></summary>
+                    {diff.outcome.changes.map((change) => <One key={change.path} of={change} />)}
+                  </details>
+                )}
                 <div class="scroll">
                   <table class="list diff-table">
                     <thead><tr><th scope="col" class="num">a</th><th scope="col"><Name of={diff.a} /></th><th scope="col" class="num">b</th><th scope="col"><Name of={diff.b} /></th><th scope="col">differs</th></tr></thead>
