@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need and is not there, then runs every test. Works on a fresh machine with cargo.
 #
-# Needs: cargo with rustc 1.89 or later. Installs: a C compiler and python3 through apt where it runs as root on Debian or
-# Ubuntu; the Python packages `cryptography`, `PyYAML` and `carl-core` into target/python, and those of
+# Needs: cargo with rustc 1.89 or later, and Node 20.19 or later for the page of `serve` (without it the page is SKIPPED).
+# Installs: a C compiler and python3 through apt where it runs as root on Debian or Ubuntu; the packages of the page from npm
+# into web/node_modules; the Python packages `cryptography`, `PyYAML` and `carl-core` into target/python, and those of
 # scripts/python.sh into target/wheel; cargo-nextest through cargo. Touches nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -42,6 +43,9 @@ command -v cargo-nextest >/dev/null || cargo install --locked cargo-nextest
 say "example modules"
 timeout 600 scripts/modules.sh || echo "SKIPPED: the example modules were not built in time"
 export DENDRER_MODULES="$PWD/target/modules"
+
+say "the page of serve"
+scripts/web.sh build
 
 say "tests"
 # The same cases every time, so that a failure is of the change that is tested. `just soak` draws new ones.
