@@ -261,8 +261,8 @@ mod slow {
         })
     }
 
-    /// The value that is named for a number that was written, and its first tick: itself if it is on record before the write,
-    /// else the change with its sign, then without, else itself in the transition of the write.
+    /// The value that is named for a number that was written, and its first tick: the change with its sign, then without, if
+    /// it is on record before the write, else the number itself, if it is; else the same in the transition of the write.
     pub(super) fn named(
         trace: &Trace,
         after: &Value,
@@ -277,8 +277,10 @@ mod slow {
         let value = seen(after.to_string());
         let change = change.map(Value::to_string).unwrap_or_default();
         let amount = change.trim_start_matches('-').to_owned();
-        let before = value.clone().filter(|(_, tick)| *tick < write);
-        before.or_else(|| seen(change)).or_else(|| seen(amount)).or(value)
+        let (change, amount) = (seen(change), seen(amount));
+        let before = |found: &Option<(String, u64)>| found.clone().filter(|(_, tick)| *tick < write);
+        let earlier = before(&change).or_else(|| before(&amount)).or_else(|| before(&value));
+        earlier.or(change).or(amount).or(value)
     }
 
     /// Every scalar, and those of texts that hold JSON.

@@ -161,7 +161,9 @@ impl Shown {
         let is_confidence = path.as_str().ends_with("confidence");
         let words = |value: &Value| {
             let confidence = value.as_f64().filter(|_| is_confidence).map(|number| format!("{number:.3}"));
-            let words = [quote::value(value), quote::as_text(value)].into_iter().chain(message(value));
+            let held = value.as_str().and_then(quote::held_json).map(|held| format!("{held} (text)"));
+            let words =
+                [quote::value(value), quote::as_text(value)].into_iter().chain(held).chain(message(value));
             words.chain(confidence).map(Some).collect()
         };
         let forms = |side: Option<&Value>| side.map_or_else(|| vec![None], words);

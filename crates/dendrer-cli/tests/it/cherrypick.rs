@@ -116,7 +116,7 @@ fn a_cherry_pick_is_let_in_with_a_warning_and_makes_its_own_change() {
         " tick  agent   type                 summary\n\
          \x20   1  trader  plan.update          \"begin\"\n\
          \x20   2  kernel  run.cherrypick       from financial-agent-A@2 \"same view\"\n\
-         \x20   3  trader  execute_transaction  broker.order \"buy\"\n\
+         \x20   3  trader  execute_transaction  broker.order {\"amount\":1200,\"shares\":20} \"buy\"\n\
          3 of 3 transitions, 2 agents, 0 anomalies\n"
     );
     // By the rules of the target, on the target's state.

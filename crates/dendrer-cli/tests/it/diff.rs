@@ -83,7 +83,7 @@ found structural 6, semantic 3, confidence 1, outcome 1
 -|33  structural  (none) | observation.add
   + planner  "is that all?"
 38|-  structural  action.request | (none)
-  - researcher  allow http_get "check the trains from Lugano to Bellinzona"
+  - researcher  allow http_get {"url":"https://rail.example/times?from=lugano&to=bellinzona"} "check the trains from Lugano to Bellinzona"
 "#
         ) && ran.stdout.contains("; 3 of 42 pairs differ, and the end\n"),
         "{}",

@@ -445,9 +445,9 @@ tick 26  action.result  dispatcher  ok reserve {"price_eur":3960,"slot":"BA-209"
      ok book {"booking":"RK-7731","price_eur":5480}
      budget_eur: add -5480
     <- tick 12  action.request  dispatcher  caused_by (recorded)
-       allow book "book Rheinkraft for S-101 and S-102"
+       allow book {"carrier":"Rheinkraft","shipments":["S-101","S-102"]} "book Rheinkraft for S-101 and S-102"
   <- tick 20  action.request  dispatcher  caused_by (recorded)
-     allow reserve "reserve a slot for S-103"
+     allow reserve {"carrier":"Basilea","shipment":"S-103"} "reserve a slot for S-103"
     <- tick 19  plan.update  pricing  caused_by (recorded)
        "reserve S-103 today, before the surcharge"
 FIRST SEEN (heuristic)  an equal value, earliest on record

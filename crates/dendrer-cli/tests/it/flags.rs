@@ -47,11 +47,11 @@ fn a_graph_draws_each_agents_lane_and_the_recorded_links() {
  tick           agent        type             conf  summary
     1        *  researcher   observation.add  0.91  \"goal received: three days, one traveller, from Basel to Ticino, at most CHF 600\"
     2      * |  planner      plan.update      0.84  \"two nights in Lugano, the castles of Bellinzona on day 2, the lake on day 3\"  <- caused_by 1
-    3        *  researcher   action.request   0.61  allow http_get \"find the fare and a bed for each night\"  <- caused_by 2
+    3        *  researcher   action.request   0.61  allow http_get {\"url\":\"https://travel.example/search?from=basel&to=lugano\"} \"find the fare and a bed for each night\"  <- caused_by 2
     4        *  researcher   action.result       -  FAIL error http_get null  <- caused_by 3
     5    *   |  kernel       kernel.anomaly      -  hallucination \"a fare that no answer holds; process killed, restored from tick 03\"
     6  *     |  coordinator  memory.write     0.88  \"the claimed fare is struck out; the researcher goes on from tick 3\"  <- caused_by 5
-    7        *  researcher   action.request   0.64  allow http_get \"call search tool for pricing data\"  <- caused_by 6
+    7        *  researcher   action.request   0.64  allow http_get {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"} \"call search tool for pricing data\"  <- caused_by 6
     8        *  researcher   action.result       -  ok http_get {\"class\":2,\"duration_min\":172,\"price_chf\":48}  <- caused_by 7
     9        *  researcher   observation.add  0.89  \"outward fare CHF 48 with a half-fare card, 2 h 52 min\"  <- evidence 8
 9 of 47 transitions, 4 agents, 1 anomaly
@@ -185,7 +185,7 @@ fn fields_are_chosen_for_people_and_programs() {
     check("version --fields version,kernel", "version  0.1.0\nkernel   2\n");
     check(
         "runs --fields name -n 1 --json",
-        "{\"hidden\":0,\"items\":[{\"name\":\"shop-team\"}],\"matching\":15,\"schema\":\"dendrer.runs/1\",\"total\":15,\"unclear\":[]}\n",
+        "{\"complete\":false,\"hidden\":0,\"items\":[{\"name\":\"shop-team\"}],\"matching\":15,\"schema\":\"dendrer.runs/1\",\"total\":15,\"unclear\":[]}\n",
     );
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",

@@ -306,7 +306,7 @@ const TABLE: &str = r#"   1  observation.add  ok         OK    "severe storm rec
    8  observation.add  ok         OK    "the route depends on the pass and the weather"
   13  observation.add  ok         OK    "alt_source introduced: a webcam forum says the pass is free"
   14  policy.decision  violation  FAIL  deny "risk_score=0.82 > threshold=0.75"
-  17  action.request   violation  FAIL  deny dispatch "send T2 as a test drive"
+  17  action.request   violation  FAIL  deny dispatch {"kind":"test drive","to":"Splugen","truck":"T2"} "send T2 as a test drive"
   20  kernel.anomaly   violation  FAIL  invariant_breach "T2 is on the road without a dispatch""#;
 
 /// The claims of the paper's appendix, as a pack: types that the ontology does not have, fields that may be null, a running

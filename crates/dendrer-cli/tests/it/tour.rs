@@ -29,7 +29,7 @@ CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not know
   tick 25  plan.update  "use the half price if any carrier accepts it"
       <- 22 caused_by (recorded)
       + quotes.unverified_feed_3  2740
-  tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"
+  tick 27  action.request  deny call_carrier {"offer":"unverified_feed_3","shipments":["S-104","S-105"]} "book the cheap barges by telephone instead"
       <- 25 caused_by (recorded), 23 caused_by (recorded)
   tick 29  observation.add  "the private feed now offers six barges"
       <- 22 evidence (recorded)

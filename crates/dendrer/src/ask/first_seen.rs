@@ -216,16 +216,21 @@ impl WriteValues {
         WriteValues { tick, place: place.clone(), wanted, has_change: false, otherwise }
     }
 
-    /// Chooses what is named: the value if it was on record before the write, else the change, which of a sum is what was
-    /// added, else the value in the transition of the write.
+    /// Chooses what is named: of a sum the change, which was added; if that is not on record before the write, the value that
+    /// was written, if that is; else the change, and then the value, in the transition of the write.
     fn seen(&self, mut found: Vec<FoundAt>) -> Option<SeenValue> {
-        let is_seen = |found: &FoundAt| found.at.is_some();
-        let is_before = |found: &FoundAt| found.at.as_ref().is_some_and(|at| at.tick < self.tick);
-        let chosen = match self.has_change && !found.first().is_some_and(is_before) {
-            true => found.iter().skip(1).position(is_seen).map(|at| at + 1),
-            false => None,
+        let is_seen = |_: &Self, found: &FoundAt| found.at.is_some();
+        let is_before =
+            |this: &Self, found: &FoundAt| found.at.as_ref().is_some_and(|at| at.tick < this.tick);
+        let changes = if self.has_change { 1 } else { 0 };
+        let change = |is_it: fn(&Self, &FoundAt) -> bool| {
+            found.iter().skip(changes).position(|found| is_it(self, found)).map(|at| at + changes)
         };
-        let chosen = chosen.or_else(|| found.iter().position(is_seen));
+        let value = found.first().filter(|found| self.has_change && is_before(self, found)).map(|_| 0);
+        let chosen = change(is_before)
+            .or(value)
+            .or_else(|| change(is_seen))
+            .or_else(|| found.iter().position(|one| is_seen(self, one)));
         let unread = found.iter().map(|found| found.unread).max().unwrap_or(0);
         let (tick, place) = (self.tick, self.place.clone());
         let named = |value, at, unread| SeenValue { value, write: tick, place, at, unread };
