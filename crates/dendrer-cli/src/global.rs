@@ -11,6 +11,29 @@ use dendrer::store::embedded::Options;
 use dendrer_object::words::UnknownWord;
 use dendrer_view::text::TimeForm;
 
+/// The variables of the environment that the program reads.
+pub(crate) const VARIABLES: [(&str, &str); 10] = [
+    ("DENDRER_STORE", "The store, if no --store is given"),
+    ("DENDRER_KEY", "The key of the log, if no --key is given"),
+    ("DENDRER_COLOR", "always or never, if no --color is given"),
+    (
+        "DENDRER_PAGER",
+        "The program for an answer that is longer than the screen; less if not set. Empty or cat: none",
+    ),
+    (
+        "PAGER",
+        "Empty or cat, with no DENDRER_PAGER: no pager. Any other program is not used, since it may show colours as rubbish",
+    ),
+    (
+        "DENDRER_ACCESSIBLE",
+        "1: lists instead of tables, words instead of signs, ASCII, no repaint, for screen readers. So does ACCESSIBLE",
+    ),
+    ("NO_COLOR", "Any text: no colour"),
+    ("CLICOLOR_FORCE", "Any text but 0: colour also into a pipe"),
+    ("TERM", "dumb: no colour and no pager"),
+    ("TZ", "The time zone of times that are printed and read without one"),
+];
+
 /// Flags that every verb takes.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Everywhere")]

@@ -71,7 +71,7 @@ pub fn program(given: &[OsString]) -> u8 {
         return report(&failure, wants_json(&args), cli.global.color);
     }
     if !cli.global.quiet {
-        on_wait(note_wait);
+        dendrer::store::disk::on_wait(note_wait);
     }
     let Some(verb) = cli.verb else { return without_verb(&cli.global, &args) };
     let began = Instant::now();
@@ -91,13 +91,8 @@ pub fn program(given: &[OsString]) -> u8 {
 
 /// Notes that another program has a lock of the store.
 fn note_wait() {
-    let _ = writeln!(std::io::stderr(), "note: {WAITS}");
+    let _ = writeln!(std::io::stderr(), "note: {}", dendrer::store::disk::WAITS);
 }
-
-pub use dendrer::store::disk::on_wait;
-
-/// The words for a wait for a lock of another program.
-pub const WAITS: &str = "waiting for the store: another program writes";
 
 /// Answers `dendrer` without a verb.
 fn without_verb(global: &Global, args: &[String]) -> u8 {
@@ -303,7 +298,7 @@ fn usage(error: &clap::Error, json: bool, args: &[String]) -> u8 {
     use clap::error::ErrorKind;
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let is_colored = out::decide_color(ColorChoice::Auto, std::io::stdout().is_terminal());
-        let text = usage::help_text(error, is_colored);
+        let text = out::usage::help_text(error, is_colored);
         return printed(std::io::stdout().write_all(text.as_bytes()), ColorChoice::Auto);
     }
     let failure = usage::problem(error, args);

@@ -31,6 +31,7 @@ use crate::global::Global;
 pub(crate) mod drawing;
 pub(crate) mod files;
 mod pager;
+pub(crate) mod usage;
 
 /// How the answer of a call is written.
 pub(crate) struct Form {

@@ -71,7 +71,7 @@ fn warn_of_wait() {
     // Ignored: a logger that fails stops no program that records.
     let _ = Python::try_attach(|py| {
         py.import("dendrer._made")
-            .and_then(|module| module.call_method1("warn", (dendrer_cli::WAITS,)))
+            .and_then(|module| module.call_method1("warn", (dendrer::store::disk::WAITS,)))
             .is_ok()
     });
 }
@@ -82,7 +82,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-        dendrer_cli::on_wait(warn_of_wait);
+        dendrer::store::disk::on_wait(warn_of_wait);
         Ok(())
     }
 

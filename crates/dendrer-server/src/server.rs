@@ -74,7 +74,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// An error if it is no path, or no thread can be begun.
+    /// An error if the text cannot be a path, or no thread can be begun.
     pub fn get(&self, path: &str) -> io::Result<Got> {
         let request = Request::get(path).body(Body::empty()).map_err(io::Error::other)?;
         runtime()?.block_on(async {

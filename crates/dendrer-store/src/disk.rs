@@ -208,6 +208,9 @@ pub fn lock_while(
 /// How long a lock is waited for without a note.
 const UNNOTED: Duration = Duration::from_secs(1);
 
+/// The words for a wait for a lock of another program.
+pub const WAITS: &str = "waiting for the store: another program writes";
+
 /// The function that notes a long wait; `None` if nothing does.
 static ON_WAIT: RwLock<Option<fn()>> = RwLock::new(None);
 

@@ -189,7 +189,7 @@ pub fn pair_changes(pair: &Pair, more: Option<&[String]>, indent: usize, page: &
     lines
 }
 
-/// Returns a line for each side of a pair without comparable places: the agent, and what the transition says.
+/// Returns a line for each side of a pair without comparable places: the agent, and the words of the transition.
 fn summary_lines(pair: &Pair, more: &[String], indent: usize) -> Vec<Line> {
     if pair.steps.is_some() || !pair.changes.is_empty() || !pair.kinds.contains(&DiffKind::Structural) {
         return Vec::new();

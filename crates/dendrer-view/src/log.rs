@@ -198,7 +198,7 @@ struct LogColumns {
 const WITH_CONFIDENCE: usize = 100;
 /// The columns in front of a summary on a line of its own.
 const BELOW: usize = 7;
-/// The least columns of a summary beside its type.
+/// The least columns of a summary after its type.
 const SUMMARY_MIN: usize = 12;
 /// The widest that the columns of a log get on a page with a width.
 const COLUMN_MAX: usize = 24;

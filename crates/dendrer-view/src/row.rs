@@ -56,7 +56,7 @@ pub fn row(record: &Record) -> Row {
     }
 }
 
-/// Names the one who speaks in a record: `user` for the author user, behind it in brackets the name on record if it is another;
+/// Names the one who speaks in a record: `user` for the author user, then in brackets the name on record if it is another;
 /// else the agent, and the author where no agent is named. An agent called by the word of an author is quoted.
 pub(crate) fn speaker(record: &Record) -> String {
     let author = record.header().author;

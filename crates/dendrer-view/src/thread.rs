@@ -95,12 +95,12 @@ fn name(name: &str) -> String {
     if quote::passes_for_a_word(&place) { format!("[{}]", quote::quoted(name)) } else { place }
 }
 
-/// Writes the nodes of a place. Words of dendrer for what is no node are in brackets; a node of such a name is quoted.
+/// Writes the nodes of a place. Words of dendrer in place of a node are in brackets; a node of such a name is quoted.
 fn nodes(place: &ThreadPlace) -> String {
     place.nodes.iter().map(|node| node_words(node)).collect::<Vec<_>>().join(", ")
 }
 
-/// Writes a node, or the word for what is no node.
+/// Writes a node, or the word in its place.
 pub(crate) fn node_words(node: &str) -> String {
     match node.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         Some(named) => quote::quoted(named),

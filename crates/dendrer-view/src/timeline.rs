@@ -30,7 +30,7 @@ document! {
         items: Vec<TimelineBinObject> = reply.items.iter().map(TimelineBinObject::of).collect(),
         /// The verdicts of each predicate that was asked for
         verdicts: Vec<TimelineVerdictsObject> = reply.verdicts.iter().map(TimelineVerdictsObject::of).collect(),
-        /// Ticks that stand out, the worst first; at most 200
+        /// Ticks of note, the worst first; at most 200
         marks: Vec<TimelineMarkObject> = reply.marks.iter().map(TimelineMarkObject::of).collect(),
         /// The number of marks of each kind that are left out
         left_out: BTreeMap<&'static str, u64> = reply.left_out.clone(),
@@ -70,7 +70,7 @@ document! {
         forks: u64 = bin.forks,
         /// The number of transitions with several predecessors
         merges: u64 = bin.merges,
-        /// The number of transitions that stand for a part of a source that is missing
+        /// The number of gaps: transitions in place of a part of the source that is missing
         gaps: u64 = bin.gaps,
         /// The number of places that were left unknown
         unknown: u64 = bin.unknown,
@@ -94,7 +94,7 @@ document! {
         items: Vec<Vec<&'static str>> = verdicts.items.clone(),
     }
 
-    /// A tick that stands out
+    /// A tick of note
     object TimelineMarkObject(mark: &TimelineMark) {
         /// The tick
         tick: u64 = mark.tick,

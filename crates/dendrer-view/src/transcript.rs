@@ -33,7 +33,7 @@ document! {
         role: ["user" | "agent" | "tool" | "system" | "kernel" | "runtime"] = item.role,
         /// The number of agents or graphs around the one that speaks
         depth: u64 = item.depth,
-        /// The words; a value that is no text as JSON
+        /// The words; any value but a text as JSON
         text: Option<&str> = item.text.as_deref(),
         /// The words as a value, where they are an object or a list in JSON; else null
         json: Value = item.json.clone().unwrap_or(Value::Null),

@@ -72,7 +72,7 @@ const PROGRAM: &[Room] = &[
     room(VERB, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS]),
     room(VERBS, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERB]),
     // Words as they are typed, and what is wrong with them.
-    room(USAGE, &[FAILURE, VERBS]),
+    room(USAGE, &[FAILURE, OUTPUT, VERBS]),
     room(&["complete", "lib", "main"], &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERBS, USAGE]),
 ];
 

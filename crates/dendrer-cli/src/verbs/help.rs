@@ -7,7 +7,9 @@ use dendrer_view::help::{ExitCodesAnswer, HelpAnswer};
 use dendrer_view::codes::EXITS;
 
 use crate::failure::{Failure, Result};
+use crate::global::VARIABLES;
 use crate::out::Out;
+use crate::out::usage::help_text;
 
 /// `help`
 #[derive(Debug, Args)]
@@ -27,29 +29,6 @@ const ENVIRONMENT: &str = "environment";
 
 /// Topics besides the verbs.
 pub(crate) const TOPICS: [&str; 3] = [EXIT_CODES, GLOBALS, ENVIRONMENT];
-
-/// The variables of the environment that the program reads.
-pub(crate) const VARIABLES: [(&str, &str); 10] = [
-    ("DENDRER_STORE", "The store, if no --store is given"),
-    ("DENDRER_KEY", "The key of the log, if no --key is given"),
-    ("DENDRER_COLOR", "always or never, if no --color is given"),
-    (
-        "DENDRER_PAGER",
-        "The program for an answer that is longer than the screen; less if not set. Empty or cat: none",
-    ),
-    (
-        "PAGER",
-        "Empty or cat, with no DENDRER_PAGER: no pager. Any other program is not used, since it may show colours as rubbish",
-    ),
-    (
-        "DENDRER_ACCESSIBLE",
-        "1: lists instead of tables, words instead of signs, ASCII, no repaint, for screen readers. So does ACCESSIBLE",
-    ),
-    ("NO_COLOR", "Any text: no colour"),
-    ("CLICOLOR_FORCE", "Any text but 0: colour also into a pipe"),
-    ("TERM", "dumb: no colour and no pager"),
-    ("TZ", "The time zone of times that are printed and read without one"),
-];
 
 /// Groups of verbs, each verb once; `help` is named in the usage.
 const GROUPS: [(&str, &[&str]); 10] = [
@@ -92,7 +71,7 @@ fn verb(topic: Option<&str>, mut command: clap::Command) -> Result<HelpAnswer> {
     }
     // Asked in the parser's own way, so that `help VERB` and `VERB --help` are one text.
     let words = ["dendrer"].into_iter().chain(topic).chain(["--help"]);
-    let text = asked.try_get_matches_from(words).err().map(|help| crate::usage::help_text(&help, false));
+    let text = asked.try_get_matches_from(words).err().map(|help| help_text(&help, false));
     let known = command.get_subcommands().filter(|verb| topic.is_none_or(|topic| named(verb, topic)));
     let about = |verb: &clap::Command| verb.get_about().map(ToString::to_string).unwrap_or_default();
     let verbs = known.map(|verb| (verb.get_name().to_owned(), about(verb))).collect();

@@ -85,7 +85,7 @@ pub(crate) struct Log {
     /// Count the transitions in at most so many bins of ticks, up to 2048, instead of listing them
     #[arg(long, value_name = "N", conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "oneline", "reverse", "limit", "follow", "until_complete"])]
     pub(crate) bins: Option<u64>,
-    /// Read the run as a conversation: messages, calls, answers, decisions; 200 transitions unless -n says another number
+    /// Read the run as a conversation: messages, calls, answers, decisions; 200 transitions unless -n has another number
     #[arg(long, conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "oneline", "reverse", "bins", "follow", "until_complete"])]
     pub(crate) transcript: bool,
     /// With --bins: a registered predicate whose verdicts each bin has
@@ -168,6 +168,11 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     if args.transcript {
         return transcript(global, args, &texts, out);
     }
+    list(global, args, question, texts, out)
+}
+
+/// Lists the transitions.
+fn list(global: &Global, args: &Log, question: LogQuestion, texts: LogTexts, out: &mut Out) -> Result {
     if args.oneline && global.full {
         return Err(Failure::new(Code::E0106, "--oneline and --full exclude each other"));
     }

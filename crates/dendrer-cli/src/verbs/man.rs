@@ -8,8 +8,8 @@ use dendrer_view::quote;
 
 use crate::failure::Failure;
 use crate::failure::Result;
+use crate::global::VARIABLES;
 use crate::out::Out;
-use crate::verbs::help::VARIABLES;
 
 /// `man`
 #[derive(Debug, Args)]

@@ -312,7 +312,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a pair has one side alone, and is no step.
+/// Whether a pair has one side alone, and its sides are not steps.
 fn is_alone(pair: &Object) -> bool {
     let is_null = |name: &str| pair.get(name) == Some(&Value::Null);
     pair.get("node").is_none() && is_null("a_tick") != is_null("b_tick")

@@ -214,6 +214,7 @@ unfinished
 unknown
 updated
 verified_here
+complete
 hidden
 matching
 tampered

@@ -191,7 +191,7 @@ struct WriteValues {
     wanted: Vec<Wanted>,
     /// Whether the first of them is the value that was written, and others are its change.
     has_change: bool,
-    /// What is named if none is found; `None` if that is not looked for.
+    /// Name if none is found; `None` if that is not looked for.
     otherwise: Option<Value>,
 }
 

@@ -85,7 +85,7 @@ pub struct LoggedRecord {
     pub run: RunName,
     /// The record.
     pub record: Record,
-    /// What it wrote, if it was asked for.
+    /// Its writes, if they were asked for.
     pub writes: Option<ShownWrites>,
     /// The links to other records than its predecessor, if they were asked for.
     pub links: Vec<(Rel, Digest, Option<LinkedRecord>)>,
@@ -95,7 +95,7 @@ pub struct LoggedRecord {
     pub thread: Option<ThreadPlace>,
 }
 
-/// What a log amounts to.
+/// The counts of a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogSummary {
     /// How many transitions the range has.

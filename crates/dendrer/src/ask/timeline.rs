@@ -1,4 +1,4 @@
-//! A run as bins of ticks: how much happened in each, how its predicates stood, and which ticks stand out.
+//! A run as bins of ticks: how much happened in each, the verdicts of predicates, and ticks of note.
 //!
 //! A bin is a range of `width` ticks that begins at a multiple of `width`, a power of two. Every count of a bin is the sum over
 //! its ticks, and nothing is sampled.
@@ -56,7 +56,7 @@ pub struct TimelineBin {
     pub forks: u64,
     /// How many have several predecessors.
     pub merges: u64,
-    /// How many stand for a part of a source that is missing.
+    /// How many are gaps: a part of the source is missing.
     pub gaps: u64,
     /// How many places they left unknown.
     pub unknown: u64,
@@ -105,7 +105,7 @@ impl TimelineVerdicts {
     }
 }
 
-/// The kind of a tick that stands out, the worst first.
+/// The kind of a mark, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkKind {
     /// A predicate is violated first.
@@ -145,7 +145,7 @@ impl MarkKind {
     }
 }
 
-/// A tick that stands out.
+/// A tick of note.
 #[derive(Debug, Clone)]
 pub struct TimelineMark {
     /// The tick.
@@ -175,7 +175,7 @@ pub struct TimelineReply {
     pub items: Vec<TimelineBin>,
     /// The verdicts of each predicate that was asked for.
     pub verdicts: Vec<TimelineVerdicts>,
-    /// The ticks that stand out, the worst first.
+    /// The ticks of note, the worst first.
     pub marks: Vec<TimelineMark>,
     /// How many marks of each kind are left out.
     pub left_out: BTreeMap<&'static str, u64>,
@@ -351,12 +351,7 @@ impl<'t> Counting<'t> {
             (before, here) => before.or(here),
         };
         bin.changes += record.delta().map_or(0, |delta| delta.paths().count() as u64);
-        let is_interrupt = match &mut self.thread {
-            Some(thread) => {
-                thread.place(record)?.is_some_and(|place| matches!(place.part, ThreadPart::Interrupt(_)))
-            }
-            None => false,
-        };
+        let is_interrupt = self.is_interrupt(record)?;
         for refusal in &refused {
             self.marks.add(tick, MarkKind::Refusal, Some(refusal), None);
         }
@@ -374,6 +369,12 @@ impl<'t> Counting<'t> {
         }
         debug_assert!(record.header().kind == Kind::Transition, "a tick of a run is a transition");
         Ok(())
+    }
+
+    /// Whether a record is an interrupt of a graph.
+    fn is_interrupt(&mut self, record: &Record) -> Result<bool, Error> {
+        let place = self.thread.as_mut().map(|thread| thread.place(record)).transpose()?.flatten();
+        Ok(place.is_some_and(|place| matches!(place.part, ThreadPart::Interrupt(_))))
     }
 
     /// Marks the first violation of a predicate.

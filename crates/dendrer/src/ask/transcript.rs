@@ -35,7 +35,7 @@ pub enum TranscriptKind {
     Note,
     /// A part of the source that is missing.
     Gap,
-    /// The place from which a fork or an import goes on.
+    /// The origin of a fork or an import.
     Marker,
     /// An intent that was refused.
     Refusal,
@@ -71,7 +71,7 @@ pub struct TranscriptItem {
     pub role: &'static str,
     /// How many agents or graphs are around the one that speaks.
     pub depth: u64,
-    /// The words; a value that is no text as JSON.
+    /// The words; any value but a text as JSON.
     pub text: Option<String>,
     /// The text as a value, where it is an object or a list in JSON.
     pub json: Option<Value>,
@@ -95,7 +95,7 @@ pub struct TranscriptItem {
     pub anomalies: u64,
 }
 
-/// What all items of a record share.
+/// Parts that all items of a record share.
 struct Shared<'r> {
     record: &'r Record,
     content: Value,
@@ -274,7 +274,7 @@ impl Shared<'_> {
         Some(said(self.item(TranscriptKind::Note), Some(&Value::from(words.join(": ")))))
     }
 
-    /// The place from which a fork or an import goes on.
+    /// The origin of a fork or an import.
     fn marker(&self) -> Option<TranscriptItem> {
         let of = |marker: &str, [run, tick, reason]: [&str; 3]| {
             let marker = self.content.get(marker)?;

@@ -785,7 +785,7 @@ pub(crate) fn no_run(store: &dyn Store, run: &RunName) -> Error {
         Err(error) => return error.into(),
     };
     let names = || runs.iter().map(|run| run.name.as_str());
-    // A tick behind another mark than `@`: the run is there.
+    // A tick after another mark than `@`: the run is there.
     let of_tick = run.as_str().rsplit_once(['/', ':', '#', '.']).map(|(name, _)| name);
     let near = of_tick.filter(|name| names().any(|known| known == *name));
     let near = near.or_else(|| nearest(run.as_str(), names()));

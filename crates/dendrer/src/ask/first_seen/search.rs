@@ -60,7 +60,7 @@ pub(super) fn each_tick(
 /// A value with the write that it is looked for.
 pub(super) struct Asked {
     pub(super) wanted: Wanted,
-    /// Whether a confidence does not count: it is no value that came in.
+    /// Whether a confidence does not count: it did not come in as a value.
     pub(super) is_datum: bool,
     /// The tick of the write: the last that is looked at.
     pub(super) upto: u64,

@@ -1,7 +1,7 @@
 //! Dates in a condition on runs: `updated <= "2026-03-01"` includes that day, as `log --until 2026-03-01` does.
 //!
 //! The times of runs are texts of one form, in UTC. A date is a stretch of them, so a comparison with one is written with its
-//! first or its last second. A text that is no date is an error: compared as a text it would choose runs at random.
+//! first or its last second. Any other text is an error: compared as a text it would choose runs at random.
 
 use dendrer_kernel::expr::{Expr, ExprError, Span};
 use dendrer_object::{Timestamp, Value};
@@ -9,7 +9,7 @@ use dendrer_object::{Timestamp, Value};
 /// The name whose values are times.
 pub(super) const UPDATED: &str = "updated";
 
-/// What a date looks like.
+/// Hint on the form of a date.
 const HINT: &str = "write a date, like \"2026-03-01\" or \"2026-03-01 12:00\", in UTC";
 
 /// The first and the last second of a date.
@@ -19,7 +19,7 @@ type Stretch = [String; 2];
 ///
 /// # Errors
 ///
-/// An error at a text that is no date.
+/// An error at any other text.
 pub(super) fn written(text: &str, expr: &Expr) -> Result<Option<String>, ExprError> {
     let mut out = text.to_owned();
     let mut is_changed = false;
