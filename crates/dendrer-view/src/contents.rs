@@ -30,7 +30,7 @@ pub(crate) fn content_words(said: &Value) -> String {
 /// The type of a part with the words of a model that refuses, and the member with the words, of the part or of its message.
 pub(crate) const REFUSAL: &str = "refusal";
 
-/// Writes the words of a refusal; `None` if there are none.
+/// Writes the words of a refusal; `None` if it has no words.
 pub(crate) fn refusal_words(words: &Value) -> Option<String> {
     let words = words.as_str().filter(|words| !words.is_empty())?;
     Some(format!("[{REFUSAL}] {}", quote::quoted(words)))
