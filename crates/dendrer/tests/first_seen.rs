@@ -480,8 +480,9 @@ fn a_number_that_overwrites_another_is_named_itself() {
         words(&FirstSeen::of_write(&trace(&store), &Pointer::of(["due"]), last))
     };
     let place = "/result/output/price of quote +0";
-    // 310 was told one tick before, and so was the difference; the value comes first.
-    assert_eq!(of(vec![quote("190"), quote("310"), set("310")]), [format!("310 at 2 {place}")]);
+    // The difference was told before, and so was 310: of a sum it is what was added, so it comes first.
+    assert_eq!(of(vec![quote("190"), quote("310"), set("310")]), [format!("190 at 1 {place}")]);
+    assert_eq!(of(vec![quote("189"), quote("310"), set("310")]), [format!("310 at 2 {place}")]);
     assert_eq!(of(vec![quote("190"), set("310")]), [format!("190 at 1 {place}")]);
     assert_eq!(of(vec![set("310")]), ["190 not before 1, 0 unread"]);
     // With its sign first.
