@@ -265,7 +265,7 @@ mod tests {
             ("INTERRUPT", "\"INTERRUPT\""),
             ("(answer)", "\"(answer)\""),
             ("confidence  0.990", "\"confidence  0.990\""),
-            ("a\u{a0}b", "\"a\u{a0}b\""),
+            ("a\u{a0}b", "\"a\\u{a0}b\""),
             ("\"x\"", "\"\\\"x\\\"\""),
             ("", "\"\""),
         ] {

@@ -326,10 +326,11 @@ class Run:
             raise UsageError("one question at a time; store.ask('bisect', RUN, holds=[..]) asks several")
         given = {"to": self.tip, **flags, "predicate": predicate, "holds": None if holds is None else [holds]}
         asked = {"chain_limit": _CHAIN_MAX, **given, "run": self._address}
-        named = given.get("all_of")
+        named = cast("str | os.PathLike[str] | None", given.get("all_of"))
         if named is not None and named != "standard":
-            asked["all_of"] = _native.predicates_of_file(os.fspath(named))
-            given["all_of"] = os.fspath(named)
+            path: str = os.fspath(named)
+            asked["all_of"] = _native.predicates_of_file(path)
+            given["all_of"] = path
         document, unknown = self._store._asked("bisect", asked)
         return _ask.known(Bisect(document, self._source("bisect", [self._address], given)), unknown, on_uncertain)
 
