@@ -579,7 +579,8 @@ _NOT_TAKEN = {
 def _members(given: dict[str, Any]) -> dict[str, Any] | str:
     """Takes out of keywords what is a member of a line. A sentence, if a keyword is a member that no method takes."""
     for name, why in _NOT_TAKEN.items():
-        if name in given:
+        # A step of a chain is an object; any other value is what a program counts.
+        if name in given and (name != "step" or isinstance(given[name], dict)):
             return f"the keyword {name} names a member of a line: {why}"
     return {name: given.pop(name) for name in _OF_LINE.intersection(given)}
 
