@@ -16,7 +16,7 @@ use dendrer_view::{quote, schemas};
 use crate::answer::{CSV, EXIT, JSON, LINES, Refusal, document, typed};
 use crate::api;
 use crate::path::{Form, Target};
-use crate::route::{ROUTES, Route, is_refused};
+use crate::route::{ROUTES, Route, refuse};
 use crate::served::Served;
 use crate::table;
 use crate::work::Work;
@@ -72,14 +72,8 @@ pub(crate) async fn post(
     if question.get("schema").and_then(Value::as_str) != Some(&*expected) {
         return Err(Problem::new(Code::E0106, format!("the schema of the question is {expected}")).into());
     }
-    let members = question.as_object().into_iter().flat_map(Object::iter);
-    let refused = members
-        .filter(|(member, value)| is_refused(member, value))
-        .map(|(member, _)| member.to_string())
-        .next();
-    if let Some(member) = refused {
-        let what = format!("{member} is not asked here: it writes, or names a file, a store or a key");
-        return Err(Problem::new(Code::E0106, what).into());
+    for (member, value) in question.as_object().into_iter().flat_map(Object::iter) {
+        refuse(member, member, value)?;
     }
     answer(served, work, question, Form::Json, headers).await
 }

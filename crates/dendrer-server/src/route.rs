@@ -123,6 +123,19 @@ const REFUSED: &[&str] = &[
     "verifier",
 ];
 
+/// Refuses a member that is not asked here, under the name that the request has for it.
+///
+/// # Errors
+///
+/// E0106 with the name.
+pub(crate) fn refuse(name: &str, member: &str, value: &Value) -> Result<(), Problem> {
+    if is_refused(member, value) {
+        let what = format!("{name} is not asked here: it writes, or names a file, a store or a key");
+        return Err(Problem::new(Code::E0106, what));
+    }
+    Ok(())
+}
+
 /// Whether a member of a question that is asked here is refused. The word `standard` names no file.
 pub(crate) fn is_refused(member: &str, value: &Value) -> bool {
     let is_file = member == "all_of" && value.as_str() != Some("standard");
@@ -164,10 +177,7 @@ impl Route {
                 }
                 _ => self.member(member, name, text)?,
             };
-            if is_refused(member, &value) {
-                let what = format!("{name} is not asked here: it writes, or names a file, a store or a key");
-                return Err(Problem::new(Code::E0106, what));
-            }
+            refuse(name, member, &value)?;
             set(&mut question, member, name, value)?;
         }
         for (member, fixed) in self.defaults {

@@ -132,11 +132,15 @@ fn question(global: &Global, args: &Log) -> LogQuestion {
     }
 }
 
+/// Returns the address of the run, without a range of ticks: that is in the texts of the question.
+fn run_of(args: &Log) -> Result<String> {
+    Ok(Address::range(&args.run)?.map_or(&*args.run, |(run, _, _)| run).to_owned())
+}
+
 /// Prints the run as a conversation.
 fn transcript(global: &Global, args: &Log, texts: &LogTexts, out: &mut Out) -> Result {
-    let run = Address::range(&args.run)?.map_or(&*args.run, |(run, _, _)| run);
     let question = TranscriptQuestion {
-        run: run.to_owned(),
+        run: run_of(args)?,
         from: texts.from.clone(),
         to: texts.to.clone(),
         limit: args.limit,
@@ -146,9 +150,8 @@ fn transcript(global: &Global, args: &Log, texts: &LogTexts, out: &mut Out) -> R
 
 /// Prints the run as bins of ticks.
 fn timeline(global: &Global, args: &Log, texts: &LogTexts, out: &mut Out) -> Result {
-    let run = Address::range(&args.run)?.map_or(&*args.run, |(run, _, _)| run);
     let question = TimelineQuestion {
-        run: run.to_owned(),
+        run: run_of(args)?,
         from: texts.from.clone(),
         to: texts.to.clone(),
         bins: args.bins,
