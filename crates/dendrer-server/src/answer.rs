@@ -17,6 +17,8 @@ pub(crate) const JSON: &str = "application/json";
 pub(crate) const LINES: &str = "application/jsonl";
 /// The type of a table.
 pub(crate) const CSV: &str = "text/csv; charset=utf-8";
+/// The type of a picture.
+pub(crate) const SVG: &str = "image/svg+xml";
 /// The type of a page.
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 
@@ -37,6 +39,12 @@ impl Refusal {
     /// A refusal with the code of a request that the server does not take.
     pub(crate) fn new(status: StatusCode, what: impl Into<String>) -> Refusal {
         Refusal { status, problem: Problem::new(Code::E0123, what) }
+    }
+
+    /// A question whose thread ended without an answer.
+    pub(crate) fn failed() -> Refusal {
+        let problem = Problem::new(Code::E0810, "the question was ended before it had an answer");
+        Refusal { status: StatusCode::SERVICE_UNAVAILABLE, problem }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
+use dendrer::problem::Problem;
 use dendrer::watch::Watch;
 use dendrer_object::{Object, Value};
 use dendrer_view::quote;
@@ -57,57 +58,109 @@ pub(crate) fn runs(served: Arc<Served>) -> Response {
 }
 
 fn tips(served: &Served) -> Result<Vec<(String, u64)>, Refusal> {
-    let runs = dendrer::trace::all_runs(&*served.reader()?).map_err(dendrer::problem::Problem::from)?;
+    let runs = dendrer::trace::all_runs(&*served.reader()?).map_err(Problem::from)?;
     Ok(runs.into_iter().map(|run| (run.name.to_string(), run.head.tick.unwrap_or(0))).collect())
 }
 
-/// Sends a `transition` event for each tick after `after`, also while the run is recorded.
-pub(crate) fn transitions(served: Arc<Served>, run: String, after: u64) -> Response {
+/// A run as far as its events were sent.
+#[derive(Debug, Clone)]
+struct Followed {
+    run: String,
+    /// The tick of the next event.
+    next: u64,
+    /// How many refusals the run had; `None` before it was read.
+    refusals: Option<u64>,
+    is_ended: bool,
+}
+
+/// Sends an event for each tick after `after`, for each refusal and for the end, also while the run is recorded.
+///
+/// # Errors
+///
+/// The problem of a run that is not there.
+pub(crate) async fn transitions(served: Arc<Served>, run: String, after: u64) -> Result<Response, Refusal> {
     let (sender, receiver) = mpsc::channel(LATE);
+    let mut followed = Followed { run, next: after + 1, refusals: None, is_ended: false };
+    let (asked, name) = (Arc::clone(&served), followed.run.clone());
+    let found = tokio::task::spawn_blocking(move || asked.run(&asked.reader()?, &name)).await;
+    found.map_err(|_| Refusal::failed())??;
     tokio::spawn(async move {
-        let mut next = after + 1;
         let mut is_lost = false;
         while !sender.is_closed() {
-            let (asked, name, from) = (Arc::clone(&served), run.clone(), next);
-            let window = tokio::task::spawn_blocking(move || window(&asked, &name, from)).await;
-            let items = window.ok().and_then(Result::ok).unwrap_or_default();
-            for item in &items {
-                let tick = item.get("tick").and_then(Value::as_u64).unwrap_or(next);
+            let (asked, before) = (Arc::clone(&served), followed.clone());
+            let read = tokio::task::spawn_blocking(move || before.read(&asked)).await;
+            // A store that cannot be read now is read again.
+            let Ok(Ok((now, events))) = read else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            followed = now;
+            let has_more = !events.is_empty();
+            for (name, tick, item) in events {
                 if is_lost && sender.capacity() == LATE {
                     is_lost = sender.try_send(lost(tick)).is_err();
                 }
-                let event = Event::default().event("transition").id(tick.to_string()).data(quote::json(item));
+                let event = Event::default().event(name).data(quote::json(&item));
+                let event = if name == "transition" { event.id(tick.to_string()) } else { event };
                 if !is_lost {
                     is_lost = sender.try_send(event).is_err();
                 }
-                next = tick + 1;
             }
-            if items.is_empty() {
+            if !has_more {
                 tokio::time::sleep(PAUSE).await;
             }
         }
     });
-    stream(receiver)
+    Ok(stream(receiver))
 }
 
 fn lost(next: u64) -> Event {
     Event::default().event("lost").data(quote::json(&Value::record([("next", Value::from(next))])))
 }
 
-/// Returns the next transitions of a run.
-fn window(served: &Served, run: &str, from: u64) -> Result<Vec<Value>, Refusal> {
-    let mut question = Object::default();
-    question.set("schema", Value::from("dendrer.log-question/1"));
-    question.set("run", Value::from(run));
-    let tip = tips(served)?.into_iter().find(|(name, _)| name == run).map_or(0, |(_, tip)| tip);
-    if from > tip {
-        return Ok(Vec::new());
+impl Followed {
+    /// Reads the next events, each with its name and tick, and where the run was read to.
+    fn read(self, served: &Served) -> Result<(Followed, Vec<(&'static str, u64, Value)>), Problem> {
+        let (summary, tip) = served.run(&served.reader()?, &self.run)?;
+        let mut followed = self;
+        let mut events = Vec::new();
+        if followed.next <= tip {
+            for item in followed.items(served, false)? {
+                let tick = item.get("tick").and_then(Value::as_u64).unwrap_or(followed.next);
+                followed.next = tick + 1;
+                events.push(("transition", tick, item));
+            }
+            return Ok((followed, events));
+        }
+        let known = *followed.refusals.get_or_insert(summary.refusals);
+        if summary.refusals > known {
+            let is_refusal = |item: &Value| item.get("kind").and_then(Value::as_str) == Some("refusal");
+            let all: Vec<Value> = followed.items(served, true)?.into_iter().filter(is_refusal).collect();
+            let new = usize::try_from(summary.refusals - known).unwrap_or(usize::MAX);
+            let begin = all.len().saturating_sub(new);
+            events.extend(all.into_iter().skip(begin).map(|item| ("refusal", tip, item)));
+            followed.refusals = Some(summary.refusals);
+        }
+        if summary.ended && !followed.is_ended {
+            followed.is_ended = true;
+            events.push(("end", tip, Value::record([("tick", Value::from(tip))])));
+        }
+        Ok((followed, events))
     }
-    question.set("from", Value::from(from));
-    question.set("limit", Value::from(WINDOW));
-    let answered = served.ask(&Value::Object(question), Watch::new())?;
-    let items = answered.document.get("items").and_then(Value::as_array);
-    Ok(items.into_iter().flat_map(|items| items.iter()).cloned().collect())
+
+    /// Returns the next transitions, or the last ones with the refusals between them.
+    fn items(&self, served: &Served, with_refusals: bool) -> Result<Vec<Value>, Problem> {
+        let from = if with_refusals { self.next.saturating_sub(WINDOW) } else { self.next };
+        let mut question = Object::default();
+        question.set("schema", Value::from("dendrer.log-question/1"));
+        question.set("run", Value::from(&*self.run));
+        question.set("from", Value::from(from));
+        question.set("limit", Value::from(if with_refusals { 0 } else { WINDOW }));
+        question.set("refusals", Value::from(with_refusals));
+        let answered = served.ask(&Value::Object(question), Watch::new())?;
+        let items = answered.document.get("items").and_then(Value::as_array);
+        Ok(items.into_iter().flat_map(|items| items.iter()).cloned().collect())
+    }
 }
 
 fn stream(receiver: mpsc::Receiver<Event>) -> Response {

@@ -6,10 +6,12 @@
 
 mod answer;
 mod api;
+mod badge;
 mod events;
 mod guard;
 mod page;
 mod path;
+mod progress;
 mod reading;
 mod route;
 mod served;

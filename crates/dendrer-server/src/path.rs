@@ -50,7 +50,10 @@ impl Target {
             segments.push(segment);
         }
         let mut form = Form::Page;
-        if let Some(last) = segments.last_mut()
+        // A document of a run has its name behind the run, so the end of a run is part of its name.
+        let is_run = matches!(&segments[..], [first, _] if first == "run");
+        if !is_run
+            && let Some(last) = segments.last_mut()
             && let Some((end, found)) =
                 ENDS.iter().find(|(end, _)| last.len() > end.len() && last.ends_with(end))
         {
@@ -104,6 +107,7 @@ mod tests {
     fn the_name_of_a_run_may_end_as_a_document_does() {
         assert_eq!(read("/run/a.json/log.jsonl", "").segments, ["run", "a.json", "log"]);
         assert_eq!(read("/run/a.json/log", "").form, Form::Page);
+        assert_eq!(read("/run/a.json", "").segments, ["run", "a.json"]);
     }
 
     #[test]

@@ -13,9 +13,10 @@ use dendrer_view::problem::ShownProblem as _;
 use dendrer_view::version::VersionAnswer;
 use dendrer_view::{quote, schemas};
 
-use crate::answer::{CSV, EXIT, JSON, LINES, Refusal, document, typed};
+use crate::answer::{CSV, EXIT, JSON, Refusal, SVG, document, typed};
 use crate::api;
 use crate::path::{Form, Target};
+use crate::progress;
 use crate::route::{ROUTES, Route, refuse};
 use crate::served::Served;
 use crate::table;
@@ -23,6 +24,8 @@ use crate::work::Work;
 
 /// The documents that have a table.
 const TABLES: [&str; 3] = ["runs-question", "log-question", "diff-question"];
+/// The documents that have a picture.
+const PICTURES: [&str; 1] = ["layout-question"];
 
 /// Answers a `GET` for a document.
 ///
@@ -43,11 +46,24 @@ pub(crate) async fn get(
         return value(served, work, target).await;
     }
     let Some(route) = Route::find(&target.segments) else { return Err(no_document(&target)) };
-    if target.form == Form::Csv && !TABLES.contains(&route.question) {
+    let has_form = match target.form {
+        Form::Csv => TABLES.contains(&route.question),
+        Form::Svg => PICTURES.contains(&route.question),
+        _ => true,
+    };
+    if !has_form {
         return Err(no_document(&target));
     }
     let question = route.question(&target)?;
-    answer(served, work, question, target.form, headers).await
+    match target.form {
+        Form::Svg => {
+            let served = Arc::clone(served);
+            let drawn = work.run(move |watch| Ok(served.draw(&question, watch)?)).await?;
+            Ok(typed(StatusCode::OK, SVG, drawn))
+        }
+        Form::Lines => progress::answer(Arc::clone(served), work.clone(), question).await,
+        form => answer(served, work, question, form, headers).await,
+    }
 }
 
 /// Answers a question that a request has as a document.
@@ -106,20 +122,23 @@ async fn answer(
     Ok(response)
 }
 
+/// Returns the exit code of the command that asks the same.
+pub(crate) fn exit_of(answered: &AnsweredQuestion) -> u8 {
+    answered.problem.as_ref().map_or(answered.exit, |problem| problem.exit())
+}
+
 fn formed(answered: &AnsweredQuestion, form: Form) -> Response {
-    let exit = answered.problem.as_ref().map_or(answered.exit, |problem| problem.exit());
-    let (kind, body) = match form {
-        Form::Lines => (LINES, lines(&answered.document).into_bytes()),
-        Form::Csv => (CSV, table::of(&answered.document)),
-        _ => return document(&answered.document, exit),
-    };
-    let mut response = typed(StatusCode::OK, kind, body);
+    let exit = exit_of(answered);
+    if form != Form::Csv {
+        return document(&answered.document, exit);
+    }
+    let mut response = typed(StatusCode::OK, CSV, table::of(&answered.document));
     response.headers_mut().insert(EXIT, HeaderValue::from(u16::from(exit)));
     response
 }
 
 /// Returns a document as `--jsonl` prints it: its items, then what sums them up.
-fn lines(document: &Value) -> String {
+pub(crate) fn lines(document: &Value) -> String {
     let (items, summary) = dendrer_view::answer::stream(document);
     let all = items.iter().chain([&summary]);
     all.map(|value| format!("{}\n", quote::json(value))).collect()

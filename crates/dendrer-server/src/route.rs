@@ -46,6 +46,8 @@ pub(crate) enum Fixed {
     Text(&'static str),
     /// A number.
     Number(u64),
+    /// A flag that is set.
+    True,
 }
 
 const RUN: &str = "{run}";
@@ -100,6 +102,13 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     route(&["run", RUN, "commitments"], "commitments-question", RunMember::Run("run")),
     route(&["run", RUN, "conflicts"], "conflicts-list-question", RunMember::Run("run")),
+    Route {
+        defaults: &[("branches", Fixed::True)],
+        ..route(&["run", RUN, "branches"], "verify-question", RunMember::List("targets"))
+    },
+    route(&["run", RUN, "graph"], "graph-show-question", RunMember::Run("run")),
+    route(&["run", RUN, "frontier"], "graph-frontier-question", RunMember::Run("run")),
+    route(&["run", RUN, "layout"], "layout-question", RunMember::Run("run")),
     route(&["run", RUN, "contract"], "contract-check-question", RunMember::Run("run")),
 ];
 
@@ -187,6 +196,7 @@ impl Route {
                     match fixed {
                         Fixed::Text(text) => Value::from(*text),
                         Fixed::Number(number) => Value::from(*number),
+                        Fixed::True => Value::from(true),
                     },
                 );
             }

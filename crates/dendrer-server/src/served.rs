@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dendrer::address::Address;
 use dendrer::problem::Problem;
 use dendrer::source::{QuestionPlace, StoreDesk};
-use dendrer::store::Store;
+use dendrer::store::{RunSummary, Store};
+use dendrer::trace::Trace;
 use dendrer::trust::Trust;
 use dendrer::watch::Watch;
 use dendrer_object::{Digest, Value};
 use dendrer_view::ask::{AnsweredQuestion, ask};
-use dendrer_view::quote;
+use dendrer_view::{picture, quote};
 
 /// The store or the bundle of a server.
 #[derive(Debug)]
@@ -37,12 +39,27 @@ impl Served {
     /// The [`Problem`] of the command that asks the same.
     pub(crate) fn ask(&self, question: &Value, watch: Watch) -> Result<AnsweredQuestion, Problem> {
         let mut desk = StoreDesk::new(&self.place, &self.trust).confined(watch);
-        ask(question, &mut desk).map_err(|problem| match &self.place {
+        ask(question, &mut desk).map_err(|problem| self.placed(problem))
+    }
+
+    /// Draws the answer of a question that is given as its document.
+    ///
+    /// # Errors
+    ///
+    /// The [`Problem`] of the command that draws the same.
+    pub(crate) fn draw(&self, question: &Value, watch: Watch) -> Result<String, Problem> {
+        let mut desk = StoreDesk::new(&self.place, &self.trust).confined(watch);
+        picture::svg(question, &mut desk).map_err(|problem| self.placed(problem))
+    }
+
+    /// Names the bundle in the commands of a problem.
+    fn placed(&self, problem: Problem) -> Problem {
+        match &self.place {
             QuestionPlace::Bundle(opened) => {
                 problem.help_in(&opened.path.display().to_string(), &opened.runs)
             }
             QuestionPlace::Store(_) => problem,
-        })
+        }
     }
 
     /// Returns a handle that has everything committed so far.
@@ -55,6 +72,17 @@ impl Served {
             QuestionPlace::Store(repo) => Ok(repo.reader()?),
             QuestionPlace::Bundle(opened) => Ok(Arc::clone(&opened.store)),
         }
+    }
+
+    /// Returns a run by its name, with its last tick.
+    ///
+    /// # Errors
+    ///
+    /// The problem of a run that is not there.
+    pub(crate) fn run(&self, store: &Arc<dyn Store>, name: &str) -> Result<(RunSummary, u64), Problem> {
+        let address = Address::parse(name)?;
+        let trace = Trace::open(store, &address.run_in(store, &[])?)?;
+        Ok((trace.summary().clone(), trace.tip()))
     }
 
     /// Returns the tag of an answer: another one once anything was committed.

@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
 use crate::answer::{EXIT, Refusal, guarded};
+use crate::badge::Badges;
 use crate::guard::Guard;
 use crate::path::{Form, Target};
 use crate::served::Served;
@@ -51,6 +52,7 @@ pub struct Server {
     served: Arc<Served>,
     work: Work,
     options: ServerOptions,
+    badges: Badges,
     /// `None` for a request of the program itself, which has no connection.
     guard: Option<Guard>,
 }
@@ -67,7 +69,13 @@ pub struct Got {
 impl Server {
     /// A server of a store or a bundle.
     pub fn new(served: Served, options: ServerOptions) -> Server {
-        Server { served: Arc::new(served), work: Work::new(), options, guard: None }
+        Server {
+            served: Arc::new(served),
+            work: Work::new(),
+            options,
+            badges: Badges::default(),
+            guard: None,
+        }
     }
 
     /// Answers `GET path` without a connection.
@@ -170,10 +178,16 @@ impl Server {
                 let run = (*run).to_owned();
                 let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
                 let after = target.take("after").and_then(|after| after.parse().ok());
-                return Ok(events::transitions(self.served, run, last.or(after).unwrap_or(0)));
+                return events::transitions(self.served, run, last.or(after).unwrap_or(0)).await;
             }
             (Form::Page, ["run", _, "t", _, "value"]) => {}
             (Form::Page, _) => return Ok(page::file(path).unwrap_or_else(page::index)),
+            (Form::Json, ["run", run, "badge"]) => {
+                only_path(&target)?;
+                // A request of the program itself ends with the program, and a verification that is under way too.
+                let waits = self.guard.is_none();
+                return self.badges.read(&self.served, &self.work, run, waits).await;
+            }
             _ => {
                 if let Some(file) = page::file(path) {
                     return Ok(file);
@@ -252,6 +266,14 @@ impl Server {
 
 async fn answer(State(server): State<Server>, request: Request) -> Response {
     server.answer(request).await
+}
+
+/// Refuses a query where none is read.
+fn only_path(target: &Target) -> Result<(), Problem> {
+    match target.query.first() {
+        None => Ok(()),
+        Some((name, _)) => Err(Problem::new(Code::E0106, format!("\"{name}\" is no word of this query"))),
+    }
 }
 
 /// Whether a request whose check ended so may bring the token in its address.

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::http::StatusCode;
-use dendrer::problem::Problem;
 use dendrer::watch::Watch;
-use dendrer_object::Code;
 use tokio::sync::Semaphore;
 
 use crate::answer::Refusal;
@@ -57,20 +55,32 @@ impl Work {
         &self,
         ask: impl FnOnce(Watch) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
+        self.run_under(Watch::new(), ask).await
+    }
+
+    /// As [`Work::run`], with a watch that counts for the caller as well.
+    ///
+    /// # Errors
+    ///
+    /// 503 if too many wait; else the refusal of the question.
+    pub(crate) async fn run_under<T: Send + 'static>(
+        &self,
+        watch: Watch,
+        ask: impl FnOnce(Watch) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
         if self.taken.fetch_add(1, Ordering::SeqCst) >= RUNNING_MAX + WAITING_MAX {
             self.taken.fetch_sub(1, Ordering::SeqCst);
             return Err(busy());
         }
         let taken = Taken(Arc::clone(&self.taken));
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| busy())?;
-        let watch = Watch::new();
         let stops = Stops(watch.clone());
         let asked = tokio::task::spawn_blocking(move || {
             // A question that was stopped keeps its turn until its thread has ended.
             let _held = (taken, turn);
             ask(watch)
         });
-        let answer = asked.await.map_err(|_| failed())?;
+        let answer = asked.await.map_err(|_| Refusal::failed())?;
         drop(stops);
         answer
     }
@@ -81,9 +91,4 @@ fn busy() -> Refusal {
         StatusCode::SERVICE_UNAVAILABLE,
         "the server answers as many questions as it takes; ask again",
     )
-}
-
-fn failed() -> Refusal {
-    let problem = Problem::new(Code::E0810, "the question was ended before it had an answer");
-    Refusal { status: StatusCode::SERVICE_UNAVAILABLE, problem }
 }

@@ -8,6 +8,9 @@ use dendrer::ask::commitments::question::CommitmentsQuestion;
 use dendrer::ask::compare::question::{CompareQuestion, HeatmapQuestion};
 use dendrer::ask::diff::question::{DiffQuestion, DiffReply};
 use dendrer::ask::gate::question::AssertQuestion;
+use dendrer::ask::graphs::{GraphFrontierQuestion, GraphShowQuestion};
+use dendrer::ask::layout::LayoutQuestion;
+use dendrer::ask::log::LogDetails;
 use dendrer::ask::log::log as each_logged;
 use dendrer::ask::log::question::{LogQuestion, OpenedLog};
 use dendrer::ask::predicates::question::{
@@ -54,12 +57,13 @@ use crate::contract::lint::LintAnswer;
 use crate::contract::suggest::SuggestAnswer;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::graphs::record_divergence;
+use crate::graphs::{FrontierAnswer, GraphAnswer};
 use crate::head;
 use crate::log::{LogAnswer, LogEnd};
+use crate::picture::LayoutAnswer;
 use crate::predicate::{PredicateTestAnswer, TickRow};
 use crate::replay::ReplayAnswer;
 use crate::show::{RawRecordAnswer, ShowAnswer, ShowParts};
-use crate::state::StateShown;
 use crate::steps::{CoherenceAnswer, CoherenceDiffAnswer, CompositionAnswer, StepsAnswer};
 use crate::verify::VerifyAnswer;
 
@@ -176,8 +180,11 @@ questions! {
     EraseQuestion => plain::<EraseQuestion>,
     ExtendQuestion => plain::<ExtendQuestion>,
     ForkQuestion => plain::<ForkQuestion>,
+    GraphFrontierQuestion => frontier,
+    GraphShowQuestion => graph,
     HeatmapQuestion => plain::<HeatmapQuestion>,
     LabelQuestion => plain::<LabelQuestion>,
+    LayoutQuestion => layout,
     LogQuestion => log,
     MergeQuestion => plain::<MergeQuestion>,
     NoteQuestion => plain::<NoteQuestion>,
@@ -218,7 +225,7 @@ pub fn ask(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pr
 }
 
 /// Reads a question.
-fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
+pub(crate) fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
     Q::read(document).map_err(|fault| {
         let problem = Problem::new(Code::E0106, fault.to_string());
         let problem = match &fault {
@@ -281,7 +288,8 @@ fn compare(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pr
 
 fn log(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let OpenedLog { trace, terms, found_intact } = read::<LogQuestion>(question)?.ask(desk)?;
-    let mut answer = LogAnswer::new(trace.name().clone(), terms.details.whole);
+    let LogDetails { whole, links, .. } = terms.details;
+    let mut answer = LogAnswer::new(trace.name().clone(), whole).with_links(links);
     let mut items = Vec::new();
     let summary = each_logged(&trace, terms, &mut |record| {
         items.extend(answer.item(&record));
@@ -289,6 +297,22 @@ fn log(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Proble
     })?;
     answer.ends(LogEnd::Summed { summary, found_intact });
     Ok(listed(&answer, items, desk, None))
+}
+
+fn graph(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = read::<GraphShowQuestion>(question)?.ask(desk)?;
+    let shown = GraphAnswer { graph: &found.graph, digest: found.digest, form: &found.form };
+    Ok(answered(&shown, desk, None))
+}
+
+fn frontier(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = read::<GraphFrontierQuestion>(question)?.ask(desk)?;
+    Ok(answered(&FrontierAnswer(&found), desk, None))
+}
+
+fn layout(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = LayoutAnswer::of(&read(question)?, desk)?;
+    Ok(answered(&found, desk, None))
 }
 
 fn show(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
@@ -330,7 +354,7 @@ fn verify(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
 
 fn state(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let reply = read::<StateQuestion>(question)?.ask(desk)?;
-    Ok(answered(&StateShown { reply: &reply, depth: None }, desk, None))
+    Ok(answered(&reply, desk, None))
 }
 
 fn steps(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {

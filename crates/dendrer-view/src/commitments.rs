@@ -23,7 +23,7 @@ use dendrer_object::{Code, Digest, RunName, Value, document};
 use crate::action::{AskedCommitmentObject, asked_line};
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::ccas::{ccas_text, listed_hard};
-use crate::graph::Drawing;
+use crate::graph::{Drawing, DrawnArrow, DrawnBox};
 use crate::{count, quote};
 
 /// How many commitments are followed over `depends-on`.
@@ -874,16 +874,27 @@ impl CommitmentGraphAnswer {
     /// Returns the drawing: a box for each, an arrow for each edge.
     pub fn drawing(&self) -> Drawing {
         let all = &self.found.all;
-        let atoms =
-            all.atoms().map(|atom| (atom.id.to_string(), format!("{} {}", atom.id, atom.mode.as_str())));
+        let drawn = |id: &str, kind: &str, word: &str, status, tick| DrawnBox {
+            name: id.to_owned(),
+            label: format!("{id} {word}"),
+            kind: kind.to_owned(),
+            tick: Some(tick),
+            run: Some(self.found.run.clone()),
+            status,
+        };
+        let atoms = all.atoms().map(|atom| drawn(&atom.id, "atom", atom.mode.as_str(), None, atom.tick));
         let commitments = all.all().iter().map(|one| {
-            let status = self.found.statuses.get(&one.id).map_or("", |(status, _)| status.as_str());
-            (one.id.to_string(), format!("{} {} {status}", one.id, one.kind.as_str()))
+            let status = self.found.statuses.get(&one.id).map(|(status, _)| status.as_str());
+            let word = format!("{} {}", one.kind.as_str(), status.unwrap_or_default());
+            drawn(&one.id, one.kind.as_str(), &word, status, one.tick)
         });
-        let mut boxes: Vec<(String, String)> = atoms.chain(commitments).collect();
-        boxes.sort();
-        let at = |id: &str| boxes.binary_search_by(|(name, _)| (**name).cmp(id)).ok();
-        let arrows = all.edges().filter_map(|edge| Some((at(&edge.from)?, at(&edge.to)?))).collect();
+        let mut boxes: Vec<DrawnBox> = atoms.chain(commitments).collect();
+        boxes.sort_by(|a, b| (&a.name, &a.label).cmp(&(&b.name, &b.label)));
+        let at = |id: &str| boxes.binary_search_by(|one| (*one.name).cmp(id)).ok();
+        let arrows = all.edges().filter_map(|edge| {
+            Some(DrawnArrow { from: at(&edge.from)?, to: at(&edge.to)?, rel: edge.kind.as_str() })
+        });
+        let arrows = arrows.collect();
         Drawing { title: self.found.run.to_string(), boxes, arrows }
     }
 }

@@ -5,6 +5,7 @@ use dendrer::run::causal::Causal;
 use dendrer_object::RunName;
 use layout::backends::svg::SVGWriter;
 use layout::core::base::Orientation;
+use layout::core::format::RenderBackend;
 use layout::core::geometry::Point;
 use layout::core::style::StyleAttr;
 use layout::std_shapes::shapes::{Arrow, Element, ShapeKind};
@@ -99,15 +100,43 @@ pub fn folded_lines(run: &RunName, causal: &Causal, page: &Page) -> Vec<Line> {
     lines
 }
 
-/// A drawing: boxes with a name and a label, and arrows between them by their places in the list.
+/// A box of a drawing.
+#[derive(Debug, Clone, Default)]
+pub struct DrawnBox {
+    /// The name, which no other box has.
+    pub name: String,
+    /// The text in the box.
+    pub label: String,
+    /// What it is: a type, a kind, or the word of a statement.
+    pub kind: String,
+    /// The tick, if it is one.
+    pub tick: Option<u64>,
+    /// The run.
+    pub run: Option<RunName>,
+    /// A word for how it ended or stands.
+    pub status: Option<&'static str>,
+}
+
+/// An arrow of a drawing, between two boxes by their places in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrawnArrow {
+    /// The box that it begins at.
+    pub from: usize,
+    /// The box that it leads to.
+    pub to: usize,
+    /// The relation.
+    pub rel: &'static str,
+}
+
+/// A drawing: boxes, and arrows between them.
 #[derive(Debug, Clone, Default)]
 pub struct Drawing {
     /// The title.
     pub title: String,
-    /// The name and the label of each box.
-    pub boxes: Vec<(String, String)>,
-    /// From which box to which.
-    pub arrows: Vec<(usize, usize)>,
+    /// The boxes.
+    pub boxes: Vec<DrawnBox>,
+    /// The arrows.
+    pub arrows: Vec<DrawnArrow>,
 }
 
 impl Drawing {
@@ -117,10 +146,18 @@ impl Drawing {
         let at = |tick: u64| usize::try_from(tick).expect("a tick in memory");
         let one = |tick: u64| {
             let (agent, name) = (graph.agent(tick).map_or("the beginning", |agent| agent), causal.name(tick));
-            (format!("{tick} {name}"), format!("{tick} {agent} {name}"))
+            DrawnBox {
+                name: format!("{tick} {name}"),
+                label: format!("{tick} {agent} {name}"),
+                kind: "transition".to_owned(),
+                tick: Some(tick),
+                run: Some(run.clone()),
+                status: None,
+            }
         };
         let arrows = (1..=graph.tip())
-            .flat_map(|tick| graph.parents(tick).iter().map(move |parent| (at(*parent), at(tick))));
+            .flat_map(|tick| graph.parents(tick).iter().map(move |parent| (*parent, tick)))
+            .map(|(parent, tick)| DrawnArrow { from: at(parent), to: at(tick), rel: "parent" });
         Drawing {
             title: run.to_string(),
             boxes: (0..=graph.tip()).map(one).collect(),
@@ -133,11 +170,12 @@ impl Drawing {
         let quoted =
             |text: &str| format!("\"{}\"", quote::escape(text).replace('\\', "\\\\").replace('"', "\\\""));
         let mut out = format!("digraph {} {{\n  rankdir=TB;\n  node [shape=box];\n", quoted(&self.title));
-        for (name, label) in &self.boxes {
+        for DrawnBox { name, label, .. } in &self.boxes {
             out.push_str(&format!("  {} [label={}];\n", quoted(name), quoted(label)));
         }
-        for (from, to) in &self.arrows {
-            out.push_str(&format!("  {} -> {};\n", quoted(&self.boxes[*from].0), quoted(&self.boxes[*to].0)));
+        for arrow in &self.arrows {
+            let ends = [arrow.from, arrow.to].map(|at| quoted(&self.boxes[at].name));
+            out.push_str(&format!("  {} -> {};\n", ends[0], ends[1]));
         }
         out.push_str("}\n");
         out
@@ -148,22 +186,32 @@ impl Drawing {
         if self.boxes.len() > SVG_MAX {
             return None;
         }
-        let mut drawn = VisualGraph::new(Orientation::TopToBottom);
-        let handles: Vec<_> = self
-            .boxes
-            .iter()
-            .map(|(_, label)| {
-                let text = quote::escape(label);
-                let size = Point::new(20.0 + 9.0 * text.chars().count() as f64, 30.0);
-                let (shape, style) = (ShapeKind::new_box(&text), StyleAttr::simple());
-                drawn.add_node(Element::create(shape, style, Orientation::TopToBottom, size))
-            })
-            .collect();
-        for (from, to) in &self.arrows {
-            drawn.add_edge(Arrow::simple(""), handles[*from], handles[*to]);
-        }
         let mut writer = SVGWriter::new();
-        drawn.do_it(false, false, false, &mut writer);
+        self.place(&mut writer, false);
         Some(writer.finalize())
+    }
+
+    /// Places boxes and arrows, and hands them to a backend. With `names`, each has its number as a property: `n3`, `a7`.
+    pub(crate) fn place(&self, backend: &mut dyn RenderBackend, names: bool) {
+        let mut drawn = VisualGraph::new(Orientation::TopToBottom);
+        let mut handles = Vec::with_capacity(self.boxes.len());
+        for (number, DrawnBox { label, .. }) in self.boxes.iter().enumerate() {
+            let text = quote::escape(label);
+            let size = Point::new(20.0 + 9.0 * text.chars().count() as f64, 30.0);
+            let mut element = Element::create(
+                ShapeKind::new_box(&text),
+                StyleAttr::simple(),
+                Orientation::TopToBottom,
+                size,
+            );
+            element.properties = names.then(|| format!("n{number}"));
+            handles.push(drawn.add_node(element));
+        }
+        for (number, DrawnArrow { from, to, .. }) in self.arrows.iter().enumerate() {
+            let mut arrow = Arrow::simple("");
+            arrow.properties = names.then(|| format!("a{number}"));
+            drawn.add_edge(arrow, handles[*from], handles[*to]);
+        }
+        drawn.do_it(false, false, false, backend);
     }
 }

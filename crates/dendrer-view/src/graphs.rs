@@ -16,7 +16,7 @@ use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::graph::Drawing;
+use crate::graph::{Drawing, DrawnArrow, DrawnBox};
 use crate::replay::{GraphReplay, ReplayDocument};
 use crate::{count, quote};
 
@@ -381,7 +381,17 @@ pub fn drawing(graph: &Graph) -> Drawing {
                 StatementBody::Repeat { from, .. } => ("repeat", std::slice::from_ref(from)),
             };
             let to = drawing.boxes.len();
-            drawing.boxes.push((statement.id.clone(), format!("{} {what}", statement.id)));
+            let kind = match &statement.body {
+                StatementBody::Node { .. } => "node",
+                StatementBody::Edge { .. } => "edge",
+                StatementBody::Repeat { .. } => "repeat",
+            };
+            drawing.boxes.push(DrawnBox {
+                name: statement.id.clone(),
+                label: format!("{} {what}", statement.id),
+                kind: kind.to_owned(),
+                ..DrawnBox::default()
+            });
             let named = args.iter().filter_map(|arg| match arg {
                 Argument::Reference(reference) => Some(reference),
                 Argument::Literal(_) => None,
@@ -390,7 +400,7 @@ pub fn drawing(graph: &Graph) -> Drawing {
                 .chain(&statement.condition)
                 .filter_map(|reference| places.get(&reference.name).copied())
                 .collect();
-            drawing.arrows.extend(from.into_iter().map(|from| (from, to)));
+            drawing.arrows.extend(from.into_iter().map(|from| DrawnArrow { from, to, rel: "argument" }));
             places.insert(statement.id.clone(), to);
             if let StatementBody::Repeat { statements, .. } = &statement.body {
                 add(statements, drawing, places);
@@ -407,7 +417,8 @@ pub fn drawing(graph: &Graph) -> Drawing {
     let mut places = BTreeMap::new();
     for input in graph.inputs() {
         places.insert(input.clone(), drawing.boxes.len());
-        drawing.boxes.push((input.clone(), input));
+        let (name, kind) = (input.clone(), "input".to_owned());
+        drawing.boxes.push(DrawnBox { name, label: input, kind, ..DrawnBox::default() });
     }
     add(&graph.statements, &mut drawing, &mut places);
     drawing

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use dendrer::ask::log::{LaneMark, LogSummary, LoggedRecord};
+use dendrer::ask::provenance::LinkedRecord;
 use dendrer::ask::show::{ShownRecord, ShownWrites};
 use dendrer::ask::thread::ThreadPlace;
 use dendrer_object::document::As;
+use dendrer_object::record::Rel;
 use dendrer_object::{Digest, Object, Record, RunName, Value, document};
 
 use crate::answer::{Answer, ItemAnswer, Line, Page, Style};
@@ -29,6 +31,8 @@ pub struct LogAnswer {
     run: RunName,
     /// Whether everything of each record is shown.
     whole: bool,
+    /// Whether each record has its links.
+    links: bool,
     /// The agents of the lanes, until the legend is printed.
     legend: Option<Vec<Arc<str>>>,
     /// How many lanes are drawn; `None` if none are.
@@ -65,6 +69,7 @@ impl LogAnswer {
         LogAnswer {
             run,
             whole,
+            links: false,
             legend: None,
             lanes: None,
             rows: Vec::new(),
@@ -82,6 +87,11 @@ impl LogAnswer {
     /// Draws a lane for each of these agents.
     pub fn with_lanes(self, agents: Vec<Arc<str>>) -> LogAnswer {
         LogAnswer { lanes: Some(agents.len()), legend: Some(agents), ..self }
+    }
+
+    /// Adds the links of each record to its item.
+    pub fn with_links(self, links: bool) -> LogAnswer {
+        LogAnswer { links, ..self }
     }
 
     /// Lists the steps and nodes of a thread.
@@ -261,16 +271,30 @@ document! {
         tip: Option<Digest> = summary.tip,
         /// Whether no record was left out because of the limit
         complete: bool = !summary.left_out,
+        /// The tick to go on from; null if no later record was left out because of the limit
+        next: Option<u64> = summary.next,
         /// The certainty
         certainty: ["recorded"] = Certainty::Recorded.as_str(),
     }
 
     /// A record of a log
-    object LogItem(record: &Record, place: Option<&ThreadPlace>, whole: bool) {
+    object LogItem(record: &Record, place: Option<&ThreadPlace>, whole: bool, links: Option<&[(Rel, Digest, Option<LinkedRecord>)]>) {
         ..RowObject = RowObject::of(record),
         ..?ThreadObject = place.map(ThreadObject::of),
         /// The content, if whole records were asked for
         content?: As<Object> = whole.then(|| As::new(content_json(record))),
+        /// The links to other records, if they were asked for
+        links?: Vec<LogLink> = links.map(|links| links.iter().map(LogLink::of).collect::<Vec<_>>()),
+    }
+
+    /// A link to a record by its place
+    object LogLink(link: &(Rel, Digest, Option<LinkedRecord>)) {
+        /// The relation
+        rel: Rel = link.0,
+        /// The run; null if the record is in no run of this source
+        run: Option<&RunName> = link.2.as_ref().map(|place| &place.run),
+        /// The tick; null if the record is in no run of this source
+        tick: Option<u64> = link.2.as_ref().map(|place| place.tick),
     }
 }
 
@@ -278,7 +302,8 @@ impl ItemAnswer for LogAnswer {
     type Item = LoggedRecord;
 
     fn item(&mut self, item: &LoggedRecord) -> Option<Value> {
-        Some(LogItem::of(&item.record, item.thread.as_ref(), self.whole).into())
+        let links = self.links.then_some(&item.links[..]);
+        Some(LogItem::of(&item.record, item.thread.as_ref(), self.whole, links).into())
     }
 
     fn item_lines(&mut self, item: &LoggedRecord, page: &Page) -> Vec<Line> {
@@ -367,7 +392,8 @@ fn lane_words(marks: &[LaneMark]) -> String {
 
 /// Writes the links of a record: the tick if it is of this run, else run and tick.
 fn link_words(item: &LoggedRecord) -> String {
-    let links = item.links.iter().map(|(rel, hash, target)| {
+    let others = item.links.iter().filter(|(rel, ..)| *rel != Rel::Predecessor);
+    let links = others.map(|(rel, hash, target)| {
         let place = match target {
             Some(place) if place.run == item.run => place.tick.to_string(),
             Some(place) => format!("{}@{}", place.run, place.tick),

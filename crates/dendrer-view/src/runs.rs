@@ -18,7 +18,9 @@ document! {
         /// The number of runs that fit the conditions
         matching: usize = answer.matching,
         /// Whether no run was left out because of the limit
-        complete: bool = answer.runs.len() == answer.matching,
+        complete: bool = answer.next.is_none(),
+        /// The last run of the list, to go on after; null if none was left out because of the limit
+        next: Option<&RunName> = answer.next.as_ref(),
         /// The number of runs in the store
         total: usize = answer.total,
         /// The number of runs that are left out because they are dropped
@@ -132,7 +134,7 @@ const MARKS: [RunMark; 3] = [
 /// Counts the runs, and names those with what a column of its own would have.
 fn count_words(answer: &RunsAnswer, folded: &[(String, Option<String>)]) -> String {
     let shown = answer.runs.len();
-    let more = if shown < answer.matching { " (use -n 0 for all)" } else { "" };
+    let more = if answer.next.is_some() { " (use -n 0 for all)" } else { "" };
     let (matching, total) = (thousands(answer.matching as u64), thousands(answer.total as u64));
     let fit = match answer.matching + answer.dropped < answer.total {
         true => format!(", {matching} match"),

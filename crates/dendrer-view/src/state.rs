@@ -1,7 +1,7 @@
 //! A state or one value of it, and the difference between two states.
 
 use dendrer::ask::state::question::StateReply;
-use dendrer::ask::state::{StateAnswer, StateDifference};
+use dendrer::ask::state::{CutLimits, StateAnswer, StateDifference};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
@@ -28,7 +28,7 @@ document! {
         /// The root of the whole state
         state_root: Digest = answer.root,
         /// The value; null if the place is unknown and nothing is there
-        value: &Value = &answer.value,
+        value: Value = answer.limits.apply(&answer.value),
         /// The certainty
         certainty: ["recorded" | "derived" | "unavailable"] =
             certainty.unless(!answer.unknown.is_empty()).as_str(),
@@ -63,47 +63,41 @@ document! {
     }
 }
 
-/// A state, or the difference between two.
-#[derive(Debug, Clone, Copy)]
-pub struct StateShown<'s> {
-    /// The reply.
-    pub reply: &'s StateReply,
-    /// How many levels of a state are printed; `None` for all.
-    pub depth: Option<usize>,
-}
-
 /// A place that is unknown is an answer that is not there. A whole state lists its unknown places like its other members.
 fn end_of(path: &Pointer, unknown: &Places) -> End {
     if unknown.is_empty() || path.as_str().is_empty() { End::Answered } else { End::Unknown }
 }
 
-impl Answer for StateShown<'_> {
+impl Answer for StateReply {
     fn document(&self) -> Value {
-        match self.reply {
+        match self {
             StateReply::State(answer) => StateDocument::of(answer).into(),
             StateReply::Difference(found) => DifferenceDocument::of(found).into(),
         }
     }
 
     fn end(&self) -> End {
-        match self.reply {
+        match self {
             StateReply::State(StateAnswer { path, unknown, .. })
             | StateReply::Difference(StateDifference { path, unknown, .. }) => end_of(path, unknown),
         }
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        match self.reply {
-            StateReply::State(answer) => state_lines(answer, self.depth, page),
+        match self {
+            StateReply::State(answer) => state_lines(answer, page),
             StateReply::Difference(found) => difference_lines(found, page),
         }
     }
 }
 
-fn state_lines(answer: &StateAnswer, depth: Option<usize>, page: &Page) -> Vec<Line> {
+fn state_lines(answer: &StateAnswer, page: &Page) -> Vec<Line> {
     // Nothing is at the place, and what should be there is unknown.
     let is_missing = answer.value == Value::Null && !answer.unknown.is_empty();
-    let lines = if is_missing { Vec::new() } else { pretty(&answer.value, 0, depth) };
+    // What is deeper is a number of members, which is shorter than a mark.
+    let shown = CutLimits { depth: None, ..answer.limits }.apply(&answer.value);
+    let depth = answer.limits.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
+    let lines = if is_missing { Vec::new() } else { pretty(&shown, 0, depth) };
     let root = answer.path.as_str().is_empty().then(|| {
         let of = answer.agent.as_ref().map(|agent| {
             format!(", of {} at tick {} along its causal ancestors", quote::name(agent), answer.tick)

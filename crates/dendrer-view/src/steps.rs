@@ -10,6 +10,7 @@ use dendrer_object::document::{As, Either};
 use dendrer_object::{Object, RunName, Value, document, json, tag};
 
 use crate::answer::{Answer, End, ItemAnswer, Line, Page, Style};
+use crate::graph::{Drawing, DrawnArrow, DrawnBox};
 use crate::layout::pad;
 use crate::table::{Align, Table};
 use crate::{count, quote};
@@ -355,7 +356,7 @@ pub struct CompositionAnswer<'c>(pub &'c Composition);
 
 impl CompositionAnswer<'_> {
     /// The graph, for a drawing.
-    pub fn drawing(&self) -> crate::graph::Drawing {
+    pub fn drawing(&self) -> Drawing {
         let mut all: Vec<&StepPlace> = self.0.groups.iter().flat_map(|(_, group)| group).collect();
         all.extend(self.0.edges.iter().flat_map(|(from, to)| [from, to]));
         all.extend(self.0.orphans.iter().map(|(step, _)| step));
@@ -363,9 +364,22 @@ impl CompositionAnswer<'_> {
         all.sort();
         all.dedup();
         let at = |place: &StepPlace| all.binary_search(&place).ok();
-        let arrows = self.0.edges.iter().filter_map(|(from, to)| Some((at(from)?, at(to)?))).collect();
-        let boxes = all.iter().map(|place| (named(place), named(place))).collect();
-        crate::graph::Drawing { title: "composition".to_owned(), boxes, arrows }
+        let arrows = self
+            .0
+            .edges
+            .iter()
+            .filter_map(|(from, to)| Some(DrawnArrow { from: at(from)?, to: at(to)?, rel: "parent" }));
+        let arrows = arrows.collect();
+        let boxes = all.iter().map(|place| DrawnBox {
+            name: named(place),
+            label: named(place),
+            kind: "step".to_owned(),
+            tick: Some(place.tick),
+            run: Some(place.run.clone()),
+            status: None,
+        });
+        let boxes = boxes.collect();
+        Drawing { title: "composition".to_owned(), boxes, arrows }
     }
 }
 

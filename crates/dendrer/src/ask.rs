@@ -15,6 +15,8 @@ pub mod diff;
 mod difference;
 pub mod first_seen;
 pub mod gate;
+pub mod graphs;
+pub mod layout;
 pub mod log;
 pub mod named;
 pub mod packs;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use dendrer::Trace;
-use dendrer::address::Address;
+use dendrer::ask::graphs;
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::runs::{self, RunsOrder};
 use dendrer::change::graph::GraphTerms;
@@ -30,6 +30,7 @@ use dendrer_view::graphs::{
 };
 
 use crate::context;
+use crate::context::desk::CommandDesk;
 use crate::context::edges::{pair, substitutes};
 use crate::context::executor::Executor;
 use crate::context::packs;
@@ -317,10 +318,7 @@ fn unread(path: &str, finding: &GraphFinding) -> Failure {
 
 /// Reads the graph of a run with its frontier.
 fn recorded(global: &Global, text: &str, out: &mut Out) -> Result<GraphRun> {
-    let rev = Address::parse(text)?;
-    let source = context::sound(global, &rev, out)?;
-    let trace = source.trace(&rev.resolve(&source.store)?)?;
-    Ok(graph_run(&trace)?)
+    graphs::recorded(text, &mut CommandDesk::new(global, out))
 }
 
 /// Reads the graph of a file, or that of a run, with its JSON form.

@@ -73,6 +73,9 @@ pub(crate) struct Log {
     /// Draw a lane for each agent, and name the recorded links
     #[arg(long, conflicts_with = "reverse")]
     pub(crate) graph: bool,
+    /// Name the recorded links of each transition
+    #[arg(long, conflicts_with = "graph")]
+    pub(crate) links: bool,
     /// One line each (the default; --full shows each as show does)
     #[arg(long)]
     pub(crate) oneline: bool,
@@ -83,10 +86,10 @@ pub(crate) struct Log {
     #[arg(short = 'n', long = "limit")]
     pub(crate) limit: Option<u64>,
     /// Count the transitions in at most so many bins of ticks, up to 2048, instead of listing them
-    #[arg(long, value_name = "N", conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "oneline", "reverse", "limit", "follow", "until_complete"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "links", "oneline", "reverse", "limit", "follow", "until_complete"])]
     pub(crate) bins: Option<u64>,
     /// Read the run as a conversation: messages, calls, answers, decisions; 200 transitions unless -n has another number
-    #[arg(long, conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "oneline", "reverse", "bins", "follow", "until_complete"])]
+    #[arg(long, conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "links", "oneline", "reverse", "bins", "follow", "until_complete"])]
     pub(crate) transcript: bool,
     /// With --bins: a registered predicate whose verdicts each bin has
     #[arg(long, value_name = "NAME", requires = "bins")]
@@ -129,6 +132,7 @@ fn question(global: &Global, args: &Log) -> LogQuestion {
         reverse: args.reverse,
         limit: args.limit,
         full: global.full || global.fields.iter().any(|field| field == "content"),
+        links: args.links || global.fields.iter().any(|field| field == "links"),
     }
 }
 
@@ -196,11 +200,14 @@ fn list(global: &Global, args: &Log, question: LogQuestion, texts: LogTexts, out
     if args.graph && !out.is_text() {
         return Err(Failure::new(
             Code::E0106,
-            "--graph draws for people; links are in `dendrer show --json`",
+            "--graph draws for people; links are in `dendrer log --links --json`",
         ));
     }
-    let details =
-        LogDetails { whole: question.full, writes: question.full && out.is_text(), links: args.graph };
+    let details = LogDetails {
+        whole: question.full,
+        writes: question.full && out.is_text(),
+        links: question.links || args.graph,
+    };
     if args.follows() {
         return follow(global, args, texts, details, out);
     }
@@ -212,7 +219,7 @@ fn list(global: &Global, args: &Log, question: LogQuestion, texts: LogTexts, out
         out.print(lines)?;
         return Ok(0);
     }
-    let mut answer = LogAnswer::new(trace.name().clone(), question.full);
+    let mut answer = LogAnswer::new(trace.name().clone(), question.full).with_links(question.links);
     if let Some(name) = listed_thread(global, args, &trace, out) {
         answer = answer.of_thread(name);
         terms.folds = true;
@@ -302,7 +309,8 @@ fn follow(global: &Global, args: &Log, texts: LogTexts, details: LogDetails, out
         let trace = Trace::open(&store, &run)?;
         let to_tick = to.map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         let ended = trace.summary().ended;
-        let mut answer = LogAnswer::new(run.clone(), details.whole).headed(next > 1);
+        let mut answer =
+            LogAnswer::new(run.clone(), details.whole).with_links(details.links).headed(next > 1);
         let name = listed_thread(global, args, &trace, out);
         let (folds, details) = (
             name.is_some() && filter.folds(),

@@ -48,6 +48,9 @@ pub(crate) struct Runs {
     /// At most N; 0 for all
     #[arg(short = 'n', long = "limit", default_value_t = 50)]
     pub(crate) limit: u64,
+    /// Only runs after this one of the list
+    #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) after: Option<String>,
 }
 
 /// The words for the order of runs.
@@ -118,6 +121,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
         tree: args.tree,
         sort: Some(args.sort),
         limit: Some(args.limit),
+        after: args.after.clone(),
     };
     let mut desk = CommandDesk::new(global, out);
     desk.is_of(args.file.as_deref());

@@ -4,7 +4,6 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::ask::state::question::StateQuestion;
 use dendrer::kernel::predicate::Window;
-use dendrer_view::state::StateShown;
 
 use crate::context::desk;
 use crate::failure::Result;
@@ -32,7 +31,10 @@ pub(crate) struct State {
     pub(crate) base: Option<String>,
     /// How deep to print
     #[arg(long, conflicts_with = "base")]
-    pub(crate) depth: Option<usize>,
+    pub(crate) depth: Option<u64>,
+    /// Cut each text, list and object that is longer than N bytes
+    #[arg(long, value_name = "N")]
+    pub(crate) max: Option<u64>,
 }
 
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
@@ -41,7 +43,8 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
         path: args.path.clone().or_else(|| args.place.clone()),
         window: Some(args.window),
         base: args.base.clone(),
+        max: args.max,
+        depth: args.depth,
     };
-    let reply = desk::ask(global, &question, out)?;
-    out.answer(&StateShown { reply: &reply, depth: args.depth })
+    desk::answer(global, &question, out)
 }

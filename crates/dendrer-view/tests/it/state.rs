@@ -1,9 +1,8 @@
 use dendrer::ask::state::question::StateReply;
-use dendrer::ask::state::{StateAnswer, StateDifference, differences, value_at};
+use dendrer::ask::state::{CutLimits, StateAnswer, StateDifference, differences, value_at};
 use dendrer::kernel::predicate::Window;
 use dendrer_testkit::run_name;
 use dendrer_view::answer::Page;
-use dendrer_view::state::StateShown;
 
 use super::{HEARD, check, path, risky, text, trace};
 
@@ -24,9 +23,10 @@ fn a_state_ends_at_the_depth_that_was_asked_for() {
         value,
         derived: false,
         unknown: Vec::new(),
+        limits: CutLimits { max: None, depth: Some(1) },
     });
     check(
-        &text(&StateShown { reply: &reply, depth: Some(1) }, &Page::WIDE),
+        &text(&reply, &Page::WIDE),
         r#"
         {
           "notes": "2 items",
@@ -48,9 +48,8 @@ fn a_difference_names_both_places() {
         changes: differences(&trace.state(1).unwrap(), &trace.state(3).unwrap()),
         unknown: Vec::new(),
     });
-    let answer = StateShown { reply: &reply, depth: None };
     check(
-        &text(&answer, &Page::WIDE),
+        &text(&reply, &Page::WIDE),
         r#"
         + notes[1]  "note 2"
         + notes[2]  "note 3"
@@ -58,7 +57,7 @@ fn a_difference_names_both_places() {
         3 differences from risky@1 to risky@3"#,
     );
     check(
-        &text(&answer, &HEARD),
+        &text(&reply, &HEARD),
         r#"
         added notes[1]  "note 2"
         added notes[2]  "note 3"

@@ -87,7 +87,7 @@ pub struct LoggedRecord {
     pub record: Record,
     /// Its writes, if they were asked for.
     pub writes: Option<ShownWrites>,
-    /// The links to other records than its predecessor, if they were asked for.
+    /// The links to other records, in recorded order, if they were asked for.
     pub links: Vec<(Rel, Digest, Option<LinkedRecord>)>,
     /// The lanes at this record; `None` for a refusal.
     pub lanes: Option<Vec<LaneMark>>,
@@ -116,6 +116,8 @@ pub struct LogSummary {
     pub tip: Option<Digest>,
     /// Whether records were left out because of the limit.
     pub left_out: bool,
+    /// The tick to go on from, if later records were left out because of the limit.
+    pub next: Option<u64>,
     /// How many writes of tasks were counted and not listed.
     pub folded: u64,
 }
@@ -219,7 +221,7 @@ impl LoggedRecord {
     ) -> Result<LoggedRecord, Error> {
         let tick = record.header().tick.unwrap_or(0);
         let writes = details.writes.then(|| ShownWrites::of(trace, tick, &record)).transpose()?;
-        let links = record.header().links.iter().filter(|link| details.links && link.rel != Rel::Predecessor);
+        let links = record.header().links.iter().filter(|_| details.links);
         let links = links.map(|link| Ok((link.rel, link.hash, linked_record(&**trace.store(), &link.hash)?)));
         let links = links.collect::<Result<_, Error>>()?;
         Ok(LoggedRecord { run: trace.name().clone(), record, writes, links, lanes, thread })
@@ -320,20 +322,24 @@ impl<E: From<Error>> Walk<'_, E> {
         refused.iter().for_each(|record| self.see(record));
         let place = self.thread.as_mut().map(|thread| thread.place(&record)).transpose().map_err(E::from)?;
         let place = place.flatten();
+        let tick = record.header().tick.unwrap_or(0);
         let is_taken = self.terms.filter.takes(&record, place.as_ref());
         let is_folded = self.terms.folds_away(place.as_ref());
         // A fold is counted with the records around it that are listed.
         self.summary.folded +=
             u64::from(is_taken && is_folded && self.skip == 0 && self.summary.shown < self.terms.limit);
         let record = (is_taken && !is_folded).then_some((record, place));
+        let is_listed = record.is_some() || !refused.is_empty();
+        // A page ends between two ticks: what was refused after the last transition is listed with it.
+        if is_listed && self.skip == 0 && self.summary.shown >= self.terms.limit {
+            self.summary.left_out = true;
+            self.summary.next = Some(tick).filter(|_| !self.terms.reverse);
+            return Ok(ControlFlow::Break(()));
+        }
         for (record, place) in record.into_iter().chain(refused.into_iter().map(|record| (record, None))) {
             if self.skip > 0 {
                 self.skip -= 1;
                 continue;
-            }
-            if self.summary.shown == self.terms.limit {
-                self.summary.left_out = true;
-                return Ok(ControlFlow::Break(()));
             }
             self.hand_over(record, lanes.clone(), place)?;
         }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer_kernel::unknown::{self, Since};
-use dendrer_object::{Digest, Pointer, REDACTION, RunName, Timestamp, Value};
+use dendrer_object::{Code, Digest, Pointer, REDACTION, RunName, Timestamp, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::casebook;
 use crate::environment::{Environment as _, World};
 use crate::error::Error;
+use crate::problem::Problem;
 use crate::run::declared;
 use crate::run::thread::{NAMED_BY_DIGEST, THREAD};
 use crate::run::trace::Trace;
@@ -55,6 +56,8 @@ pub struct RunsAnswer {
     pub unclear: Vec<(String, String)>,
     /// Whether forks are listed after the run they were forked from.
     pub tree: bool,
+    /// The last run that is listed, if runs after it were left out because of the limit.
+    pub next: Option<RunName>,
 }
 
 /// One run of a list.
@@ -95,7 +98,7 @@ pub fn runs(
     store: &impl ReadHandle,
     question: &RunsQuestion,
     intact: &BTreeMap<String, Digest>,
-) -> Result<RunsAnswer, Error> {
+) -> Result<RunsAnswer, Problem> {
     let store = &store.to_handle();
     let all = all_runs(&**store)?;
     let total = all.len();
@@ -136,15 +139,29 @@ pub fn runs(
     if question.tree {
         runs = tree(runs);
     }
-    match question.limit.unwrap_or(LIMIT) {
-        0 => {}
-        limit => runs.truncate(usize::try_from(limit).unwrap_or(usize::MAX)),
-    }
+    let begin = question.after.as_deref().map_or(Ok(0), |name| place_after(&runs, name))?;
+    runs.drain(..begin);
+    let limit = match question.limit.unwrap_or(LIMIT) {
+        0 => usize::MAX,
+        limit => usize::try_from(limit).unwrap_or(usize::MAX),
+    };
+    let has_more = runs.len() > limit;
+    runs.truncate(limit);
+    let next = runs.last().filter(|_| has_more).map(|run| run.summary.name.clone());
     let mut left = FOLDED_MAX;
     for run in &mut runs {
         run.unknown = unknown_of(store, &run.summary.name, &mut left);
     }
-    Ok(RunsAnswer { runs, matching, total, dropped, unclear, tree: question.tree })
+    Ok(RunsAnswer { runs, matching, total, dropped, unclear, tree: question.tree, next })
+}
+
+/// Returns the place behind a run of the list.
+fn place_after(runs: &[ListedRun], name: &str) -> Result<usize, Problem> {
+    let at = runs.iter().position(|run| run.summary.name.as_str() == name);
+    at.map(|at| at + 1).ok_or_else(|| {
+        let what = format!("no run of the list is named {name}, so it has no place after that");
+        Problem::new(Code::E0104, what).note("the list begins at its first run without --after")
+    })
 }
 
 fn sort(runs: &mut [ListedRun], order: RunsOrder) {

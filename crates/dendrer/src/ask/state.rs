@@ -14,7 +14,10 @@ use crate::run::trace::Trace;
 pub use crate::ask::derived::{is_derived, unknown_at, value_at};
 pub use crate::ask::difference::differences;
 
+mod cut;
 pub mod question;
+
+pub use cut::CutLimits;
 
 /// A value of the state of a run.
 #[derive(Debug, Clone)]
@@ -39,6 +42,8 @@ pub struct StateAnswer {
     pub unknown: Vec<(Pointer, Since)>,
     /// Whether no pack makes the state, and nothing is in it.
     pub is_bare: bool,
+    /// How much of the value a document has.
+    pub limits: CutLimits,
 }
 
 /// The difference between the states of two places.

@@ -41,6 +41,8 @@ question! {
         pub limit: Option<u64>,
         /// Whether each record has its content
         pub full: bool,
+        /// Whether each record has its links to other records
+        pub links: bool,
     }
 }
 
@@ -136,7 +138,7 @@ impl LogQuestion {
             newest: self.limit.is_some_and(|limit| limit > 0) && from.is_none(),
             refusals: self.refusals,
             filter,
-            details: LogDetails { whole: self.full, ..LogDetails::default() },
+            details: LogDetails { whole: self.full, links: self.links, ..LogDetails::default() },
             lanes: None,
             folds: false,
         };

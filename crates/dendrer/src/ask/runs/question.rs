@@ -24,6 +24,8 @@ question! {
         pub sort: Option<RunsOrder>,
         /// The number of runs at most; 0 for all, 50 if not given
         pub limit: Option<u64>,
+        /// The run after which the list begins, in its order; the first if not given
+        pub after: Option<String>,
     }
 }
 

@@ -6,7 +6,7 @@ use dendrer_object::{Code, Pointer, Value, question};
 
 use crate::address::{Address, state_path};
 use crate::ask::state::{
-    StateAnswer, StateDifference, differences, is_derived, unknown_at, unknown_state, value_at,
+    CutLimits, StateAnswer, StateDifference, differences, is_derived, unknown_at, unknown_state, value_at,
 };
 use crate::problem::Problem;
 use crate::run::causal::{self, AgentState};
@@ -26,6 +26,10 @@ question! {
         pub window: Option<Window>,
         /// The state that it is compared with, as an address
         pub base: Option<String>,
+        /// How many bytes a text, a list or an object has at most: a longer one is `$cut`, with its beginning
+        pub max: Option<u64>,
+        /// How many levels the value has: what is deeper is `$cut`
+        pub depth: Option<u64>,
     }
 }
 
@@ -85,6 +89,12 @@ impl StateRead {
     }
 }
 
+impl StateQuestion {
+    fn limits(&self) -> CutLimits {
+        CutLimits { max: self.max, depth: self.depth }
+    }
+}
+
 impl Asked for StateQuestion {
     type Reply = StateReply;
 
@@ -98,6 +108,10 @@ impl Asked for StateQuestion {
             let mut changes = differences(&other.state, &read.state);
             declared::place(&[trace, &other.trace], &path)?;
             changes.retain(|change| change.path.overlaps(&path));
+            let limits = self.limits();
+            for side in changes.iter_mut().flat_map(|change| [&mut change.before, &mut change.after]) {
+                *side = side.as_ref().map(|value| limits.apply(value));
+            }
             let base = (other.trace.name().clone(), other.tick);
             let mut unknown = other.unknown_at(&path)?;
             let more = read.unknown_at(&path)?;
@@ -131,7 +145,19 @@ impl Asked for StateQuestion {
         let (root, agent) = (read.state.digest(), read.agent);
         let is_empty = agent.is_none() && value.as_object().is_some_and(|members| members.is_empty());
         let is_bare = is_empty && path.as_str().is_empty() && of_run(trace)?.is_none();
-        let answer = StateAnswer { run, agent, tick, window, path, root, value, derived, unknown, is_bare };
+        let answer = StateAnswer {
+            run,
+            agent,
+            tick,
+            window,
+            path,
+            root,
+            value,
+            derived,
+            unknown,
+            is_bare,
+            limits: self.limits(),
+        };
         Ok(StateReply::State(answer))
     }
 }
