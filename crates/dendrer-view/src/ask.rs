@@ -82,6 +82,7 @@ pub struct AnsweredQuestion {
 const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::action::DOCUMENTS,
     crate::backup::DOCUMENTS,
+    crate::badge::DOCUMENTS,
     crate::bisect::DOCUMENTS,
     crate::branches::DOCUMENTS,
     crate::casebook::DOCUMENTS,
@@ -112,6 +113,7 @@ const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::log::DOCUMENTS,
     crate::merge::DOCUMENTS,
     crate::pack::DOCUMENTS,
+    crate::picture::DOCUMENTS,
     crate::predicate::DOCUMENTS,
     crate::problem::DOCUMENTS,
     crate::profile::DOCUMENTS,

@@ -193,6 +193,9 @@ impl Drawing {
 
     /// Places boxes and arrows, and hands them to a backend. With `names`, each has its number as a property: `n3`, `a7`.
     pub(crate) fn place(&self, backend: &mut dyn RenderBackend, names: bool) {
+        if self.boxes.is_empty() {
+            return;
+        }
         let mut drawn = VisualGraph::new(Orientation::TopToBottom);
         let mut handles = Vec::with_capacity(self.boxes.len());
         for (number, DrawnBox { label, .. }) in self.boxes.iter().enumerate() {

@@ -388,3 +388,44 @@ impl Answer for LayoutAnswer {
         lines
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawing(boxes: usize, arrows: &[(usize, usize)]) -> Drawing {
+        let one = |at: usize| DrawnBox { name: at.to_string(), label: format!("box {at}"), ..DrawnBox::default() };
+        Drawing {
+            title: "t".to_owned(),
+            boxes: (0..boxes).map(one).collect(),
+            arrows: arrows.iter().map(|(from, to)| DrawnArrow { from: *from, to: *to, rel: "r" }).collect(),
+        }
+    }
+
+    #[test]
+    fn each_box_and_arrow_has_a_place() {
+        let shapes: [(usize, &[(usize, usize)]); 6] = [
+            (0, &[]),
+            (1, &[]),
+            (1, &[(0, 0)]),
+            (3, &[(0, 1), (1, 2), (2, 0)]),
+            (4, &[(0, 1), (0, 1), (2, 3)]),
+            (5, &[(0, 4), (1, 4), (2, 4), (3, 4), (4, 0)]),
+        ];
+        for (boxes, arrows) in shapes {
+            let placed = Placed::of(&drawing(boxes, arrows));
+            assert!(placed.boxes.iter().all(|place| place.w > 0 && place.h > 0), "{boxes} {arrows:?}");
+            assert!(placed.arrows.iter().all(|points| points.len() > 1), "{boxes} {arrows:?}");
+        }
+    }
+
+    #[test]
+    fn the_largest_picture_is_placed() {
+        let chain: Vec<(usize, usize)> = (1..NODES_MAX).map(|to| (to - 1, to)).collect();
+        let branches: Vec<(usize, usize)> = (1..NODES_MAX).map(|to| (to / 3, to)).collect();
+        for arrows in [chain, branches] {
+            let placed = Placed::of(&drawing(NODES_MAX, &arrows));
+            assert!(placed.boxes.iter().all(|place| place.w > 0));
+        }
+    }
+}

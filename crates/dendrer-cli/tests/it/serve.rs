@@ -1,6 +1,6 @@
 //! The server: the same answers over HTTP, and who may ask.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -78,6 +78,15 @@ const ROWS: &[(&str, &[&str])] = &[
     ("/run/logistics-run-47/heatmap.json", &["heatmap", "logistics-run-47"]),
     ("/run/logistics-run-47/steps.json", &["steps", "logistics-run-47"]),
     ("/run/logistics-run-47/commitments.json", &["commitments", "logistics-run-47"]),
+    ("/run/logistics-run-47/branches.json", &["verify", "logistics-run-47", "--branches"]),
+    (
+        "/run/logistics-run-47/log.json?limit=7&links=true",
+        &["log", "logistics-run-47", "--from", "0", "-n", "7", "--links"],
+    ),
+    (
+        "/run/logistics-run-47/t/22/state.json?max=40&depth=3",
+        &["state", "logistics-run-47@22", "--max", "40", "--depth", "3"],
+    ),
     ("/run/logistics-run-47/contract.json", &["contract", "check", "logistics-run-47"]),
     ("/run/missing/log.json", &["log", "missing", "--from", "0", "-n", "200"]),
     ("/run/logistics-run-47/t/999/show.json", &["show", "logistics-run-47@999"]),
@@ -382,6 +391,19 @@ fn a_tag_is_another_one_after_a_commit() {
     assert_ne!(tag(&later), first);
 }
 
+/// Reads lines of events until one begins with a word.
+fn until(reader: &mut impl BufRead, word: &str) {
+    let begin = Instant::now();
+    loop {
+        let mut line = String::new();
+        assert!(reader.read_line(&mut line).unwrap() > 0);
+        if line.starts_with(word) {
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(30), "no line begins with {word}");
+    }
+}
+
 #[test]
 fn new_transitions_are_sent_while_a_run_is_recorded() {
     let place = Place::with_store();
@@ -392,18 +414,168 @@ fn new_transitions_are_sent_while_a_run_is_recorded() {
     let head = format!("{}\r\n{}\r\n", serving.host(), serving.bearer());
     write!(stream, "GET /run/r/events HTTP/1.1\r\n{head}\r\n").unwrap();
     let mut reader = BufReader::new(stream);
-    let mut until = |word: &str| {
-        loop {
-            let mut line = String::new();
-            assert!(reader.read_line(&mut line).unwrap() > 0);
-            if line.starts_with(word) {
-                return line;
-            }
-        }
-    };
+    let mut until = |word: &str| until(&mut reader, word);
     until("id: 1");
     place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\",\"agent\":\"late\"}\n");
     until("id: 2");
+}
+
+#[test]
+fn a_refusal_is_an_event() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    let serving = Serving::of(&place, &[]);
+    let mut stream = serving.connect();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let head = format!("{}\r\n{}\r\nLast-Event-ID: 1\r\n", serving.host(), serving.bearer());
+    write!(stream, "GET /run/r/events HTTP/1.1\r\n{head}\r\n").unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut until = |word: &str| until(&mut reader, word);
+    // The first look at the run counts its refusals.
+    until("HTTP/1.1 200");
+    std::thread::sleep(Duration::from_secs(1));
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"no.such.type\"}\n");
+    until("event: refusal");
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    until("event: transition");
+    assert_eq!(serving.ask("GET /run/nope/events", "").status, 404);
+}
+
+/// Reads a list page by page, and returns the names of its items as `name` finds them.
+fn pages(place: &Place, path: &str, word: &str, name: fn(&Value) -> Option<String>) -> (Vec<String>, usize) {
+    let (mut found, mut asked, mut at) = (Vec::new(), 0, String::new());
+    loop {
+        let got = place.run(&["serve", "--get", &format!("{path}{at}")]);
+        assert_eq!(got.code, 0, "{path}{at}: {}", got.stdout);
+        let document = parse(&got.stdout);
+        let items = document.get("items").and_then(Value::as_array).unwrap();
+        found.extend(items.iter().filter_map(name));
+        asked += 1;
+        at = match document.get("next").unwrap() {
+            Value::Null => return (found, asked),
+            Value::String(next) => format!("&{word}={next}"),
+            next => format!("&{word}={next:?}").replace("Number(", "").replace(')', ""),
+        };
+    }
+}
+
+#[test]
+fn pages_of_a_list_are_the_list() {
+    let place = Place::with_demo();
+    let id = |item: &Value| Some(item.get("id")?.as_str()?.to_owned());
+    let run_name = |item: &Value| Some(item.get("name")?.as_str()?.to_owned());
+    let of = |document: &str, name: fn(&Value) -> Option<String>| {
+        let document = parse(document);
+        let items = document.get("items").and_then(Value::as_array).unwrap();
+        items.iter().filter_map(name).collect::<Vec<String>>()
+    };
+    for size in [1, 3, 64, 100] {
+        let whole = of(&place.ok(&["log", "logistics-run-47", "--refusals", "-n", "0", "--json"]), id);
+        let path = format!("/run/logistics-run-47/log.json?refusals=true&limit={size}");
+        let (read, asked) = pages(&place, &path, "from", id);
+        assert_eq!(read, whole, "{size}");
+        assert!(asked >= whole.len() / size / 2);
+        for more in ["", "&tree=true", "&sort=name"] {
+            let flags = more.trim_start_matches('&').replace("=true", "").replace("sort=", "sort ");
+            let flags = if flags.is_empty() { String::new() } else { format!("--{flags}") };
+            let argv: Vec<&str> = flags.split_whitespace().collect();
+            let whole = of(&place.ok(&[&["runs", "-n", "0", "--json"], &argv[..]].concat()), run_name);
+            let (read, _) = pages(&place, &format!("/runs.json?limit={size}{more}"), "after", run_name);
+            assert_eq!(read, whole, "{size}{more}");
+        }
+    }
+    let got = place.run(&["runs", "--after", "nope"]);
+    assert_eq!(got.code, 3, "{}", got.stderr);
+}
+
+#[test]
+fn a_picture_has_the_nodes_and_edges_of_its_document() {
+    let place = Place::with_demo();
+    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64).unwrap();
+    let drawn = |path: &str| {
+        let got = place.run(&["serve", "--get", path]);
+        assert_eq!(got.code, 0, "{path}: {}", got.stdout);
+        parse(&got.stdout)
+    };
+    for of in ["causal", "commitments", "steps", "forks"] {
+        let document = drawn(&format!("/run/logistics-run-47/layout.json?of={of}"));
+        let (width, height) = (number(&document, "width"), number(&document, "height"));
+        let nodes = document.get("nodes").and_then(Value::as_array).unwrap();
+        let place_of: Vec<[u64; 4]> =
+            nodes.iter().map(|node| ["x", "y", "w", "h"].map(|name| number(node, name))).collect();
+        for (at, [x, y, w, h]) in place_of.iter().enumerate() {
+            assert!(*w > 0 && *h > 0 && x + w <= width && y + h <= height, "{of}");
+            for [a, b, c, d] in &place_of[..at] {
+                assert!(a + c <= *x || x + w <= *a || b + d <= *y || y + h <= *b, "{of}: two boxes overlap");
+            }
+        }
+        for edge in document.get("edges").and_then(Value::as_array).unwrap().iter() {
+            assert!(edge.get("points").and_then(Value::as_array).unwrap().len() > 1, "{of}");
+        }
+        assert!(drawn(&format!("/run/logistics-run-47/layout.json?of={of}")) == document);
+    }
+    // A fork of a fork is in the picture of each of them.
+    place.ok(&["fork", "logistics-run-47", "--from", "21", "--as", "one"]);
+    place.ok(&["fork", "one", "--from", "21", "--as", "two"]);
+    let forks = drawn("/run/two/layout.json?of=forks");
+    let edges = forks.get("edges").and_then(Value::as_array).unwrap();
+    let ends = |edge: &Value| [edge.get("from").cloned(), edge.get("to").cloned()];
+    let expected = [Some(Value::from("one")), Some(Value::from("two"))];
+    assert!(edges.iter().any(|edge| ends(edge) == expected));
+    // Near tick 22 alone.
+    let near = drawn("/run/logistics-run-47/layout.json?focus=22&depth=1");
+    let nodes = near.get("nodes").and_then(Value::as_array).unwrap().len();
+    assert!((2..20).contains(&nodes), "{nodes}");
+    assert_eq!(place.run(&["serve", "--get", "/run/logistics-run-47/layout.json?focus=999"]).code, 3);
+    let svg = place.run(&["serve", "--get", "/run/logistics-run-47/layout.svg?focus=22&depth=1"]);
+    assert!(svg.stdout.contains("<svg"), "{}", svg.stdout);
+    place.ok(&["demo", ".", "--size", "600", "-q"]);
+    let many = place.run(&["serve", "--get", "/run/big/layout.json"]);
+    assert_eq!(many.code, 6, "{}", many.stdout);
+    assert!(many.stdout.contains("601 nodes"), "{}", many.stdout);
+}
+
+#[test]
+fn a_badge_is_of_the_log_as_it_is() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    let serving = Serving::of(&place, &[]);
+    let until = |state: &str, is_stale: bool| {
+        let begin = Instant::now();
+        loop {
+            let badge = parse(&serving.ask("GET /run/r/badge.json", "").body);
+            let is_so = badge.get("state") == Some(&Value::from(state))
+                && badge.get("stale") == Some(&Value::from(is_stale));
+            if is_so {
+                return badge;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "{badge:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let first = until("checked", false);
+    let verify = first.get("verify").unwrap();
+    let printed = parse(&place.ok(&["verify", "r", "--json"]));
+    assert_eq!(verify, &printed);
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    let later = until("checked", false);
+    assert_ne!(later.get("log_size"), first.get("log_size"));
+    assert_eq!(later.get("tip"), Some(&Value::from(2_u64)));
+    assert_eq!(serving.ask("GET /run/nope/badge.json", "").status, 404);
+    let got = parse(&place.ok(&["serve", "--get", "/run/r/badge.json"]));
+    assert_eq!(got.get("state"), Some(&Value::from("checked")));
+}
+
+#[test]
+fn a_run_whose_name_ends_like_a_document_has_its_page() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "a.json"], b"{\"type\":\"plan.update\"}\n");
+    let serving = Serving::of(&place, &[]);
+    let page = serving.ask("GET /run/a.json", "");
+    assert_eq!(page.status, 200);
+    assert!(page.head.contains("text/html"), "{}", page.head);
+    let log = serving.ask("GET /run/a.json/log.json", "");
+    assert_eq!(ticks(&parse(&log.body)), [1]);
 }
 
 #[test]
@@ -469,8 +641,12 @@ fn the_description_names_every_route_and_each_answers() {
         let got = place.run(&["serve", "--get", &format!("{path}{needed}")]);
         let document = parse(&got.stdout);
         let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
-        // The run has no pack, so it has no contract to check.
-        let is_known = path.ends_with("contract.json") && document.get("code") == Some(&Value::from("E0909"));
+        // The run has no pack, so it has no contract to check, and no graph.
+        let is_code =
+            |end: &str, code: &str| path.ends_with(end) && document.get("code") == Some(&Value::from(code));
+        let is_known = is_code("contract.json", "E0909")
+            || is_code("graph.json", "E0938")
+            || is_code("frontier.json", "E0938");
         assert!(is_known || !schema.starts_with("dendrer.error"), "{path}: {}", got.stdout);
         assert!(asked.get("responses").is_some());
     }

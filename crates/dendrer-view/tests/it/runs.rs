@@ -12,7 +12,7 @@ fn question() -> RunsQuestion {
 }
 
 /// Lists runs of which none was verified.
-fn listed(store: &Shared, question: &RunsQuestion) -> Result<RunsAnswer, dendrer::Error> {
+fn listed(store: &Shared, question: &RunsQuestion) -> Result<RunsAnswer, dendrer::problem::Problem> {
     runs(store, question, &BTreeMap::new())
 }
 
@@ -59,5 +59,5 @@ fn a_condition_leaves_runs_out_and_says_which_it_cannot_judge() {
     assert_eq!(listed(&store, &asks("state.memory > 1")).unwrap().notes(), [note]);
     // A place that no run ever had is no condition on runs.
     let error = listed(&store, &asks("state.nothing > 1")).unwrap_err();
-    assert_eq!(error.code(), dendrer_object::Code::E0104);
+    assert_eq!(error.code, dendrer_object::Code::E0104);
 }

@@ -146,3 +146,62 @@ fn length(value: &Value) -> usize {
         other => usize::try_from(other.size()).unwrap_or(usize::MAX),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dendrer_object::json::parse_door;
+
+    fn value(text: &str) -> Value {
+        parse_door(text.as_bytes()).unwrap()
+    }
+
+    fn cut(text: &str, max: Option<u64>, depth: Option<u64>) -> Value {
+        CutLimits { max, depth }.apply(&value(text))
+    }
+
+    #[test]
+    fn what_fits_is_the_value_itself() {
+        let text = r#"{"a":[1,{"b":"two"}],"c":{"$bytes":"AAEC"}}"#;
+        for limits in [(None, None), (Some(4096), None), (None, Some(9))] {
+            assert_eq!(cut(text, limits.0, limits.1), value(text));
+        }
+    }
+
+    #[test]
+    fn a_longer_text_has_its_first_bytes_up_to_a_character() {
+        let found = cut(r#"{"a":"x","b":"aaaa\u00e9\u00e9\u00e9\u00e9"}"#, Some(7), None);
+        // The object is longer than 7 bytes as well; `a` takes 8 of them with its name.
+        assert_eq!(found.get("$cut").unwrap().get("items"), Some(&Value::from(2_u64)));
+        let found = cut(r#""aaaa\u00e9\u00e9\u00e9\u00e9""#, Some(7), None);
+        assert_eq!(found, value(r#"{"$cut":{"bytes":12,"head":"aaaa\u00e9","items":null,"kind":"text"}}"#));
+    }
+
+    #[test]
+    fn a_long_member_leaves_the_others() {
+        let long = "x".repeat(10_000);
+        let found = cut(&format!(r#"{{"a":1,"big":"{long}","z":[1,2]}}"#), Some(1_000), None);
+        assert_eq!(found.get("a"), Some(&Value::from(1_u64)));
+        assert_eq!(found.get("z"), Some(&value("[1,2]")));
+        let head = found.get("big").unwrap().get("$cut").unwrap().get("head").unwrap();
+        assert_eq!(head.as_str().unwrap().len(), 1_000);
+    }
+
+    #[test]
+    fn what_is_deeper_is_counted() {
+        let found = cut(r#"{"a":{"b":{"c":1}},"d":[],"e":[1]}"#, None, Some(1));
+        let expected = r#"{"a":{"$cut":{"bytes":13,"head":{},"items":1,"kind":"object"}},"d":[],
+            "e":{"$cut":{"bytes":3,"head":[],"items":1,"kind":"list"}}}"#;
+        assert_eq!(found, value(expected));
+    }
+
+    #[test]
+    fn all_heads_together_are_bounded() {
+        let long = "x".repeat(5_000);
+        let inner: Vec<String> = (0..60).map(|_| format!("\"{long}\"")).collect();
+        let list = format!("[{}]", inner.join(","));
+        let outer: Vec<&str> = (0..60).map(|_| &*list).collect();
+        let found = cut(&format!("[{}]", outer.join(",")), Some(4_096), None);
+        assert!(found.size() < 20 * 4_096 + 60 * 60 * 100, "{}", found.size());
+    }
+}
