@@ -394,7 +394,8 @@ mod tests {
     use super::*;
 
     fn drawing(boxes: usize, arrows: &[(usize, usize)]) -> Drawing {
-        let one = |at: usize| DrawnBox { name: at.to_string(), label: format!("box {at}"), ..DrawnBox::default() };
+        let one =
+            |at: usize| DrawnBox { name: at.to_string(), label: format!("box {at}"), ..DrawnBox::default() };
         Drawing {
             title: "t".to_owned(),
             boxes: (0..boxes).map(one).collect(),

@@ -68,6 +68,7 @@ mod rotated;
 mod schema;
 mod secrets;
 mod serve;
+mod serve_hard;
 mod step_rows;
 mod support;
 mod terminal;

@@ -156,21 +156,21 @@ fn write(place: &Place, token: &str) {
 }
 
 /// A server that ends with its test.
-struct Serving {
-    child: Child,
-    port: u16,
-    token: String,
+pub(crate) struct Serving {
+    pub(crate) child: Child,
+    pub(crate) port: u16,
+    pub(crate) token: String,
 }
 
 /// A response.
-struct Response {
-    status: u16,
-    head: String,
-    body: String,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Serving {
-    fn of(place: &Place, more: &[&str]) -> Serving {
+    pub(crate) fn of(place: &Place, more: &[&str]) -> Serving {
         let argv = [&["serve", "--addr", "127.0.0.1:0", "--no-open", "--json"], more].concat();
         let mut child = place.command(&argv).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
@@ -181,12 +181,12 @@ impl Serving {
         Serving { child, port: address.parse().unwrap(), token: token.to_owned() }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         TcpStream::connect(("127.0.0.1", self.port)).unwrap()
     }
 
     /// Sends a request with these lines of its head.
-    fn send(&self, first: &str, head: &[&str], body: &str) -> Response {
+    pub(crate) fn send(&self, first: &str, head: &[&str], body: &str) -> Response {
         let mut stream = self.connect();
         let head: String = head.iter().map(|line| format!("{line}\r\n")).collect();
         let size =
@@ -200,16 +200,16 @@ impl Serving {
         Response { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
     }
 
-    fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         format!("Host: 127.0.0.1:{}", self.port)
     }
 
-    fn bearer(&self) -> String {
+    pub(crate) fn bearer(&self) -> String {
         format!("Authorization: Bearer {}", self.token)
     }
 
     /// Sends a request of a program that has the token.
-    fn ask(&self, first: &str, body: &str) -> Response {
+    pub(crate) fn ask(&self, first: &str, body: &str) -> Response {
         self.send(first, &[&self.host(), &self.bearer()], body)
     }
 }
@@ -516,7 +516,8 @@ fn a_picture_has_the_nodes_and_edges_of_its_document() {
     }
     // A fork of a fork is in the picture of each of them.
     place.ok(&["fork", "logistics-run-47", "--from", "21", "--as", "one"]);
-    place.ok(&["fork", "one", "--from", "21", "--as", "two"]);
+    place.run_with(&["commit", "--run", "one"], b"{\"type\":\"plan.update\"}\n");
+    place.ok(&["fork", "one", "--from", "22", "--as", "two"]);
     let forks = drawn("/run/two/layout.json?of=forks");
     let edges = forks.get("edges").and_then(Value::as_array).unwrap();
     let ends = |edge: &Value| [edge.get("from").cloned(), edge.get("to").cloned()];
