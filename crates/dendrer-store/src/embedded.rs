@@ -27,13 +27,13 @@ use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At};
 use crate::group::sync::Durable;
-use crate::index::{self, Covered, Index, NoIndex, Snapshot};
+use crate::index::{self, Covered, Index, KeptTile, KeptTiles, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::store::{
     AppendLog, Head, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
-    TreeHead, WaitForSync, check_heads,
+    TilePlace, TreeHead, WaitForSync, check_heads,
 };
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
@@ -143,6 +143,8 @@ pub struct Embedded {
     indexer: Indexer,
     /// Snapshots for an index that is not made yet.
     snapshots: Mutex<Vec<Snapshot>>,
+    /// Sums of tiles that no index has yet.
+    run_tiles: Mutex<KeptTiles>,
     /// Whether this handle saw an erasure: a recorder of this handle may still have the erased values.
     saw_erasure: bool,
     /// The buffer in which a group is put together.
@@ -284,6 +286,7 @@ impl Embedded {
             nodes: Mutex::default(),
             erasures: Vec::new(),
             snapshots: Mutex::default(),
+            run_tiles: Mutex::default(),
             saw_erasure: false,
             suspects: Vec::new(),
             trouble: None,
@@ -514,11 +517,47 @@ impl Embedded {
         Ok(())
     }
 
-    /// Notes an erasure that is to be finished.
-    fn note_erasure(&mut self, at: At) {
+    fn kept_tiles(&self) -> MutexGuard<'_, KeptTiles> {
+        self.run_tiles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves the sums of tiles into the index: as the recorder of the run, or as a reader with the key of the store. Without an
+    /// index, and for every other reader, they stay with this handle.
+    fn keep_tiles(&self, wait: Duration) -> Result<(), StoreError> {
+        let busy = self.indexer.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        let is_writer = self.may_index();
+        let may_write = is_writer || !self.options.write && self.trouble.is_none() && self.key.is_some();
+        let Some(index) = self.index.as_ref().filter(|_| !busy && may_write) else { return Ok(()) };
+        let mut kept = self.kept_tiles();
+        match kept.len() {
+            0 => Ok(()),
+            _ => index.take_tiles(&mut kept, is_writer, wait),
+        }
+    }
+
+    /// Lists the runs of which the index has sums of tiles.
+    pub fn tiled_runs(&self) -> Result<Vec<RunName>, StoreError> {
+        self.check_owner()?;
+        self.index.as_ref().map_or(Ok(Vec::new()), |index| index.tiled_runs())
+    }
+
+    /// Returns the sums of a tile. Those of the index do not count while an erasure is in the part that the index does not cover.
+    fn kept_tile(&self, run: &RunName, place: TilePlace) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(bytes) = self.kept_tiles().get(run, place) {
+            return Ok(Some(bytes.to_vec()));
+        }
+        match &self.index {
+            Some(index) if self.erasures.is_empty() && !self.tail.has_opened() => index.tile(run, place),
+            _ => Ok(None),
+        }
+    }
+
+    /// Notes an erasure that is to be finished. `size` is the least size of the log that has it.
+    fn note_erasure(&mut self, at: At, size: u64) {
         self.erasures.push(at);
         self.saw_erasure = true;
         self.waiting_snapshots().clear();
+        self.kept_tiles().forget(size);
     }
 
     fn trim(&mut self, covered: &Covered) {
@@ -543,6 +582,7 @@ impl Embedded {
         }
         // Derived data that is missing costs time at most.
         let _ = self.keep_snapshots(Duration::ZERO);
+        let _ = self.keep_tiles(Duration::ZERO);
     }
 
     /// Starts to advance the index in the background if much is uncovered and known to be on disk.
@@ -766,6 +806,9 @@ impl Embedded {
 /// How many snapshots wait while another program has the index locked, at most.
 const SNAPSHOTS_WAITING_MAX: usize = 16;
 
+/// How many tiles are put into the index in one transaction.
+const TILES_TOGETHER: usize = 64;
+
 /// For how long no handle tries again to advance an index that was locked.
 const LOCKED_PAUSE: Duration = Duration::from_millis(500);
 
@@ -791,6 +834,7 @@ impl Drop for Embedded {
         }
         let _ = self.durable.syncs.wait_for_all();
         let _ = self.keep_snapshots(index::BRIEF);
+        let _ = self.keep_tiles(index::BRIEF);
     }
 }
 
@@ -956,16 +1000,30 @@ impl KeepDerived for Embedded {
             (Slot::Verdicts(run, question), Some(index)) if self.trouble.is_none() => {
                 index.put_verdicts(run, question, bytes)
             }
+            // A recorder may still have values that were erased.
+            (Slot::Tile { run, place, seen }, _) if seen.is_some() || !self.saw_erasure => {
+                let tile = KeptTile { bytes: bytes.to_vec(), seen: seen.unwrap_or(self.size()) };
+                let waiting = {
+                    let mut kept = self.kept_tiles();
+                    kept.put(run, place, tile);
+                    kept.len()
+                };
+                if waiting >= TILES_TOGETHER { self.keep_tiles(Duration::ZERO) } else { Ok(()) }
+            }
             _ => Ok(()),
         }
     }
 
     fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
         self.check_owner()?;
+        if let Slot::Tile { run, place, .. } = slot {
+            return Ok(self.kept_tile(run, place)?.map(|bytes| (0, bytes)));
+        }
         let Some(index) = &self.index else { return Ok(None) };
         match slot {
             Slot::Snapshot(run, tick) => index.snapshot(run, tick),
             Slot::Verdicts(run, question) => Ok(index.verdicts(run, question)?.map(|bytes| (0, bytes))),
+            Slot::Tile { .. } => Ok(None),
         }
     }
 }

@@ -25,14 +25,16 @@ use crate::values::{ChunkKey, KeyOfChunks};
 mod advance;
 mod compare;
 mod kept;
+mod tiles;
 
 pub(crate) use advance::{advance, build};
 pub use compare::IndexDifference;
 pub(crate) use compare::compare;
 pub(crate) use kept::{compact, put_in_place, remove_kept};
+pub(crate) use tiles::{KeptTile, KeptTiles};
 
 /// The version of the tables (`user_version`).
-const SCHEMA_VERSION: i64 = 3;
+const SCHEMA_VERSION: i64 = 4;
 
 /// `dndr` in ASCII: what `file` shows of the database.
 const APPLICATION_ID: i64 = 0x646e_6472;

@@ -16,6 +16,7 @@ use dendrer_object::{Digest, Pointer, Record, RunName};
 
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
+use crate::index::{KeptTile, KeptTiles};
 use crate::store::secrets::check_sizes;
 use crate::store::{
     AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
@@ -79,6 +80,7 @@ pub struct Memory {
     snapshots: Mutex<Snapshots>,
     /// By run and digest of the question.
     verdicts: Mutex<BTreeMap<(RunName, Digest), Vec<u8>>>,
+    tiles: Mutex<KeptTiles>,
     secrets: BTreeMap<Digest, Vec<u8>>,
 }
 
@@ -107,6 +109,7 @@ impl Memory {
             checkpoint: None,
             snapshots: Mutex::default(),
             verdicts: Mutex::default(),
+            tiles: Mutex::default(),
             secrets: BTreeMap::new(),
         }
     }
@@ -358,6 +361,10 @@ impl KeepDerived for Memory {
                 let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
                 verdicts.insert((run.clone(), *question), bytes.to_vec());
             }
+            Slot::Tile { run, place, seen } => {
+                let tile = KeptTile { bytes: bytes.to_vec(), seen: seen.unwrap_or(self.tree.size) };
+                self.tiles.lock().unwrap_or_else(PoisonError::into_inner).put(run, place, tile);
+            }
         }
         Ok(())
     }
@@ -372,6 +379,10 @@ impl KeepDerived for Memory {
             Slot::Verdicts(run, question) => {
                 let verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
                 Ok(verdicts.get(&(run.clone(), *question)).map(|bytes| (0, bytes.clone())))
+            }
+            Slot::Tile { run, place, .. } => {
+                let tiles = self.tiles.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(tiles.get(run, place).map(|bytes| (0, bytes.to_vec())))
             }
         }
     }
@@ -420,6 +431,7 @@ impl EraseValues for Memory {
         let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         snapshots.clear();
         self.verdicts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.tiles.lock().unwrap_or_else(PoisonError::into_inner).forget(self.tree.size);
         Ok(at)
     }
 }

@@ -23,7 +23,7 @@ use dendrer_object::{Digest, StoreId};
 
 pub use append::AppendLog;
 pub(crate) use append::check_heads;
-pub use derived::{KeepDerived, KeptRow, KeptWhat, Slot};
+pub use derived::{KeepDerived, KeptRow, KeptWhat, Slot, TilePlace};
 pub use erase::EraseValues;
 pub use head::Head;
 pub(crate) use read::not_in_tree;

@@ -273,7 +273,8 @@ impl Embedded {
         }
         for (at, record) in group.opened {
             self.tail.open(record, at);
-            self.note_erasure(at);
+            // This handle is still before the group.
+            self.note_erasure(at, self.size() + 1);
         }
         self.chunks.see(group.shared);
     }

@@ -91,7 +91,7 @@ impl Embedded {
         )?;
         for (id, at) in &opened {
             self.tail.open(*id, *at);
-            self.note_erasure(*at);
+            self.note_erasure(*at, self.size());
         }
         self.chunks.clear();
         self.segments.forget();

@@ -25,7 +25,7 @@ use dendrer_object::{Digest, Pointer, Record, RunName};
 use crate::error::StoreError;
 use crate::store::{
     AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog,
-    Skimmed, Slot, Store, StoreInfo, Ticket, TreeHead, WaitForSync,
+    Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync,
 };
 
 /// How many records or entries are taken from the store at once by a reader of this handle.
@@ -44,12 +44,30 @@ struct Inner {
     /// The newest finished sync that the store was not told of yet. The next change of the store reports it, so that
     /// no thread waits for another one's append only to report it.
     synced: Mutex<Option<Ticket>>,
-    /// Snapshots that came while another thread had the store: the next append stores them, so that no reader waits.
-    snapshots: Mutex<Vec<Snapshot>>,
+    /// Snapshots and tiles that came while another thread had the store: the next append stores them, so that no reader waits.
+    snapshots: Mutex<Vec<Waiting>>,
 }
 
-/// A run, a tick, and what is kept for them.
-type Snapshot = (RunName, u64, Vec<u8>);
+/// A run, a place in it, and the bytes that are kept for them.
+type Waiting = (RunName, WaitingPlace, Vec<u8>);
+
+/// The place of bytes that wait.
+#[derive(Debug, Clone, Copy)]
+enum WaitingPlace {
+    /// The tick of a snapshot.
+    Snapshot(u64),
+    /// A tile, and the size of the log that it was made of.
+    Tile(TilePlace, Option<u64>),
+}
+
+impl WaitingPlace {
+    fn slot(self, run: &RunName) -> Slot<'_> {
+        match self {
+            WaitingPlace::Snapshot(tick) => Slot::Snapshot(run, tick),
+            WaitingPlace::Tile(place, seen) => Slot::Tile { run, place, seen },
+        }
+    }
+}
 
 /// Bytes of snapshots that wait, at most, unless one is larger: one that is not kept costs only time.
 const SNAPSHOT_BYTES_MAX: usize = 16 << 20;
@@ -257,12 +275,12 @@ impl Shared {
         self.0.synced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn snapshots(&self) -> MutexGuard<'_, Vec<Snapshot>> {
+    fn snapshots(&self) -> MutexGuard<'_, Vec<Waiting>> {
         self.0.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a snapshot until the store is free.
-    fn have_wait(&self, snapshot: Snapshot) {
+    /// Queues a snapshot or a tile until the store is free.
+    fn have_wait(&self, snapshot: Waiting) {
         let mut waiting = self.snapshots();
         let size =
             waiting.iter().map(|(.., bytes)| bytes.len()).fold(snapshot.2.len(), usize::saturating_add);
@@ -275,8 +293,8 @@ impl Shared {
     fn put_waiting_snapshots(&self) {
         let Some(store) = self.store_if_free() else { return };
         let waiting = std::mem::take(&mut *self.snapshots());
-        for (run, tick, bytes) in waiting {
-            let _ = store.keep(Slot::Snapshot(&run, tick), &bytes);
+        for (run, place, bytes) in waiting {
+            let _ = store.keep(place.slot(&run), &bytes);
         }
     }
 
@@ -528,11 +546,15 @@ impl KeepDerived for Shared {
     }
 
     fn keep(&self, slot: Slot<'_>, bytes: &[u8]) -> Result<(), StoreError> {
-        let Slot::Snapshot(run, tick) = slot else { return self.store().keep(slot, bytes) };
+        let place = match slot {
+            Slot::Snapshot(_, tick) => WaitingPlace::Snapshot(tick),
+            Slot::Tile { place, seen, .. } => WaitingPlace::Tile(place, seen),
+            Slot::Verdicts(..) => return self.store().keep(slot, bytes),
+        };
         if let Some(store) = self.store_if_free() {
             return store.keep(slot, bytes);
         }
-        self.have_wait((run.clone(), tick, bytes.to_vec()));
+        self.have_wait((slot.run().clone(), place, bytes.to_vec()));
         Ok(())
     }
 

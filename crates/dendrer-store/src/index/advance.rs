@@ -476,7 +476,8 @@ impl<'a> Writer<'a> {
 
     /// Removes everything that may hold a copy of what was erased.
     fn forget_copies(&self) -> Sql<()> {
-        self.db.execute_batch("DELETE FROM chunk; DELETE FROM snapshot; DELETE FROM verdict")
+        self.db
+            .execute_batch("DELETE FROM chunk; DELETE FROM snapshot; DELETE FROM verdict; DELETE FROM tile")
     }
 
     /// Removes what an erasure takes from the rows that were made of the values.

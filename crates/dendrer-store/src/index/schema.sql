@@ -1,4 +1,4 @@
--- The derived index of a dendrer store, schema version 3 (docs/index.md).
+-- The derived index of a dendrer store, schema version 4 (docs/index.md).
 -- Everything here follows from the segment files and may be deleted.
 
 CREATE TABLE meta (
@@ -54,6 +54,15 @@ CREATE TABLE verdict (
     question  BLOB NOT NULL,
     statement BLOB NOT NULL,
     PRIMARY KEY (run, question)
+) WITHOUT ROWID;
+
+-- Sums of transitions over ticks number << level .. (number + 1) << level of a run that owns them all.
+CREATE TABLE tile (
+    run    TEXT NOT NULL,
+    level  INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    sums   BLOB NOT NULL,
+    PRIMARY KEY (run, level, number)
 ) WITHOUT ROWID;
 
 -- For people: the record table with names and hex.

@@ -14,13 +14,32 @@ pub enum Slot<'a> {
     Snapshot(&'a RunName, u64),
     /// The verdicts of a question along a run, by the digest of the question.
     Verdicts(&'a RunName, &'a Digest),
+    /// The sums of a tile of a run.
+    Tile {
+        /// The run that owns every tick of the tile.
+        run: &'a RunName,
+        /// The ticks.
+        place: TilePlace,
+        /// The size of the log before the first record of the tile was read; `None` for a recorder, which has the records
+        /// themselves. Sums from before an erasure are not kept. Without meaning for a reader.
+        seen: Option<u64>,
+    },
+}
+
+/// The ticks of a tile: `1 << level` of them, from the multiple `number` of that on. Tick 0 is no transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TilePlace {
+    /// The power of two.
+    pub level: u8,
+    /// The number of the tile among those of its level.
+    pub number: u64,
 }
 
 impl<'a> Slot<'a> {
     /// The run.
     pub fn run(&self) -> &'a RunName {
         match self {
-            Slot::Snapshot(run, _) | Slot::Verdicts(run, _) => run,
+            Slot::Snapshot(run, _) | Slot::Verdicts(run, _) | Slot::Tile { run, .. } => run,
         }
     }
 }
@@ -58,6 +77,6 @@ pub trait KeepDerived {
     fn keep(&self, slot: Slot<'_>, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// Returns kept bytes and their tick: of a snapshot the newest at or before the tick of the slot. Verdicts have one
-    /// entry for each question; their tick is 0.
+    /// entry for each question, and sums one for each tile; their tick is 0.
     fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError>;
 }

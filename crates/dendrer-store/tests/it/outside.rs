@@ -197,6 +197,7 @@ impl KeepDerived for Listed {
         let key = match slot {
             Slot::Snapshot(run, tick) => (run.clone(), None, tick),
             Slot::Verdicts(run, question) => (run.clone(), Some(*question), 0),
+            Slot::Tile { .. } => return Ok(()),
         };
         self.kept.lock().unwrap().insert(key, bytes.to_vec());
         Ok(())
@@ -208,6 +209,7 @@ impl KeepDerived for Listed {
         let found = found.find(|((_, question, at), _)| match slot {
             Slot::Snapshot(_, tick) => question.is_none() && *at <= tick,
             Slot::Verdicts(_, asked) => question.as_ref() == Some(asked),
+            Slot::Tile { .. } => false,
         });
         Ok(found.map(|((.., tick), bytes)| (*tick, bytes.clone())))
     }
