@@ -15,6 +15,7 @@ pub(crate) mod parents;
 pub mod replay;
 pub(crate) mod snapshot;
 pub(crate) mod thread;
+pub(crate) mod tile;
 pub mod timeline;
 pub mod trace;
 pub mod unfinished;

@@ -1,26 +1,27 @@
 //! A run as bins of ticks: how much happened in each, the verdicts of predicates, and ticks of note.
 //!
 //! A bin is a range of `width` ticks that begins at a multiple of `width`, a power of two. Every count of a bin is the sum over
-//! its ticks, and nothing is sampled.
+//! its ticks, and nothing is sampled. Counts come from kept tiles as far as there are some, and else from the records.
 //!
 //! Rule: a bin has the counts of a log of its ticks; test `each_bin_is_a_slow_count_of_the_log`.
 
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_kernel::predicate::Verdict;
-use dendrer_kernel::unknown::made_by;
-use dendrer_object::record::{Kind, Record, Rel};
-use dendrer_object::{Digest, Value};
+use dendrer_object::Digest;
+use dendrer_object::record::Record;
 
 use crate::ask::predicates::PredicateTested;
-use crate::ask::thread::{ThreadIndex, ThreadPart};
+use crate::ask::thread::thread_name;
 use crate::error::Error;
-use crate::run::closed::closed;
+use crate::run::tile::{self, Marked, MarkedTicks, Tally};
 use crate::run::trace::{Trace, all_runs};
 
+use sums::Sums;
+
 pub mod question;
+mod sums;
 
 /// How many bins a timeline has if no number is given.
 pub const BINS: u64 = 512;
@@ -29,7 +30,7 @@ pub const BINS_MAX: u64 = 2_048;
 /// How many lanes a timeline has; the agents with the fewest transitions share one more.
 pub const LANES_MAX: usize = 24;
 /// How many marks a timeline has; the others are counted.
-pub const MARKS_MAX: usize = 200;
+pub const MARKS_MAX: usize = tile::MARKS_MAX;
 
 /// The counts of a bin.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -202,6 +203,8 @@ impl TimelineRange {
 
 /// Counts the transitions of a range of ticks.
 ///
+/// Ticks that a kept tile has are not read; the sums are the same.
+///
 /// # Errors
 ///
 /// An error if a record cannot be read.
@@ -210,17 +213,38 @@ pub fn timeline(
     range: TimelineRange,
     tested: &[(String, PredicateTested)],
 ) -> Result<TimelineReply, Error> {
-    let mut counting = Counting::of(trace, range)?;
-    trace.try_each(range.from.max(1), range.to, &mut |tick, record| {
-        counting.count(tick, &record)?;
-        Ok::<_, Error>(ControlFlow::Continue(()))
-    })?;
-    for (name, tested) in tested {
-        counting.onset(name, tested);
+    let mut refusals = trace.refusals()?;
+    let mut forks: BTreeMap<Digest, u64> = BTreeMap::new();
+    for run in all_runs(&**trace.store())?.into_iter().filter(|run| run.name != *trace.name()) {
+        run.parent.into_iter().for_each(|parent| *forks.entry(parent).or_default() += 1);
     }
-    let (marks, left_out) = counting.marks.ordered();
-    let (lanes, items) = counting.lanes();
     let width = range.width();
+    let wanted = refusals.keys().chain(forks.keys()).copied().collect();
+    let Sums { bins, ticks } = Sums::of(trace, range, wanted)?;
+    let mut marks = Marks::of(trace, &bins);
+    let (lanes, mut items) = lanes(range, &bins);
+    // What came later than its tick: in order of ticks, as marks are.
+    let ticks: BTreeSet<(u64, Digest)> = ticks.into_iter().map(|(id, tick)| (tick, id)).collect();
+    for (tick, id) in ticks {
+        let number = usize::try_from(tick / width - range.from / width).unwrap_or(usize::MAX);
+        let Some(bin) = items.get_mut(number) else { continue };
+        for refusal in refusals.remove(&id).unwrap_or_default() {
+            bin.refusals += 1;
+            marks.add(MarkKind::Refusal, TimelineMark::of_record(tick, MarkKind::Refusal, refusal));
+        }
+        if let Some(forks) = forks.get(&id) {
+            bin.forks += forks;
+            marks.add(MarkKind::Fork, TimelineMark::of_tick(tick, MarkKind::Fork));
+        }
+    }
+    for (name, tested) in tested {
+        if let Some(tick) = onset(tested) {
+            let predicate = Some(name.clone());
+            let mark = TimelineMark { predicate, ..TimelineMark::of_tick(tick, MarkKind::Onset) };
+            marks.add(MarkKind::Onset, mark);
+        }
+    }
+    let (marks, left_out) = marks.ordered(trace)?;
     let verdicts = tested.iter().map(|(name, tested)| verdicts(name, tested, &items)).collect();
     Ok(TimelineReply {
         trace: trace.clone(),
@@ -235,6 +259,17 @@ pub fn timeline(
     })
 }
 
+impl TimelineMark {
+    /// A mark whose record is read once it is known to be shown.
+    fn of_tick(tick: u64, kind: MarkKind) -> TimelineMark {
+        TimelineMark { tick, kind, record: None, predicate: None }
+    }
+
+    fn of_record(tick: u64, kind: MarkKind, record: Record) -> TimelineMark {
+        TimelineMark { record: Some(record), ..TimelineMark::of_tick(tick, kind) }
+    }
+}
+
 /// Marks as they are found.
 #[derive(Debug, Default)]
 struct Marks {
@@ -245,23 +280,44 @@ struct Marks {
 }
 
 impl Marks {
-    fn add(&mut self, tick: u64, kind: MarkKind, record: Option<&Record>, predicate: Option<&str>) {
+    /// The marks that sums have.
+    fn of(trace: &Trace, bins: &[Tally]) -> Marks {
+        let mut total = Tally::default();
+        bins.iter().for_each(|bin| total.add_all(bin));
+        let is_thread = thread_name(trace).is_some();
+        let mut marks = Marks::default();
+        for (marked, _) in Marked::ALL.into_iter().filter(|(one, _)| *one != Marked::Interrupt || is_thread) {
+            let MarkedTicks { found, first } = total.marked(marked);
+            if *found > 0 {
+                let kind = kind(marked);
+                let shown = first.iter().map(|tick| TimelineMark::of_tick(*tick, kind)).collect();
+                marks.kept.insert(kind, shown);
+                marks.found.insert(kind, *found);
+            }
+        }
+        marks
+    }
+
+    fn add(&mut self, kind: MarkKind, mark: TimelineMark) {
         *self.found.entry(kind).or_default() += 1;
         let kept = self.kept.entry(kind).or_default();
         if kept.len() < MARKS_MAX {
-            kept.push(TimelineMark {
-                tick,
-                kind,
-                record: record.cloned(),
-                predicate: predicate.map(str::to_owned),
-            });
+            kept.push(mark);
         }
     }
 
-    /// Returns the marks that are shown, and how many of each kind are left out.
-    fn ordered(&mut self) -> (Vec<TimelineMark>, BTreeMap<&'static str, u64>) {
-        let kept = std::mem::take(&mut self.kept);
-        let shown: Vec<TimelineMark> = kept.into_values().flatten().take(MARKS_MAX).collect();
+    /// Returns the marks that are shown, with their records, and how many of each kind are left out.
+    fn ordered(self, trace: &Trace) -> Result<(Vec<TimelineMark>, BTreeMap<&'static str, u64>), Error> {
+        let mut shown: Vec<TimelineMark> = self.kept.into_values().flatten().take(MARKS_MAX).collect();
+        let mut records: BTreeMap<u64, Record> = BTreeMap::new();
+        for mark in shown.iter_mut().filter(|mark| mark.record.is_none() && mark.predicate.is_none()) {
+            let record = match records.get(&mark.tick) {
+                Some(record) => record.clone(),
+                None => trace.record(mark.tick)?,
+            };
+            records.insert(mark.tick, record.clone());
+            mark.record = Some(record);
+        }
         let mut left_out = BTreeMap::new();
         for (kind, found) in &self.found {
             let here = shown.iter().filter(|mark| mark.kind == *kind).count() as u64;
@@ -269,148 +325,80 @@ impl Marks {
                 left_out.insert(kind.as_str(), found - here);
             }
         }
-        (shown, left_out)
+        Ok((shown, left_out))
     }
 }
 
-/// The counts of a timeline as far as its range was read.
-struct Counting<'t> {
-    range: TimelineRange,
-    width: u64,
-    bins: Vec<TimelineBin>,
-    /// For each agent its transitions, by bin.
-    agents: BTreeMap<Option<Arc<str>>, BTreeMap<usize, u64>>,
-    marks: Marks,
-    refusals: BTreeMap<Digest, Vec<Record>>,
-    /// How many runs are forks of each record.
-    forks: BTreeMap<Digest, u64>,
-    thread: Option<ThreadIndex<'t>>,
+fn kind(marked: Marked) -> MarkKind {
+    match marked {
+        Marked::Gap => MarkKind::Gap,
+        Marked::Denial => MarkKind::Denial,
+        Marked::Failure => MarkKind::Failure,
+        Marked::Anomaly => MarkKind::Anomaly,
+        Marked::Interrupt => MarkKind::Interrupt,
+        Marked::Merge => MarkKind::Merge,
+    }
 }
 
-impl<'t> Counting<'t> {
-    fn of(trace: &'t Trace, range: TimelineRange) -> Result<Counting<'t>, Error> {
+/// Returns the lanes, and the bins with the counts of each.
+fn lanes(range: TimelineRange, bins: &[Tally]) -> (Vec<TimelineLane>, Vec<TimelineBin>) {
+    let mut agents: BTreeMap<Option<Arc<str>>, BTreeMap<usize, u64>> = BTreeMap::new();
+    for (number, bin) in bins.iter().enumerate() {
+        let named = bin.agents.iter().map(|(agent, count)| (Some(Arc::clone(agent)), *count));
+        let nobody = (bin.nobody > 0).then_some((None, bin.nobody));
+        for (agent, count) in named.chain(nobody) {
+            agents.entry(agent).or_default().insert(number, count);
+        }
+    }
+    let mut agents: Vec<(Option<Arc<str>>, BTreeMap<usize, u64>)> = agents.into_iter().collect();
+    let total = |counts: &BTreeMap<usize, u64>| counts.values().sum::<u64>();
+    agents.sort_by_key(|(_, counts)| std::cmp::Reverse(total(counts)));
+    let (rest, own): (Vec<_>, Vec<_>) =
+        agents.into_iter().enumerate().partition(|(at, (agent, _))| *at >= LANES_MAX || agent.is_none());
+    let mut lanes: Vec<TimelineLane> = Vec::new();
+    let mut counts: Vec<BTreeMap<usize, u64>> = Vec::new();
+    for (_, (agent, by_bin)) in own {
+        lanes.push(TimelineLane { agent, agents: 1, total: total(&by_bin) });
+        counts.push(by_bin);
+    }
+    if !rest.is_empty() {
+        let mut shared: BTreeMap<usize, u64> = BTreeMap::new();
+        let shares = rest.len() as u64;
+        for (number, count) in rest.into_iter().flat_map(|(_, (_, by_bin))| by_bin) {
+            *shared.entry(number).or_default() += count;
+        }
+        lanes.push(TimelineLane { agent: None, agents: shares, total: total(&shared) });
+        counts.push(shared);
+    }
+    let bin = |(number, bin): (usize, &Tally)| TimelineBin {
+        lanes: counts.iter().map(|by_bin| by_bin.get(&number).copied().unwrap_or(0)).collect(),
+        ..TimelineBin::of(range, number as u64, bin)
+    };
+    let bins = bins.iter().enumerate().map(bin).collect();
+    (lanes, bins)
+}
+
+impl TimelineBin {
+    /// A bin without its lanes, and without what came later than its ticks.
+    fn of(range: TimelineRange, number: u64, tally: &Tally) -> TimelineBin {
         let width = range.width();
-        let first = range.from / width;
-        let bins = (first..=range.to / width).map(|number| TimelineBin {
+        let number = range.from / width + number;
+        TimelineBin {
             from: (number * width).max(range.from),
             to: (number * width + (width - 1)).min(range.to),
+            transitions: tally.transitions,
+            types: tally.types.clone(),
+            anomalies: tally.anomalies,
+            denied: tally.denied,
+            failed: tally.failed,
+            merges: tally.merges,
+            gaps: tally.gaps,
+            unknown: tally.unknown,
+            closed: tally.closed,
+            confidence: tally.confidence,
+            changes: tally.changes,
             ..TimelineBin::default()
-        });
-        let mut forks: BTreeMap<Digest, u64> = BTreeMap::new();
-        for run in all_runs(&**trace.store())?.into_iter().filter(|run| run.name != *trace.name()) {
-            run.parent.into_iter().for_each(|parent| *forks.entry(parent).or_default() += 1);
         }
-        Ok(Counting {
-            range,
-            width,
-            bins: bins.collect(),
-            agents: BTreeMap::new(),
-            marks: Marks::default(),
-            refusals: trace.refusals()?,
-            forks,
-            thread: ThreadIndex::of(trace),
-        })
-    }
-
-    /// Counts a transition, and what was refused after it.
-    fn count(&mut self, tick: u64, record: &Record) -> Result<(), Error> {
-        let number = usize::try_from(tick / self.width - self.range.from / self.width).unwrap_or(usize::MAX);
-        let refused = self.refusals.remove(&record.id()).unwrap_or_default();
-        let forks = self.forks.get(&record.id()).copied().unwrap_or(0);
-        let content = record.content();
-        let text = |outer: &str, inner: &str| content.get(outer)?.get(inner)?.as_str();
-        let anomalies = content.get("anomalies").and_then(Value::as_array);
-        let is_gap = anomalies.is_some_and(|list| {
-            list.iter().any(|anomaly| anomaly.get("gap").and_then(Value::as_bool) == Some(true))
-        });
-        let anomalies = anomalies.map_or(0, |list| list.len() as u64);
-        let is_denied = text("policy", "decision") == Some("deny");
-        let is_failed = text("result", "status").is_some_and(|status| status != "ok");
-        let links = &record.header().links;
-        let is_merge = links.iter().filter(|link| link.rel == Rel::Predecessor).count() > 1;
-        let confidence =
-            content.get("intent").and_then(|intent| intent.get("confidence")).and_then(Value::as_f64);
-        let agent = content.get("agent_id").and_then(Value::as_str).map(Arc::from);
-        *self.agents.entry(agent).or_default().entry(number).or_default() += 1;
-        let Some(bin) = self.bins.get_mut(number) else { return Ok(()) };
-        bin.transitions += 1;
-        if let Some(name) = &record.header().type_name {
-            *bin.types.entry(Arc::from(name.as_str())).or_default() += 1;
-        }
-        bin.anomalies += anomalies;
-        bin.refusals += refused.len() as u64;
-        bin.denied += u64::from(is_denied);
-        bin.failed += u64::from(is_failed);
-        bin.forks += forks;
-        bin.merges += u64::from(is_merge);
-        bin.gaps += u64::from(is_gap);
-        bin.unknown += made_by(record).len() as u64;
-        bin.closed += closed(record).len() as u64;
-        bin.confidence = match (bin.confidence, confidence) {
-            (Some(before), Some(here)) => Some(before.min(here)),
-            (before, here) => before.or(here),
-        };
-        bin.changes += record.delta().map_or(0, |delta| delta.paths().count() as u64);
-        let is_interrupt = self.is_interrupt(record)?;
-        for refusal in &refused {
-            self.marks.add(tick, MarkKind::Refusal, Some(refusal), None);
-        }
-        let found = [
-            (MarkKind::Gap, is_gap),
-            (MarkKind::Denial, is_denied),
-            (MarkKind::Failure, is_failed),
-            (MarkKind::Anomaly, anomalies > 0 && !is_gap),
-            (MarkKind::Interrupt, is_interrupt),
-            (MarkKind::Merge, is_merge),
-            (MarkKind::Fork, forks > 0),
-        ];
-        for (kind, _) in found.into_iter().filter(|(_, is_here)| *is_here) {
-            self.marks.add(tick, kind, Some(record), None);
-        }
-        debug_assert!(record.header().kind == Kind::Transition, "a tick of a run is a transition");
-        Ok(())
-    }
-
-    /// Whether a record is an interrupt of a graph.
-    fn is_interrupt(&mut self, record: &Record) -> Result<bool, Error> {
-        let place = self.thread.as_mut().map(|thread| thread.place(record)).transpose()?.flatten();
-        Ok(place.is_some_and(|place| matches!(place.part, ThreadPart::Interrupt(_))))
-    }
-
-    /// Marks the first violation of a predicate.
-    fn onset(&mut self, name: &str, tested: &PredicateTested) {
-        if let Some(tick) = onset(tested) {
-            self.marks.add(tick, MarkKind::Onset, None, Some(name));
-        }
-    }
-
-    /// Returns the lanes, and the bins with the counts of each.
-    fn lanes(self) -> (Vec<TimelineLane>, Vec<TimelineBin>) {
-        let mut agents: Vec<(Option<Arc<str>>, BTreeMap<usize, u64>)> = self.agents.into_iter().collect();
-        let total = |counts: &BTreeMap<usize, u64>| counts.values().sum::<u64>();
-        agents.sort_by_key(|(_, counts)| std::cmp::Reverse(total(counts)));
-        let (rest, own): (Vec<_>, Vec<_>) =
-            agents.into_iter().enumerate().partition(|(at, (agent, _))| *at >= LANES_MAX || agent.is_none());
-        let mut lanes: Vec<TimelineLane> = Vec::new();
-        let mut counts: Vec<BTreeMap<usize, u64>> = Vec::new();
-        for (_, (agent, by_bin)) in own {
-            lanes.push(TimelineLane { agent, agents: 1, total: total(&by_bin) });
-            counts.push(by_bin);
-        }
-        if !rest.is_empty() {
-            let mut shared: BTreeMap<usize, u64> = BTreeMap::new();
-            let shares = rest.len() as u64;
-            for (number, count) in rest.into_iter().flat_map(|(_, (_, by_bin))| by_bin) {
-                *shared.entry(number).or_default() += count;
-            }
-            lanes.push(TimelineLane { agent: None, agents: shares, total: total(&shared) });
-            counts.push(shared);
-        }
-        let mut bins = self.bins;
-        for (number, bin) in bins.iter_mut().enumerate() {
-            bin.lanes = counts.iter().map(|by_bin| by_bin.get(&number).copied().unwrap_or(0)).collect();
-        }
-        (lanes, bins)
     }
 }
 

@@ -36,6 +36,7 @@ use crate::redact::{RedactionProfile, Redactor};
 use crate::run::pack;
 use crate::run::parents::Parents;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
+use crate::run::tile::TileMaker;
 use crate::run::trace::{Moment, ReadHandle as _, Trace};
 use crate::run::{casebook_name, frontier};
 
@@ -53,6 +54,7 @@ pub struct Recorder {
     under_way: VecDeque<Submitted>,
     pending: Vec<Record>,
     snapshots: Snapshots,
+    tiles: TileMaker,
     keys: Keys,
     others: Option<WrittenByOthers>,
     /// Takes secrets out of what is proposed.
@@ -276,6 +278,7 @@ impl Recorder {
             under_way: VecDeque::new(),
             pending,
             snapshots: Snapshots::default(),
+            tiles: TileMaker::default(),
             keys: Keys::default(),
             others: None,
             redactor: None,
@@ -997,6 +1000,7 @@ impl Recorder {
         let records = std::mem::take(&mut self.pending);
         let ticket = self.store.submit_group_after(&records, self.parents.heads());
         self.keep_snapshots();
+        self.keep_tiles(&records);
         self.under_way.push_back(Submitted { lines, records, ticket, after: self.head.clone() });
     }
 
@@ -1015,7 +1019,10 @@ impl Recorder {
         let Submitted { lines, records, ticket, after } = self.under_way.pop_front()?;
         let result = self.store.wait(ticket);
         match &result {
-            Err(error) if !is_on_record(error) => drop(self.discard()),
+            Err(error) if !is_on_record(error) => {
+                self.tiles.leave();
+                drop(self.discard());
+            }
             _ => self.settled = after,
         }
         Some((lines, result.map(|()| records).map_err(Error::from)))
@@ -1055,6 +1062,7 @@ impl Recorder {
         match result {
             Ok(_) => {
                 self.keep_snapshots();
+                self.keep_tiles(&records);
                 Ok(records)
             }
             Err(error) => {
@@ -1062,6 +1070,18 @@ impl Recorder {
                 self.discard();
                 Err(error.into())
             }
+        }
+    }
+
+    /// Sums a group that was handed to the store, and keeps the tiles that it completes. A tile names its last record, so one of a
+    /// group that is not on record after all is of no use.
+    fn keep_tiles(&mut self, records: &[Record]) {
+        let transitions = records.iter().filter(|record| record.header().kind == Kind::Transition);
+        for (tick, record) in transitions.filter_map(|record| Some((record.header().tick?, record))) {
+            self.tiles.add(tick, record);
+        }
+        for tile in self.tiles.ready.drain(..) {
+            tile.keep(&self.store, self.head.run(), None);
         }
     }
 

@@ -67,6 +67,26 @@ pub(crate) fn is_of_thread(record: &Record) -> bool {
         && PLACES.iter().any(|name| has(&name))
 }
 
+/// Whether a record of a thread has the interrupts of a task: the task did not fail, and asks.
+pub(crate) fn is_interrupt(record: &Record) -> bool {
+    let body = record.body();
+    if !is_of_thread(record) || body.value(&format!("/intent/{CHECKPOINT}")).is_some() {
+        return false;
+    }
+    let Some(about) = body.value(&format!("/intent/{WRITES}")) else { return false };
+    let is_placed =
+        ["ns", "checkpoint", "path"].iter().all(|name| about.get(name).and_then(Value::as_str).is_some());
+    let values = body.value("/intent/values");
+    let values = values.as_ref().and_then(Value::as_array);
+    let has = |channel: &str| {
+        let is_it = |value: &Value| {
+            value.get("channel").and_then(Value::as_str) == Some(channel) && value.get("value").is_some()
+        };
+        values.is_some_and(|values| values.iter().any(is_it))
+    };
+    is_placed && has(INTERRUPT) && !has(ERROR)
+}
+
 /// The thread that a `run` record is of, as it is recorded.
 pub(crate) fn thread_of(begin: &Record) -> Option<Arc<str>> {
     let meta = begin.body().value("/meta").or_else(|| begin.content().get("meta").cloned())?;

@@ -233,6 +233,11 @@ impl Trace {
         &self.lineage
     }
 
+    /// The size of the log when the trace was opened.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
     /// The store it was read from.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
