@@ -12,6 +12,7 @@ pub mod export;
 pub mod problem;
 pub mod restore;
 pub mod spare;
+mod tiles;
 pub mod verify;
 
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use dendrer_object::RunName;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::{Index, Sql, bad_column, clamp, open_writer_within};
+use super::{Index, Sql, clamp, open_writer_within};
 use crate::error::StoreError;
 use crate::store::TilePlace;
 
@@ -97,14 +97,12 @@ impl Index {
         Ok(statement.query_row(values, |row| row.get(0)).optional()?)
     }
 
-    /// Lists the runs with sums.
+    /// Lists the runs with sums. A name that is none is of no run.
     pub(crate) fn tiled_runs(&self) -> Result<Vec<RunName>, StoreError> {
         let db = self.reader();
         let mut statement = db.prepare_cached("SELECT DISTINCT run FROM tile")?;
-        let runs = statement
-            .query_map([], |row| row.get::<_, String>(0)?.parse().map_err(|_| bad_column(0)))?
-            .collect::<Sql<Vec<_>>>()?;
-        Ok(runs)
+        let names = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Sql<Vec<_>>>()?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 }
 

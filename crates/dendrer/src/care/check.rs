@@ -19,6 +19,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::restore::{UnsoundBackup, other_log};
 use super::spare::{Fit, judge_snapshot};
+use super::tiles::TileCheck;
 use super::{Follow, doubt};
 use crate::error::{Error, TrustError};
 use crate::repo::Warning;
@@ -109,7 +110,10 @@ pub fn check_files(
     let mut store = Arc::new(store);
     let watch = follow.stage("records", Some(store.tree().size));
     let options = VerifyOptions { index: true, meter: watch.meter().clone(), ..VerifyOptions::default() };
-    let report = store.verify(&options)?;
+    let mut tiles = TileCheck::new(&store)?;
+    let mut take = |_, record| tiles.take(&record);
+    let mut report = store.verify_handing_over(&options, Some(&mut take))?;
+    tiles.end(&mut report);
     let mut facts = log_facts(&store, &report);
     facts.extend(other_log(&store).map(FileFact::Unsound));
     let mark = store.mark()?;

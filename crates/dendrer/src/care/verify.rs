@@ -14,6 +14,7 @@ use dendrer_store::prelude::*;
 use dendrer_store::{DamageKind, Embedded, LogReport, Store, StoreInfo};
 
 use super::Follow;
+use super::tiles::TileCheck;
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::evidence::verify::judge::records_to_read;
@@ -178,14 +179,22 @@ fn both(
         ..VerifyOptions::default()
     };
     let handle = store.to_handle();
+    let mut tiles = TileCheck::new(store)?;
     if question.runs.is_some() {
         let report = verify::store(&watch.over(&handle), question)?;
         let watch = follow.stage("records in the files of the store", Some(store.tree().size));
-        return Ok((report, store.verify(&files(&watch))?));
+        let mut take = |_, record| tiles.take(&record);
+        let mut files = store.verify_handing_over(&files(&watch), Some(&mut take))?;
+        tiles.end(&mut files);
+        return Ok((report, files));
     }
     let mut reading = VerifyReading::new(&watch.over(&handle), question)?;
-    let mut take = |position, record| reading.take(position, record);
-    let report = store.verify_handing_over(&files(&watch), Some(&mut take))?;
+    let mut take = |position, record| {
+        tiles.take(&record);
+        reading.take(position, record);
+    };
+    let mut report = store.verify_handing_over(&files(&watch), Some(&mut take))?;
+    tiles.end(&mut report);
     let is_sound = report.findings.iter().all(|damage| damage.kind == DamageKind::Index);
     if is_sound && let Some(whole) = reading.finish()? {
         return Ok((whole, report));
