@@ -27,7 +27,7 @@ use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At};
 use crate::group::sync::Durable;
-use crate::index::{self, Covered, Index, KeptTile, KeptTiles, NoIndex, Snapshot};
+use crate::index::{self, Covered, Index, KeptTiles, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
@@ -531,7 +531,7 @@ impl Embedded {
         let mut kept = self.kept_tiles();
         match kept.len() {
             0 => Ok(()),
-            _ => index.take_tiles(&mut kept, is_writer, wait),
+            _ => index.take_tiles(&mut kept, self.size(), (is_writer, wait)),
         }
     }
 
@@ -1002,10 +1002,10 @@ impl KeepDerived for Embedded {
             }
             // A recorder may still have values that were erased.
             (Slot::Tile { run, place, seen }, _) if seen.is_some() || !self.saw_erasure => {
-                let tile = KeptTile { bytes: bytes.to_vec(), seen: seen.unwrap_or(self.size()) };
+                let seen = seen.unwrap_or(self.size());
                 let waiting = {
                     let mut kept = self.kept_tiles();
-                    kept.put(run, place, tile);
+                    kept.put(run, place, seen, bytes);
                     kept.len()
                 };
                 if waiting >= TILES_TOGETHER { self.keep_tiles(Duration::ZERO) } else { Ok(()) }

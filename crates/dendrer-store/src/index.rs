@@ -31,7 +31,7 @@ pub(crate) use advance::{advance, build};
 pub use compare::IndexDifference;
 pub(crate) use compare::compare;
 pub(crate) use kept::{compact, put_in_place, remove_kept};
-pub(crate) use tiles::{KeptTile, KeptTiles};
+pub(crate) use tiles::KeptTiles;
 
 /// The version of the tables (`user_version`).
 const SCHEMA_VERSION: i64 = 4;

@@ -16,7 +16,7 @@ use dendrer_object::{Digest, Pointer, Record, RunName};
 
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
-use crate::index::{KeptTile, KeptTiles};
+use crate::index::KeptTiles;
 use crate::store::secrets::check_sizes;
 use crate::store::{
     AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
@@ -362,8 +362,8 @@ impl KeepDerived for Memory {
                 verdicts.insert((run.clone(), *question), bytes.to_vec());
             }
             Slot::Tile { run, place, seen } => {
-                let tile = KeptTile { bytes: bytes.to_vec(), seen: seen.unwrap_or(self.tree.size) };
-                self.tiles.lock().unwrap_or_else(PoisonError::into_inner).put(run, place, tile);
+                let mut tiles = self.tiles.lock().unwrap_or_else(PoisonError::into_inner);
+                tiles.put(run, place, seen.unwrap_or(self.tree.size), bytes);
             }
         }
         Ok(())

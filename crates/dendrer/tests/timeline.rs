@@ -3,17 +3,28 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use dendrer::Trace;
 use dendrer::ask::log::{LogDetails, LogFilter, LogTerms, LoggedRecord, log};
 use dendrer::ask::predicates::PredicateTested;
 use dendrer::ask::timeline::{MARKS_MAX, TimelineRange, TimelineReply, timeline};
+use dendrer::fork::{ForkTerms, fork};
+use dendrer::recorder::Fixed;
+use dendrer::trust::MemoryTrust;
+use dendrer::verify::{VerifyTerms, VerifyVerdict};
+use dendrer::watch::Watch;
+use dendrer::{Recorder, Repo, Trace};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::step::Start;
-use dendrer_object::record::Kind;
-use dendrer_object::{Delta, Intent, Value, json};
-use dendrer_store::Shared;
-use dendrer_testkit::{Dice, memory, recorder, run_name};
+use dendrer_object::record::{Author, Body, Header, Kind, cut};
+use dendrer_object::{Delta, Intent, Pointer, Record, Timestamp, Value, json};
+use dendrer_store::embedded::{Embedded, Options};
+use dendrer_store::prelude::*;
+use dendrer_store::{Shared, Slot, Store, TilePlace};
+use dendrer_testkit::{Dice, info, key, memory, recorder, run_name};
+use tempfile::TempDir;
 
 fn value(text: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -197,4 +208,291 @@ fn the_width_is_the_least_power_of_two_that_covers_the_range() {
     ] {
         assert_eq!(TimelineRange { from, to, bins }.width(), width, "{from}..{to} in {bins}");
     }
+}
+
+/// The number of an environment variable, or another one.
+fn count(name: &str, other: u64) -> u64 {
+    std::env::var(name).ok().and_then(|count| count.parse().ok()).unwrap_or(other)
+}
+
+/// Proposes so many lines in groups of different sizes.
+fn go_on(dice: &mut Dice, recorder: &mut Recorder, lines: u64) {
+    let mut group = 0;
+    for _ in 0..lines {
+        recorder.propose(&line(dice)).unwrap();
+        if group == 0 {
+            recorder.commit().unwrap();
+            group = dice.below(90);
+        }
+        group = group.saturating_sub(1);
+    }
+    recorder.commit().unwrap();
+}
+
+/// The record of an erasure.
+fn erasure(store: &dyn Store) -> Record {
+    let first = store.get(0).unwrap().unwrap();
+    let (kind, author, ts) = (Kind::Erase, Author::Institution, Timestamp::from_ms(99));
+    let (run, tick, prev, head, type_name, pack) = (None, None, None, None, None, None);
+    let links = Vec::new();
+    let store = first.header().store;
+    let header = Header { store, kind, run, tick, prev, head, type_name, author, ts, links, pack };
+    let content = value(r#"{"reason":"asked to"}"#);
+    let seed = first.body().seed().unwrap_or(dendrer_object::record::Seed([4; 16]));
+    let body = Body::commit(cut(content.as_object().unwrap()), seed).unwrap();
+    Record::seal(header, body).unwrap()
+}
+
+/// Erases a field of a transition, if it has it.
+fn erase(store: &mut dyn Store, run: &str, tick: u64, place: &str) {
+    let target = store.at(&run_name(run), tick).unwrap().unwrap();
+    let place: Pointer = place.parse().unwrap();
+    let record = store.get(target).unwrap().unwrap();
+    if record.body().fields().iter().any(|field| field.pointer == place) {
+        let erasure = erasure(store);
+        store.erase(&erasure, &[(target, vec![place])]).unwrap();
+    }
+}
+
+/// The answer as a text.
+fn told(trace: &Trace, range: TimelineRange) -> String {
+    let found = timeline(trace, range, &[]).unwrap();
+    format!("{:?}\n{:?}\n{:?}\n{:?}", found.lanes, found.items, found.marks, found.left_out)
+}
+
+/// Compares the answers with tiles, and once more with those that the first answer kept, with the answer of the records.
+fn compare(trace: &Trace, range: TimelineRange) {
+    let expected = told(&trace.clone().without_snapshots(), range);
+    for _ in 0..2 {
+        assert_eq!(told(trace, range), expected, "{} {range:?}", trace.name());
+    }
+}
+
+/// Compares the answers over ranges in which tiles of each level fit.
+fn compare_all(dice: &mut Dice, trace: &Trace) {
+    let to = trace.tip();
+    for bins in [1, 2, (to / 512).max(1), (to / 64).max(1), 512] {
+        compare(trace, TimelineRange { from: 1.min(to), to, bins });
+    }
+    for _ in 0..4 {
+        let (one, other) = (dice.below(to + 1), dice.below(to + 1));
+        compare(trace, TimelineRange { from: one.min(other), to: one.max(other), bins: 1 + dice.below(40) });
+    }
+}
+
+#[test]
+fn tiles_give_the_same_timeline_as_records() {
+    for seed in 0..count("DENDRER_TILED_RUNS", 4) {
+        let mut dice = Dice(seed);
+        let mut store = memory(3);
+        let mut recorder =
+            recorder(&store, &Start { state: value(r#"{"n":0}"#), ..Start::new(run_name("r")) });
+        let lines = dice.below(2_000);
+        go_on(&mut dice, &mut recorder, lines);
+        let trace = Trace::open(&store, &run_name("r")).unwrap();
+        let mut names = vec!["r"];
+        let mut parent = trace;
+        for name in ["f", "g"] {
+            let terms = ForkTerms::new(run_name(name));
+            let at = dice.below(parent.tip() + 1);
+            let (mut recorder, _) =
+                fork(&parent, &store, at, &terms, Box::new(Fixed::new(name, 0, 1))).unwrap();
+            let lines = dice.below(700);
+            go_on(&mut dice, &mut recorder, lines);
+            parent = Trace::open(&store, &run_name(name)).unwrap();
+            names.push(name);
+        }
+        drop(parent);
+        let all = |dice: &mut Dice, store: &Shared| {
+            for name in &names {
+                compare_all(dice, &Trace::open(store, &run_name(name)).unwrap());
+            }
+        };
+        all(&mut dice, &store);
+        let own = Trace::open(&store, &run_name("r")).unwrap().tip();
+        for _ in 0..3.min(own) {
+            let (tick, places) =
+                (1 + dice.below(own), ["/agent_id", "/delta", "/intent/confidence", "/policy"]);
+            erase(&mut store, "r", tick, places[dice.below(4) as usize]);
+            all(&mut dice, &store);
+        }
+    }
+}
+
+/// A store in a directory.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let dir = TempDir::new().unwrap();
+        drop(Embedded::create(&dir.path().join("s"), info(3), Options::write()).unwrap());
+        Place { dir }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("s")
+    }
+
+    fn open(&self, options: Options) -> Shared {
+        let store = Embedded::open(&self.path(), options).unwrap();
+        Shared::new(Box::new(store.with_key(Some(Arc::new(key(3))))))
+    }
+
+    /// Records a run of so many lines, with an index from its beginning.
+    fn record(&self, dice: &mut Dice, lines: u64) {
+        let store = self.open(Options { uncovered_max: 100, ..Options::write() });
+        let start = Start { state: value(r#"{"n":0}"#), ..Start::new(run_name("r")) };
+        let mut recorder = recorder(&store, &start);
+        go_on(dice, &mut recorder, lines);
+        drop((recorder, store));
+        update_index(&self.path());
+    }
+
+    fn trace(&self) -> Trace {
+        Trace::open(&self.open(Options::read()), &run_name("r")).unwrap()
+    }
+}
+
+fn update_index(path: &Path) {
+    Embedded::open(path, Options::write()).unwrap().update_index().unwrap();
+}
+
+/// How many records a timeline of the whole run reads.
+fn records_read(store: &Shared, bins: u64) -> u64 {
+    let watch = Watch::new();
+    let trace = Trace::open(&watch.over(store), &run_name("r")).unwrap();
+    let before = watch.done();
+    timeline(&trace, TimelineRange { from: 1, to: trace.tip(), bins }, &[]).unwrap();
+    watch.done() - before
+}
+
+fn kept(store: &Shared, level: u8, number: u64) -> Option<Vec<u8>> {
+    let (run, place) = (run_name("r"), TilePlace { level, number });
+    store.kept(Slot::Tile { run: &run, place, seen: None }).unwrap().map(|(_, bytes)| bytes)
+}
+
+#[test]
+fn a_timeline_reads_tiles_in_place_of_records() {
+    let (place, mut dice) = (Place::new(), Dice(1));
+    place.record(&mut dice, 6_000);
+    let tip = place.trace().tip();
+    assert!(tip > 4_200, "{tip}");
+    let store = place.open(Options::read());
+    for (level, number) in [(6, 0), (6, 1), (6, 60), (9, 0), (9, 7), (12, 0)] {
+        assert!(kept(&store, level, number).is_some(), "{level} {number}");
+    }
+    // Marks, the last record of each tile, the refusals, and what no tile has.
+    for bins in [1, 8, 70] {
+        let read = records_read(&store, bins);
+        assert!(read < 2_200, "{bins}: {read} of {tip} ticks");
+    }
+    compare_all(&mut dice, &place.trace());
+
+    // An index that was deleted is made again without tiles, and a reader keeps those that it summed.
+    drop(store);
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(place.path().join(format!("index.sqlite{end}")));
+    }
+    compare(&place.trace(), TimelineRange { from: 1, to: tip, bins: 9 });
+    update_index(&place.path());
+    let store = place.open(Options::read());
+    assert_eq!(kept(&store, 6, 3), None);
+    assert!(records_read(&store, 9) >= tip);
+    drop(store);
+    let store = place.open(Options::read());
+    assert!(kept(&store, 6, 3).is_some() && kept(&store, 12, 0).is_some());
+    assert!(records_read(&store, 9) < 2_200);
+}
+
+#[test]
+fn an_erasure_by_another_handle_takes_the_tiles_away() {
+    let (place, mut dice) = (Place::new(), Dice(5));
+    place.record(&mut dice, 900);
+    let mut reader = place.open(Options::read());
+    let before = kept(&reader, 6, 2).unwrap();
+    let old = Trace::open(&reader, &run_name("r")).unwrap();
+    erase(&mut place.open(Options::write()), "r", 130, "/agent_id");
+    assert_eq!(kept(&place.open(Options::read()), 6, 2), None);
+    reader.refresh().unwrap();
+    let trace = Trace::open(&reader, &run_name("r")).unwrap();
+    compare_all(&mut dice, &trace);
+    let after = kept(&reader, 6, 2).unwrap();
+    assert_ne!(before, after);
+    // Sums of a trace from before the erasure are not kept.
+    compare_all(&mut dice, &old);
+    assert_eq!(kept(&reader, 6, 2), Some(after.clone()));
+    drop((old, trace, reader));
+    let reader = place.open(Options::read());
+    assert_eq!(kept(&reader, 6, 2), Some(after));
+    compare_all(&mut dice, &Trace::open(&reader, &run_name("r")).unwrap());
+}
+
+#[test]
+fn a_timeline_is_the_same_while_a_writer_commits() {
+    let (place, is_done) = (Place::new(), AtomicBool::new(false));
+    place.record(&mut Dice(8), 300);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let store = place.open(Options { uncovered_max: 100, ..Options::write() });
+            let surroundings = Box::new(Fixed::new("later", 1_000_000, 1));
+            let mut recorder = Recorder::resume(&store, &run_name("r"), surroundings).unwrap();
+            go_on(&mut Dice(9), &mut recorder, 1_500);
+            is_done.store(true, Ordering::Release);
+        });
+        let (mut reader, mut dice) = (place.open(Options::read()), Dice(10));
+        while !is_done.load(Ordering::Acquire) {
+            reader.refresh().unwrap();
+            let trace = Trace::open(&reader, &run_name("r")).unwrap();
+            let (to, bins) = (trace.tip(), 1 + dice.below(40));
+            compare(&trace, TimelineRange { from: 1, to, bins });
+        }
+    });
+    compare_all(&mut Dice(11), &place.trace());
+}
+
+#[test]
+fn a_changed_tile_is_found_by_verify() {
+    let dir = TempDir::new().unwrap();
+    let (path, trust) = (dir.path().join("s"), Arc::new(MemoryTrust::new()));
+    drop(Repo::init(&path, trust.clone()).unwrap());
+    update_index(&path);
+    let repo = Repo::open(&path, trust.clone(), dendrer::repo::Mode::Write).unwrap();
+    let start = Start { state: value(r#"{"n":0}"#), ..Start::new(run_name("r")) };
+    let mut recorder = recorder(repo.writer().unwrap(), &start);
+    go_on(&mut Dice(3), &mut recorder, 700);
+    drop((recorder, repo));
+    update_index(&path);
+    let verified = |runs: Option<Vec<_>>| {
+        let repo = Repo::open(&path, trust.clone(), dendrer::repo::Mode::Read).unwrap();
+        repo.verify(&VerifyTerms { runs, ..VerifyTerms::default() }, &mut ()).unwrap()
+    };
+    let report = verified(None);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+
+    let open = |options| Shared::new(Box::new(Embedded::open(&path, options).unwrap()));
+    let honest = String::from_utf8(kept(&open(Options::read()), 6, 4).unwrap()).unwrap();
+    let changed = honest.replace("\"changes\":", "\"changes\":1");
+    let other = honest.replace("\"id\":\"sha256:", "\"id\":\"sha256:0000");
+    let (run, tile) = (run_name("r"), TilePlace { level: 6, number: 4 });
+    for (text, is_found) in [(&*changed, true), ("{}", true), (&other, true), (&honest, false)] {
+        let store = open(Options::write());
+        store.keep(Slot::Tile { run: &run, place: tile, seen: None }, text.as_bytes()).unwrap();
+        drop(store);
+        for runs in [None, Some(vec![run.clone()])] {
+            let report = verified(runs);
+            let is_it = report.has_only_index_findings() && report.verdict == VerifyVerdict::Tampered;
+            assert_eq!(is_it, is_found, "{text}: {:?}", report.findings);
+        }
+    }
+    // A tile of another history is left by a crash: no question uses it.
+    let digits = honest.find("sha256:").unwrap() + "sha256:".len();
+    let digit = if honest[digits..].starts_with('0') { '1' } else { '0' };
+    let stale = format!("{}{digit}{}", &honest[..digits], &honest[digits + 1..]);
+    let store = open(Options::write());
+    store.keep(Slot::Tile { run: &run, place: tile, seen: None }, stale.as_bytes()).unwrap();
+    drop(store);
+    assert!(verified(None).findings.is_empty());
+    compare_all(&mut Dice(1), &Trace::open(&open(Options::read()), &run).unwrap());
 }

@@ -18,36 +18,29 @@ use crate::store::TilePlace;
 /// How many bytes of sums one handle keeps at most.
 const BYTES_MAX: usize = 32 << 20;
 
-/// Sums of a tile, and the size of the log from which they follow.
-#[derive(Debug, Clone)]
-pub(crate) struct KeptTile {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) seen: u64,
-}
-
-/// The sums that a handle keeps.
+/// The sums that a handle keeps. Each is true of the log as the handle sees it: an erasure removes all of them.
 #[derive(Debug, Default)]
 pub(crate) struct KeptTiles {
-    rows: BTreeMap<(RunName, TilePlace), KeptTile>,
+    rows: BTreeMap<(RunName, TilePlace), Vec<u8>>,
     bytes: usize,
     /// The least size of the log that has every erasure that the handle saw.
     erased: u64,
 }
 
 impl KeptTiles {
-    /// Keeps sums, unless there are too many, or something was erased since they were read.
-    pub(crate) fn put(&mut self, run: &RunName, place: TilePlace, tile: KeptTile) {
-        let size = self.bytes + tile.bytes.len();
-        if tile.seen >= self.erased && size <= BYTES_MAX {
-            let before = self.rows.insert((run.clone(), place), tile);
-            self.bytes = size - before.map_or(0, |before| before.bytes.len());
+    /// Keeps sums that were made of a log of `seen` records or more, unless there are too many, or something was erased since.
+    pub(crate) fn put(&mut self, run: &RunName, place: TilePlace, seen: u64, bytes: &[u8]) {
+        let size = self.bytes + bytes.len();
+        if seen >= self.erased && size <= BYTES_MAX {
+            let before = self.rows.insert((run.clone(), place), bytes.to_vec());
+            self.bytes = size - before.map_or(0, |before| before.len());
         }
     }
 
     pub(crate) fn get(&self, run: &RunName, place: TilePlace) -> Option<&[u8]> {
         // A key of a map is owned; most handles keep nothing.
         let found = (!self.rows.is_empty()).then(|| self.rows.get(&(run.clone(), place))).flatten();
-        found.map(|tile| &tile.bytes[..])
+        found.map(|bytes| &bytes[..])
     }
 
     /// Removes everything after an erasure: only sums of a log of `size` or more count from here on.
@@ -59,21 +52,16 @@ impl KeptTiles {
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
-
-    fn take(&mut self) -> BTreeMap<(RunName, TilePlace), KeptTile> {
-        self.bytes = 0;
-        std::mem::take(&mut self.rows)
-    }
 }
 
 impl Index {
-    /// Moves the sums that a handle keeps into the index. If another program has the index locked, they stay with the handle.
-    /// A handle that only reads opens a connection for it, and closes it.
+    /// Moves the sums that a handle keeps into the index. If another program has the index locked, they stay with the handle. The
+    /// handle sees a log of `seen` records. A handle that only reads opens a connection for it, and closes it.
     pub(crate) fn take_tiles(
         &self,
         kept: &mut KeptTiles,
-        is_writer: bool,
-        wait: Duration,
+        seen: u64,
+        (is_writer, wait): (bool, Duration),
     ) -> Result<(), StoreError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut own = None;
@@ -83,8 +71,8 @@ impl Index {
             None => place.insert(open_writer_within(&self.path, false, wait)?),
         };
         db.busy_timeout(wait)?;
-        put_tiles(db, &kept.rows)?;
-        kept.take();
+        put_tiles(db, &kept.rows, seen)?;
+        (kept.rows, kept.bytes) = Default::default();
         Ok(())
     }
 
@@ -106,18 +94,37 @@ impl Index {
     }
 }
 
-/// Adds rows in one transaction. An index that covers more than a row was made of may have been emptied by an erasure that the
-/// row does not know: then the row is left out.
-fn put_tiles(db: &mut Connection, rows: &BTreeMap<(RunName, TilePlace), KeptTile>) -> Sql<()> {
+/// Adds rows in one transaction. An index that covers more than the handle sees may have been emptied by an erasure that the rows
+/// do not know: then they are not kept.
+fn put_tiles(db: &mut Connection, rows: &BTreeMap<(RunName, TilePlace), Vec<u8>>, seen: u64) -> Sql<()> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut statement = transaction.prepare_cached(
         "INSERT OR REPLACE INTO tile (run, level, number, sums) SELECT ?1, ?2, ?3, ?4
          WHERE (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'size') <= ?5",
     )?;
-    for ((run, place), tile) in rows {
-        let number = clamp(place.number);
-        statement.execute(params![run.as_str(), place.level, number, tile.bytes, clamp(tile.seen)])?;
+    for ((run, place), sums) in rows {
+        statement.execute(params![run.as_str(), place.level, clamp(place.number), sums, clamp(seen)])?;
     }
     drop(statement);
     transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_from_before_an_erasure_are_not_kept() {
+        let run: RunName = "r".parse().unwrap();
+        let (one, other) = (TilePlace { level: 6, number: 0 }, TilePlace { level: 6, number: 1 });
+        let mut kept = KeptTiles::default();
+        kept.put(&run, one, 70, b"one");
+        kept.forget(80);
+        assert_eq!((kept.get(&run, one), kept.len()), (None, 0));
+        kept.put(&run, one, 79, b"one");
+        kept.put(&run, other, 80, b"other");
+        assert_eq!((kept.get(&run, one), kept.get(&run, other)), (None, Some(&b"other"[..])));
+        kept.put(&run, one, 90, &vec![0; BYTES_MAX]);
+        assert_eq!(kept.get(&run, one), None);
+    }
 }
