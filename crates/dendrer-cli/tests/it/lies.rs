@@ -218,6 +218,42 @@ fn a_row_that_is_missing_or_wrong_is_told_as_one_of_the_index() {
     }
 }
 
+/// Sums that do not follow from the records are found, and go with the index that is made again.
+#[test]
+fn a_changed_tile_is_found_and_made_again() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "a"], writes(0..1500).as_bytes());
+    // The tiles that were complete before there was an index.
+    let bins = &["log", "a", "--bins", "4", "--json"];
+    let right = place.ok(bins);
+    let lie = |number: u64| {
+        sql(
+            &place,
+            &format!(
+                "UPDATE tile SET sums = CAST(replace(CAST(sums AS TEXT), '\"n\":', '\"failed\":7,\"n\":') AS BLOB)
+                 WHERE level = 6 AND number = {number}"
+            ),
+        );
+    };
+    assert_eq!(place.run(&["verify", "--all"]).code, 0);
+    for number in [3, 17] {
+        lie(number);
+        assert_eq!(place.run(&["fsck"]).code, 1);
+        let found = place.run(&["verify", "--all"]);
+        assert!(found.code == 4 && found.stdout.contains("E0309"), "{}{}", found.stdout, found.stderr);
+        assert!(found.stdout.contains("table tile as the log says"), "{}", found.stdout);
+        assert_eq!(place.run(&["verify", "--all"]).code, 0);
+        place.ok(bins);
+        lie(number);
+        assert!(place.ok(&["doctor", "--fix"]).contains("made again"));
+        assert_eq!(place.run(&["verify", "--all"]).code, 0);
+        // Nothing is kept in the new index until the records are summed again.
+        for _ in 0..2 {
+            assert_eq!(place.ok(bins), right);
+        }
+    }
+}
+
 /// An index that was advanced by a version that counts no runs is no damaged one.
 #[test]
 fn runs_are_counted_anew_where_somebody_did_not_count_them() {

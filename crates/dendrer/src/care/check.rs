@@ -19,7 +19,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::restore::{UnsoundBackup, other_log};
 use super::spare::{Fit, judge_snapshot};
-use super::tiles::TileCheck;
+use super::tiles::{self, TileCheck};
 use super::{Follow, doubt};
 use crate::error::{Error, TrustError};
 use crate::repo::Warning;
@@ -372,13 +372,21 @@ fn signed(store: &mut Embedded, trust: &dyn Trust) -> Result<SignedFact, Error> 
     })
 }
 
+/// Returns where the rows or the tiles of the index differ from the log.
+fn index_differs(store: &Embedded) -> Result<Option<Damage>, Error> {
+    Ok(match store.index_differs()? {
+        Some(damage) => Some(damage),
+        None => tiles::differs(store)?,
+    })
+}
+
 /// Looks at the index, and with `fix` rebuilds one that is damaged, or lacks much of the log.
 fn index(store: &mut Embedded, path: &Path, fix: bool) -> IndexFact {
     let (size, is_backup) = (store.tree().size, store.backup_head().is_some());
     let (state, is_damaged) = match store.check_index() {
         Err(StoreError::IndexDamaged(why)) => (IndexState::Corrupt(why), true),
         // To compare each row with the log takes as long as a rebuild, so it is done only before one.
-        Ok(()) if fix => match store.index_differs() {
+        Ok(()) if fix => match index_differs(store) {
             Ok(Some(differs)) => (IndexState::Corrupt(differs.to_string()), true),
             _ => (store.index_state(), false),
         },

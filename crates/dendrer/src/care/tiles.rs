@@ -7,6 +7,7 @@
 //! `a_changed_tile_is_found_by_verify`.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_object::RunName;
@@ -20,23 +21,35 @@ use crate::run::tile::{self, Tally, Tile, TileMaker};
 use crate::run::trace::Trace;
 
 /// The tiles of a store, as far as the records were read.
-pub(super) struct TileCheck {
-    store: Arc<Embedded>,
+pub(super) struct TileCheck<'s> {
+    store: &'s Embedded,
     /// The runs that have tiles.
     makers: HashMap<RunName, TileMaker>,
     wrong: Vec<(RunName, TilePlace)>,
 }
 
-impl TileCheck {
+/// Returns the finding of a store that is not verified otherwise.
+pub(super) fn differs(store: &Embedded) -> Result<Option<Damage>, Error> {
+    let mut check = TileCheck::new(store)?;
+    if !check.makers.is_empty() {
+        store.scan(0..store.tree().size, &mut |_, record| {
+            check.take(&record);
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(check.finding())
+}
+
+impl<'s> TileCheck<'s> {
     /// Begins to compare the tiles of a store.
-    pub(super) fn new(store: &Arc<Embedded>) -> Result<TileCheck, Error> {
+    pub(super) fn new(store: &'s Embedded) -> Result<TileCheck<'s>, Error> {
         let runs = match store.tiled_runs() {
             // The comparison of the other rows reports it.
             Err(StoreError::IndexDamaged(_)) => Vec::new(),
             runs => runs?,
         };
         let makers = runs.into_iter().map(|run| (run, TileMaker::default())).collect();
-        Ok(TileCheck { store: Arc::clone(store), makers, wrong: Vec::new() })
+        Ok(TileCheck { store, makers, wrong: Vec::new() })
     }
 
     /// Takes the next record of the log.
@@ -48,7 +61,7 @@ impl TileCheck {
         let Some(maker) = self.makers.get_mut(run) else { return };
         maker.add(tick, record);
         for tile in maker.ready.drain(..) {
-            if is_wrong(&self.store, run, &tile) {
+            if is_wrong(self.store, run, &tile) {
                 self.wrong.push((run.clone(), tile.place));
             }
         }
@@ -56,23 +69,28 @@ impl TileCheck {
 
     /// Adds the finding, unless the log itself has faults.
     pub(super) fn end(self, report: &mut LogReport) {
-        let is_of_index = |damage: &Damage| damage.kind == DamageKind::Index;
+        if report.findings.iter().all(|damage| damage.kind == DamageKind::Index) {
+            report.findings.extend(self.finding());
+        }
+    }
+
+    fn finding(self) -> Option<Damage> {
         let mut wrong = self.wrong;
-        if wrong.is_empty() || !report.findings.iter().all(is_of_index) {
-            return;
+        if wrong.is_empty() {
+            return None;
         }
         // Another process may have erased values while the records were read, and made tiles again.
         if let Ok(store) = Embedded::open(self.store.dir(), Options::read()) {
             let store = Arc::new(store);
             wrong.retain(|(run, place)| is_still_wrong(&store, run, *place).unwrap_or(true));
         }
-        let Some((run, place)) = wrong.first() else { return };
+        let (run, place) = wrong.first()?;
         let (first, last) = tile::ticks(*place).unwrap_or_default();
         let place = DamagePlace { file: "index.sqlite".into(), ..DamagePlace::default() };
         let expected = "table tile as the log says".into();
         let found = format!("{} rows different, such as {run} ticks {first}..{last}", wrong.len());
         let (kind, what) = (DamageKind::Index, "rows of the index");
-        report.findings.push(Damage { kind, place, what, expected, found });
+        Some(Damage { kind, place, what, expected, found })
     }
 }
 
