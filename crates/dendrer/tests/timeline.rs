@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dendrer::ask::log::{LogDetails, LogFilter, LogTerms, LoggedRecord, log};
 use dendrer::ask::predicates::PredicateTested;
+use dendrer::ask::thread::{ThreadIndex, ThreadPart};
 use dendrer::ask::timeline::{MARKS_MAX, TimelineRange, TimelineReply, timeline};
+use dendrer::closed::closed;
 use dendrer::fork::{ForkTerms, fork};
 use dendrer::recorder::Fixed;
 use dendrer::trust::MemoryTrust;
@@ -18,6 +20,7 @@ use dendrer::watch::Watch;
 use dendrer::{Recorder, Repo, Trace};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::step::Start;
+use dendrer_kernel::unknown::made_by;
 use dendrer_object::record::{Author, Body, Header, Kind, cut};
 use dendrer_object::{Delta, Intent, Pointer, Record, Timestamp, Value, json};
 use dendrer_store::embedded::{Embedded, Options};
@@ -143,6 +146,14 @@ fn check(trace: &Trace, range: TimelineRange) -> TimelineReply {
             content.get("delta").and_then(Value::as_array).map_or(0, |all| all.len() as u64)
         };
         assert_eq!(bin.changes, number(&changes));
+        let sum =
+            |count: &dyn Fn(&Record) -> usize| here.iter().map(|(_, one)| count(&one.record)).sum::<usize>();
+        assert_eq!(bin.closed, sum(&|record| closed(record).len()) as u64);
+        assert_eq!(bin.unknown, sum(&|record| made_by(record).len()) as u64);
+        let mut types: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+        let names = here.iter().filter_map(|(_, one)| one.record.header().type_name.as_ref());
+        names.for_each(|name| *types.entry(Arc::from(name.as_str())).or_default() += 1);
+        assert_eq!(bin.types, types);
         let confidence =
             |content: &Value| content.get("intent").and_then(|intent| intent.get("confidence")?.as_f64());
         let lowest = here.iter().filter_map(|(_, one)| confidence(&one.record.content())).reduce(f64::min);
@@ -179,12 +190,16 @@ fn check(trace: &Trace, range: TimelineRange) -> TimelineReply {
 
 #[test]
 fn each_bin_is_a_slow_count_of_the_log() {
-    let runs = std::env::var("DENDRER_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(60);
+    let runs = count("DENDRER_RUNS", 60);
     let (mut dice, mut refusals) = (Dice(7), 0);
     for _ in 0..runs {
-        let store = recorded(&mut dice);
+        let mut store = recorded(&mut dice);
+        let tip = Trace::open(&store, &run_name("r")).unwrap().tip();
+        for _ in 0..dice.below(3).min(tip) {
+            let places = ["/agent_id", "/anomalies", "/intent/confidence", "/policy"];
+            erase(&mut store, "r", 1 + dice.below(tip), places[dice.below(4) as usize]);
+        }
         let trace = Trace::open(&store, &run_name("r")).unwrap();
-        let tip = trace.tip();
         let whole = check(&trace, TimelineRange { from: 1.min(tip), to: tip, bins: 512 });
         refusals += whole.items.iter().map(|bin| bin.refusals).sum::<u64>();
         for _ in 0..3 {
@@ -495,4 +510,44 @@ fn a_changed_tile_is_found_by_verify() {
     drop(store);
     assert!(verified(None).findings.is_empty());
     compare_all(&mut Dice(1), &Trace::open(&open(Options::read()), &run).unwrap());
+}
+
+#[test]
+fn interrupts_are_those_that_the_thread_has() {
+    let (store, mut dice) = (memory(3), Dice(4));
+    let meta = value(r#"{"thread_id":"t"}"#);
+    let mut recorder = recorder(&store, &Start { meta: Some(meta), ..Start::new(run_name("r")) });
+    for n in 0..200 {
+        let place = [
+            r#""writes":{"ns":"","checkpoint":"c","path":"p","items":[]}"#,
+            r#""writes":{"ns":"","checkpoint":"c","items":[]}"#,
+            r#""writes":{"ns":"","checkpoint":"c","path":"","items":[]},"checkpoint":{"ns":"","id":"c"}"#,
+        ][(n > 0).then(|| dice.below(6).saturating_sub(3) as usize).unwrap_or(0)];
+        let channels = ["__interrupt__", "__error__", "__resume__", "x"];
+        let values: Vec<String> = (0..dice.below(3))
+            .map(|_| match dice.below(8) {
+                0 => r#"{"channel":"__interrupt__"}"#.to_owned(),
+                _ => format!(r#"{{"channel":"{}","value":[{n}]}}"#, channels[dice.below(4) as usize]),
+            })
+            .collect();
+        let intent = format!(r#"{{"description":"w",{place},"values":[{}]}}"#, values.join(","));
+        let intent = Intent::new("memory.write".parse().unwrap(), "a")
+            .by_runtime()
+            .with("intent", value(&intent))
+            .with_delta(Delta::default());
+        recorder.propose(&intent).unwrap();
+    }
+    recorder.commit().unwrap();
+    let trace = Trace::open(&store, &run_name("r")).unwrap();
+    let mut index = ThreadIndex::of(&trace).unwrap();
+    let is_interrupt = |tick: &u64| {
+        let place = index.place(&trace.record(*tick).unwrap()).unwrap();
+        place.is_some_and(|place| matches!(place.part, ThreadPart::Interrupt(_)))
+    };
+    let expected: Vec<u64> = (1..=trace.tip()).filter(is_interrupt).collect();
+    let found = timeline(&trace, TimelineRange { from: 1, to: trace.tip(), bins: 1 }, &[]).unwrap();
+    let found: Vec<u64> = found.marks.iter().map(|mark| mark.tick).collect();
+    assert!(expected.len() > 10 && expected.len() < 150, "{expected:?}");
+    assert_eq!(found, expected);
+    compare_all(&mut dice, &trace);
 }

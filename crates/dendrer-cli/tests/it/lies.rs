@@ -238,7 +238,7 @@ fn a_changed_tile_is_found_and_made_again() {
     assert_eq!(place.run(&["verify", "--all"]).code, 0);
     for number in [3, 17] {
         lie(number);
-        assert_eq!(place.run(&["fsck"]).code, 1);
+        assert_eq!(place.run(&["fsck"]).code, 4);
         let found = place.run(&["verify", "--all"]);
         assert!(found.code == 4 && found.stdout.contains("E0309"), "{}{}", found.stdout, found.stderr);
         assert!(found.stdout.contains("table tile as the log says"), "{}", found.stdout);

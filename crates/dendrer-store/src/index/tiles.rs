@@ -85,7 +85,7 @@ impl Index {
         Ok(statement.query_row(values, |row| row.get(0)).optional()?)
     }
 
-    /// Lists the runs with sums. A name that is none is of no run.
+    /// Lists the runs with sums. A text that no run can have as its name is left out.
     pub(crate) fn tiled_runs(&self) -> Result<Vec<RunName>, StoreError> {
         let db = self.reader();
         let mut statement = db.prepare_cached("SELECT DISTINCT run FROM tile")?;

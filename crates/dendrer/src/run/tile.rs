@@ -1,4 +1,4 @@
-//! Sums over ticks of a run, and tiles: the sums of `1 << level` ticks that are kept beside the log.
+//! Sums over ticks of a run, and tiles: the sums of `1 << level` ticks that a store keeps.
 //!
 //! A [`Tally`] is a sum over records. A tile is kept under the run that owns all its ticks, with the id of its last record, which
 //! binds the history that it is of. Never sums what comes later than a tick: refusals and forks.
@@ -193,7 +193,7 @@ impl Tally {
         ]
     }
 
-    /// Reads sums, and the id beside them. `None` for a value that [`Tally::to_value`] does not write.
+    /// Reads sums, and the id that a tile has with them. `None` for a value that [`Tally::to_value`] does not write.
     fn from_value(value: &Value) -> Option<(Digest, Tally)> {
         let number = |name: &str| value.get(name).map_or(Some(0), Value::as_u64);
         let confidence = match value.get("confidence") {
@@ -445,7 +445,7 @@ impl TileMaker {
         self.reach(tick);
         self.levels[0].tally.add(tick, record);
         self.next = tick + 1;
-        if self.next % (1 << LEVELS[0]) == 0 {
+        if self.next.is_multiple_of(1 << LEVELS[0]) {
             self.finish(0, record.id(), true);
         }
     }
@@ -470,7 +470,7 @@ impl TileMaker {
             return;
         }
         for (under_way, level) in self.levels.iter_mut().zip(LEVELS) {
-            let is_whole = tick == 1 || tick % (1 << level) == 0;
+            let is_whole = tick == 1 || tick.is_multiple_of(1 << level);
             *under_way = UnderWay { is_whole, tally: Tally::default() };
         }
     }
@@ -488,7 +488,7 @@ impl TileMaker {
             let place = TilePlace { level: LEVELS[level], number };
             self.ready.push(Tile { place, id, tally });
         }
-        if LEVELS.get(level + 1).is_some_and(|level| self.next % (1 << *level) == 0) {
+        if LEVELS.get(level + 1).is_some_and(|level| self.next.is_multiple_of(1 << *level)) {
             self.finish(level + 1, id, true);
         }
     }
