@@ -1008,7 +1008,8 @@ impl KeepDerived for Embedded {
                     kept.put(run, place, seen, bytes);
                     kept.len()
                 };
-                if waiting >= TILES_TOGETHER { self.keep_tiles(Duration::ZERO) } else { Ok(()) }
+                // Not at each tile from there on: another program may have the index locked.
+                if waiting.is_multiple_of(TILES_TOGETHER) { self.keep_tiles(Duration::ZERO) } else { Ok(()) }
             }
             _ => Ok(()),
         }
