@@ -29,7 +29,7 @@ impl Served {
     /// A [`Problem`] if the path is neither, or cannot be read.
     pub fn open(path: &Path, trust: Arc<dyn Trust>) -> Result<Served, Problem> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Ok(Served { place: QuestionPlace::open(&path, &trust)?, trust })
+        Ok(Served { place: QuestionPlace::open_untouched(&path, &trust)?, trust })
     }
 
     /// Asks a question that is given as its document. `watch` counts and stops what is read.

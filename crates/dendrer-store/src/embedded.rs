@@ -71,6 +71,9 @@ pub struct Options {
     pub lock_wait: Duration,
     /// Whether the index is read, and advanced by handles that write.
     pub index: bool,
+    /// Whether snapshots, verdicts and tiles that follow from the log are kept in the index. Without, a handle that reads adds
+    /// nothing to it.
+    pub keeps: bool,
     /// The size of a segment after which a new one begins.
     pub segment_size: u64,
     /// How many records may be outside the index before it is advanced in the background.
@@ -86,6 +89,7 @@ impl Options {
             write: true,
             lock_wait: Duration::from_secs(10),
             index: true,
+            keeps: true,
             segment_size: SEGMENT_SIZE,
             uncovered_max: 20_000,
             disk: Arc::new(Real),
@@ -526,7 +530,8 @@ impl Embedded {
     fn keep_tiles(&self, wait: Duration) -> Result<(), StoreError> {
         let busy = self.indexer.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         let is_writer = self.may_index();
-        let may_write = is_writer || !self.options.write && self.trouble.is_none() && self.key.is_some();
+        let may_read = self.options.keeps && self.trouble.is_none() && self.key.is_some();
+        let may_write = is_writer || !self.options.write && may_read;
         let Some(index) = self.index.as_ref().filter(|_| !busy && may_write) else { return Ok(()) };
         let mut kept = self.kept_tiles();
         match kept.len() {
@@ -997,7 +1002,7 @@ impl KeepDerived for Embedded {
                 self.waiting_snapshots().push(Snapshot { run: run.clone(), tick, bytes: bytes.to_vec() });
                 self.keep_snapshots(Duration::ZERO)
             }
-            (Slot::Verdicts(run, question), Some(index)) if self.trouble.is_none() => {
+            (Slot::Verdicts(run, question), Some(index)) if self.trouble.is_none() && self.options.keeps => {
                 index.put_verdicts(run, question, bytes)
             }
             // A recorder may still have values that were erased.

@@ -528,10 +528,23 @@ impl QuestionPlace {
     ///
     /// A [`Problem`] if the path is neither, or cannot be read.
     pub fn open(path: &Path, trust: &Arc<dyn Trust>) -> Result<QuestionPlace, Problem> {
+        QuestionPlace::open_with(path, trust, Options::read())
+    }
+
+    /// As [`QuestionPlace::open`], for a server: nothing is added to the index of the store, even what follows from the log.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the path is neither, or cannot be read.
+    pub fn open_untouched(path: &Path, trust: &Arc<dyn Trust>) -> Result<QuestionPlace, Problem> {
+        QuestionPlace::open_with(path, trust, Options { keeps: false, ..Options::read() })
+    }
+
+    fn open_with(path: &Path, trust: &Arc<dyn Trust>, options: Options) -> Result<QuestionPlace, Problem> {
         match path.is_file() {
             true => Ok(QuestionPlace::Bundle(Box::new(open_bundle(path)?))),
             false => {
-                let repo = Repo::open_with(path, Arc::clone(trust), Options::read(), Mode::Read)?;
+                let repo = Repo::open_with(path, Arc::clone(trust), options, Mode::Read)?;
                 Ok(QuestionPlace::Store(repo))
             }
         }

@@ -568,6 +568,30 @@ fn a_badge_is_of_the_log_as_it_is() {
 }
 
 #[test]
+fn no_answer_is_kept_in_the_store() {
+    let place = Place::new();
+    place.ok(&["demo", ".", "--size", "6000", "-q"]);
+    let rows = || {
+        let index = place.path().join(".dendrer/index.sqlite");
+        let open =
+            rusqlite::Connection::open_with_flags(index, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        ["verdict", "tile", "snapshot"].map(|table| {
+            let sql = format!("SELECT count(*) FROM {table}");
+            open.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+        })
+    };
+    let before = rows();
+    for path in [
+        "/run/big/bisect.json?holds=state.counters.tool_errors+%3D%3D+0",
+        "/run/big/timeline.json?bins=8",
+        "/run/big/first.json",
+    ] {
+        assert!(place.run(&["serve", "--get", path]).code < 2, "{path}");
+    }
+    assert_eq!(rows(), before);
+}
+
+#[test]
 fn a_run_whose_name_ends_like_a_document_has_its_page() {
     let place = Place::with_store();
     place.run_with(&["commit", "--run", "a.json"], b"{\"type\":\"plan.update\"}\n");
