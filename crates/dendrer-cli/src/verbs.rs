@@ -164,7 +164,7 @@ table! {
     )]
     Log(log::Log):
         |args| match args.bins {
-            Some(_) => pages("log", "timeline").again(),
+            Some(_) => pages("log", "timeline").also(&["svg"]).again(),
             None if args.transcript => pages("log", "transcript").again(),
             None => pages("log", "log").paged(!args.follows()).also(&["receipt", "dot", "svg"]).again(),
         }
@@ -206,7 +206,7 @@ table! {
         after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request\n  dendrer bisect logistics-run-47 --divergence logistics-planner-1"
     )]
     Bisect(bisect::Bisect):
-        |args| pages("bisect", if args.asks_several() { "bisect-all" } else { "bisect" }).also(&["paper"]).again()
+        |args| pages("bisect", if args.asks_several() { "bisect-all" } else { "bisect" }).also(&["paper", "svg"]).again()
         => bisect::run;
     /// List every write of a place in the state, newest first
     #[command(

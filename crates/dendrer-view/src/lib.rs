@@ -29,6 +29,7 @@ pub mod contributors;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
+pub mod draw;
 pub mod erase;
 pub mod export;
 pub mod fields;

@@ -106,7 +106,7 @@ document! {
 }
 
 /// Describes a mark in one line.
-fn mark_words(mark: &TimelineMark) -> String {
+pub(crate) fn mark_words(mark: &TimelineMark) -> String {
     match (&mark.record, &mark.predicate) {
         (Some(record), _) => row(record).summary,
         (None, Some(predicate)) => format!("{} is violated first", quote::escape(predicate)),

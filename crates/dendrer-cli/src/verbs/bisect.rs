@@ -6,7 +6,10 @@ use dendrer::ask::bisect::question::{BisectQuestion, BisectReplyKind};
 use dendrer::ask::named::STANDARD;
 use dendrer::bisect::BisectReport;
 use dendrer::source::Asked as _;
+use dendrer_view::answer::Answer as _;
 use dendrer_view::bisect::{BisectCommand, BisectReplyShown};
+use dendrer_view::draw::Frame;
+use dendrer_view::draw::bisect::picture;
 use dendrer_view::thousands;
 
 use self::args::DiagnosisChoice;
@@ -37,6 +40,10 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let is_paper = global.format.as_deref() == Some("paper");
     let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[], is_paper };
     let recorded = shown.record(&mut CommandDesk::new(global, out))?;
+    if global.format.as_deref() == Some("svg") {
+        out.bytes(picture(&reply, Frame::File).as_bytes())?;
+        return reply.problem.clone().map_or_else(|| Ok(shown.end().exit()), Err);
+    }
     out.answer_or(&BisectReplyShown { recorded: &recorded, ..shown }, reply.problem.clone())
 }
 

@@ -19,13 +19,15 @@ use dendrer::run::declared;
 use dendrer::source::QuestionSource;
 use dendrer::store::Store;
 use dendrer::{Repo, Trace};
+use dendrer_view::draw::Frame;
+use dendrer_view::draw::timeline::picture;
 use dendrer_view::graph::{Drawing, ONE_BY_ONE_MAX, folded_lines};
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
 use dendrer_view::receipt as view;
 
 use crate::context;
-use crate::context::desk::{CommandDesk, answer};
+use crate::context::desk::{CommandDesk, answer, ask};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, since_arg, tick_arg, until_arg};
 use crate::offers;
@@ -91,11 +93,11 @@ pub(crate) struct Log {
     /// Read the run as a conversation: messages, calls, answers, decisions; 200 transitions unless -n has another number
     #[arg(long, conflicts_with_all = ["types", "agent", "anomalies", "path", "grep", "since", "until", "refusals", "graph", "links", "oneline", "reverse", "bins", "follow", "until_complete"])]
     pub(crate) transcript: bool,
-    /// With --bins: a registered predicate whose verdicts each bin has
-    #[arg(long, value_name = "NAME", requires = "bins")]
+    /// With --bins or --format svg: a registered predicate whose verdicts each bin has
+    #[arg(long, value_name = "NAME")]
     pub(crate) predicate: Vec<String>,
-    /// With --bins: an expression that must be true, whose verdicts each bin has
-    #[arg(long, value_name = "EXPR", requires = "bins", allow_hyphen_values = true)]
+    /// With --bins or --format svg: an expression that must be true, whose verdicts each bin has
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub(crate) holds: Vec<String>,
     /// Wait for more, until interrupted or the run ends
     #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
@@ -106,6 +108,11 @@ pub(crate) struct Log {
 }
 
 impl Log {
+    /// Whether the timeline is drawn.
+    fn draws(&self, global: &Global) -> bool {
+        !self.graph && global.format.as_deref() == Some("svg")
+    }
+
     /// Whether it waits for what is not there yet.
     pub(crate) fn follows(&self) -> bool {
         self.follow || self.until_complete
@@ -162,14 +169,40 @@ fn timeline(global: &Global, args: &Log, texts: &LogTexts, out: &mut Out) -> Res
         predicate: args.predicate.clone(),
         holds: args.holds.clone(),
     };
-    answer(global, &question, out)
+    if !args.draws(global) {
+        return answer(global, &question, out);
+    }
+    let reply = ask(global, &question, out)?;
+    out.bytes(picture(&reply, Frame::File).as_bytes())?;
+    Ok(0)
+}
+
+/// Refuses flags of the timeline without it, and flags that choose transitions with its picture, which has all of them.
+fn refuse_timeline_flags(global: &Global, args: &Log, texts: &LogTexts) -> Result<()> {
+    let is_drawn = args.draws(global);
+    let verdicts = [("--holds", args.holds.is_empty()), ("--predicate", args.predicate.is_empty())];
+    if let Some((flag, _)) =
+        verdicts.iter().find(|(_, is_empty)| !is_empty && args.bins.is_none() && !is_drawn)
+    {
+        return Err(Failure::new(Code::E0106, format!("{flag} is of a timeline: --bins N or --format svg")));
+    }
+    let chooses = !texts.filter.is_empty() || args.limit.is_some();
+    let is_list = args.refusals || args.reverse || args.oneline || args.transcript || args.follows();
+    if is_drawn && (chooses || is_list) {
+        return Err(Failure::new(
+            Code::E0106,
+            "a timeline has every transition of its ticks: it takes --from, --to, --bins, --holds and --predicate",
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     out.ends_with_its_reader();
     let question = question(global, args);
     let texts = question.texts()?;
-    if args.bins.is_some() {
+    refuse_timeline_flags(global, args, &texts)?;
+    if args.bins.is_some() || args.draws(global) {
         return timeline(global, args, &texts, out);
     }
     if args.transcript {
