@@ -12,6 +12,7 @@ use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Z
 use clap_complete::{CompletionCandidate, engine};
 use dendrer::address::Address;
 use dendrer::address::Position;
+use dendrer::address::is_bundle_name;
 use dendrer::kernel::predicate::BUILT_IN;
 use dendrer_object::{Code, Value};
 use dendrer_view::schemas;
@@ -127,7 +128,7 @@ pub(crate) fn runs(current: &OsStr) -> Vec<CompletionCandidate> {
     let mut names = run_names().unwrap_or_default();
     let here = std::fs::read_dir(".").into_iter().flatten().flatten();
     let bundles = here.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.extend(bundles.filter(|name| name.ends_with(".dnd") && plain(name)));
+    names.extend(bundles.filter(|name| is_bundle_name(name) && plain(name)));
     candidates(names.iter().map(String::as_str), current)
 }
 

@@ -86,6 +86,7 @@ codes! {
     E0309 "index",
     E0310 "prefix_missing",
     E0311 "erased",
+    E0312 "no_bundle",
     E0401 "forged_type",
     E0402 "unknown_type",
     E0403 "runtime_type",

@@ -1,6 +1,6 @@
-//! Addresses as values: `RUN`, `RUN@POSITION`, `@`, `file.dnd#RUN@POSITION`, a label, and the first digits of an id.
+//! Addresses as values: `RUN`, `RUN@POSITION`, `@`, `file.dnd#RUN@POSITION` (or `file.html`), a label, and the first digits of an id.
 //!
-//! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#` and `.dnd` is a run, and so is
+//! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#`, `.dnd` and `.html` is a run, and so is
 //! `STORE/RUN`, also where a file has that name. The meaning of an address in a store is found by [`resolve`](crate::repo::resolve).
 
 use std::fmt;
@@ -136,20 +136,25 @@ fn before_tip(text: &str, is_in_bundle: bool) -> Option<(&str, Position)> {
     ((is_in_bundle || !run.is_empty()) && !run.contains('~')).then_some((run, Position::Back(back)))
 }
 
+/// The ends of names of bundles: a bundle by itself, and one in a page.
+const BUNDLE_ENDS: [&str; 2] = [".dnd", ".html"];
+
+/// Whether a bare name is that of a bundle, or of a page with one.
+pub fn is_bundle_name(name: &str) -> bool {
+    BUNDLE_ENDS.iter().any(|end| name.ends_with(end))
+}
+
 /// The end of the name of a bundle in an address; `None` if it names none.
 fn bundle_end(text: &str) -> Option<usize> {
     let name = text.split(['@', ':']).next().unwrap_or(text);
-    if name.contains(OF_STORE)
-        && !name.ends_with(".dnd")
-        && !name.ends_with(".html")
-        && name.parse::<RunName>().is_ok()
-    {
+    if name.contains(OF_STORE) && !is_bundle_name(name) && name.parse::<RunName>().is_ok() {
         return None;
     }
-    let marked =
-        [".dnd#", ".dnd@", ".dnd~"].iter().find_map(|mark| text.find(mark)).map(|at| at + ".dnd".len());
+    let marks =
+        BUNDLE_ENDS.iter().flat_map(|end| ['#', '@', '~'].map(|mark| (format!("{end}{mark}"), end.len())));
+    let marked = marks.into_iter().find_map(|(mark, end)| Some(text.find(&mark)? + end));
     marked.or_else(|| text.find('#').filter(|at| *at > 0)).or_else(|| {
-        let is_file = text.ends_with(".dnd") || text.contains('/');
+        let is_file = is_bundle_name(text) || text.contains('/');
         is_file.then_some(text.len())
     })
 }
@@ -234,7 +239,7 @@ pub fn made_name(of: &str, number: u64) -> String {
 
 /// Whether an address reaches a run of this name. Others read as a file, or as the beginning of a hash.
 pub fn is_reachable(run: &RunName) -> bool {
-    !run.as_str().ends_with(".dnd") && !is_hash(run)
+    !is_bundle_name(run.as_str()) && !is_hash(run)
 }
 
 /// Whether the name of a run reads as the beginning of a hash.
@@ -260,6 +265,9 @@ mod tests {
         check("r@tip", "Address { bundle: None, run: Some(\"r\"), pos: Some(Tip) }");
         check("@", "Address { bundle: None, run: Some(\"@\"), pos: None }");
         check("a.dnd", "Address { bundle: Some(\"a.dnd\"), run: None, pos: None }");
+        check("a.html", "Address { bundle: Some(\"a.html\"), run: None, pos: None }");
+        check("a.html#r@3", "Address { bundle: Some(\"a.html\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
+        check("a.html@3", "Address { bundle: Some(\"a.html\"), run: None, pos: Some(Tick(3)) }");
         check("a.dnd#r@3", "Address { bundle: Some(\"a.dnd\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
         check("a.dnd@3", "Address { bundle: Some(\"a.dnd\"), run: None, pos: Some(Tick(3)) }");
         check("./a", "Address { bundle: Some(\"./a\"), run: None, pos: None }");

@@ -23,6 +23,7 @@ mod foreign;
 mod graph;
 mod merge;
 mod name;
+mod page;
 mod repo;
 mod trust;
 
@@ -33,6 +34,7 @@ pub use foreign::ForeignError;
 pub use graph::GraphRefused;
 pub use merge::MergeError;
 pub use name::{NameKind, Undeclared};
+pub use page::PageError;
 pub use repo::{LogDiffers, NoStore};
 pub use trust::TrustError;
 
@@ -96,6 +98,9 @@ pub enum Error {
     /// A text is not a bundle.
     #[error(transparent)]
     Bundle(#[from] BundleError),
+    /// A page has no bundle that can be read.
+    #[error(transparent)]
+    Page(#[from] PageError),
     /// The text of a bundle cannot be read on.
     #[error("the bundle cannot be read: {0}")]
     Unreadable(#[from] std::io::Error),
@@ -577,6 +582,7 @@ impl Error {
             Error::Stopped(_) => Code::E0521,
             Error::NotOneState { .. } => Code::E0541,
             Error::Bundle(error) => error.code(),
+            Error::Page(error) => error.code(),
             Error::Unreadable(_) => Code::E0108,
             Error::Note(_) => Code::E0308,
             Error::Init(_) => Code::E0906,

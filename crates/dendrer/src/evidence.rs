@@ -2,4 +2,5 @@
 
 pub mod branches;
 pub mod bundle;
+pub mod page;
 pub mod verify;

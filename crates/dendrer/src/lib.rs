@@ -69,7 +69,7 @@ pub mod watch;
 pub use ask::{bisect, contract, contributors, diff, provenance, why};
 pub use change::{cherrypick, delegate, fork, merge, rebase, reduce, selection};
 pub use error::Error;
-pub use evidence::{bundle, verify};
+pub use evidence::{bundle, page, verify};
 pub use record::recorder::Recorder;
 pub use record::{lines, recorder, reread, tools, writer};
 pub use repo::Repo;

@@ -351,7 +351,7 @@ fn signal(kind: &str) -> Option<(&'static str, &'static [&'static str])> {
 fn address_problem(problem: Problem, error: &AddressError) -> Problem {
     match error {
         AddressError::NotAnAddress(_) => {
-            problem.note("write RUN, RUN@TICK, RUN~3, RUN@tip, RUN@fork, RUN@LABEL or file.dnd")
+            problem.note("write RUN, RUN@TICK, RUN~3, RUN@tip, RUN@fork, RUN@LABEL, file.dnd or file.html")
         }
         AddressError::Several(text) => problem.help(&["dendrer", "log", text]),
         AddressError::NotARange(_) => problem.note("write RUN@FROM..TO, like run@10..12 or run@10..tip"),
@@ -388,7 +388,7 @@ fn no_store(problem: Problem, error: NoStore) -> Problem {
         NoStore::Hidden { why, .. } => {
             problem.at("cause", why).note("no store further up was looked for; --store names one")
         }
-        NoStore::IsFile { name } if name.ends_with(".dnd") => problem
+        NoStore::IsFile { name } if name.ends_with(".dnd") || name.ends_with(".html") => problem
             .note("a bundle stands in place of a run and needs no store: FILE.dnd, FILE.dnd@TICK or FILE.dnd#RUN@TICK")
             .help(&["dendrer", "log", &name]),
         NoStore::IsFile { .. } => problem

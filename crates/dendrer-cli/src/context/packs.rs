@@ -3,6 +3,7 @@
 use dendrer_object::Code;
 use std::path::Path;
 
+use dendrer::address::is_bundle_name;
 use dendrer::kernel::pack::TEXT_SIZE_MAX;
 use dendrer::kernel::policy::expression_fault;
 use dendrer::pack::{self, Files, Source};
@@ -17,7 +18,7 @@ use crate::out::files;
 pub(crate) fn is_file(address: &str) -> bool {
     let is_named =
         address.contains('/') || [".yaml", ".yml", ".json"].iter().any(|end| address.ends_with(end));
-    is_named && !address.ends_with(".dnd") && Path::new(address).is_file()
+    is_named && !is_bundle_name(address) && Path::new(address).is_file()
 }
 
 /// Reads a pack; one with problems is a failure.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use dendrer::Trace;
+use dendrer::address::is_bundle_name;
 use dendrer::ask::graphs;
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::runs::{self, RunsOrder};
@@ -323,7 +324,7 @@ fn recorded(global: &Global, text: &str, out: &mut Out) -> Result<GraphRun> {
 
 /// Reads the graph of a file, or that of a run, with its JSON form.
 fn either(global: &Global, what: &str, out: &mut Out) -> Result<(Graph, Value)> {
-    if !Path::new(what).is_file() || what.ends_with(".dnd") {
+    if !Path::new(what).is_file() || is_bundle_name(what) {
         let run = recorded(global, what, out)?;
         return Ok((run.graph, run.form));
     }
@@ -470,7 +471,7 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     let mut found: Vec<(String, Untested)> = Vec::new();
     let untested = |failure: Failure| GraphTestError { code: failure.code, message: failure.message.into() };
     for path in paths(&args.files)? {
-        let run = match path.ends_with(".dnd") {
+        let run = match is_bundle_name(&path) {
             true => Untested::Read {
                 run: Box::new(recorded(global, &path, out).map_err(untested)),
                 is_file: true,
@@ -574,7 +575,7 @@ fn paths(named: &[String]) -> Result<Vec<String>> {
         let read = std::fs::read_dir(path).map_err(|error| files::cannot_read(path, &error))?;
         let mut inside: Vec<String> = read
             .filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned()))
-            .filter(|path| path.ends_with(".frontier") || path.ends_with(".dnd"))
+            .filter(|path| path.ends_with(".frontier") || is_bundle_name(path))
             .collect();
         inside.sort();
         paths.extend(inside);

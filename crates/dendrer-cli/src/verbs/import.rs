@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use dendrer::Trace;
+use dendrer::address::is_bundle_name;
 use dendrer::kernel::pack::digest;
 use dendrer::kernel::step::Start;
 use dendrer::kernel::unknown;
@@ -179,7 +180,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
 
 /// Whether a file is a bundle, by its name.
 fn is_bundle(path: &str) -> bool {
-    path.ends_with(".dnd") && !Path::new(path).is_dir()
+    is_bundle_name(path) && !Path::new(path).is_dir()
 }
 
 /// Records the runs of a bundle as foreign runs.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::{Args, Subcommand};
+use dendrer::address::is_bundle_name;
 use dendrer::ask::secrets::{SecretsAnswer, SecretsScanQuestion, in_text};
 use dendrer::redact::RedactionProfile;
 use dendrer::repo;
@@ -60,7 +61,7 @@ pub(crate) fn run(global: &Global, verb: &SecretsVerb, out: &mut Out) -> Result 
             Ok(u8::from(!items.is_empty()))
         }
         SecretsVerb::Scan { what } => {
-            let text = |name: &str| match Path::new(name).is_file() && !name.ends_with(".dnd") {
+            let text = |name: &str| match Path::new(name).is_file() && !is_bundle_name(name) {
                 true => read(name).map(Some),
                 false => Ok(None),
             };

@@ -504,7 +504,7 @@ class Store:
         return [*where, f"--key={self._key}"] if self._key is not None else where
 
     def _address_of(self, name: str) -> str:
-        return name if self._native.dir is not None or ".dnd" in name else f"{self._place}#{name}"
+        return name if self._native.dir is not None or ".dnd" in name or ".html" in name else f"{self._place}#{name}"
 
     def _asked(self, name: str, members: Mapping[str, Any]) -> tuple[Document, _ask.Unknown | None]:
         return _ask.asked(self._native, _ask.question(name, members))

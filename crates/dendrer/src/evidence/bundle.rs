@@ -16,6 +16,7 @@ use dendrer_store::memory::Packed;
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
 use crate::error::Error;
+use crate::evidence::page::{self, PageLines};
 use crate::run::trace::{ReadHandle, Trace, no_run, read};
 
 /// A bundle that was read: a store of what opened, and what did not.
@@ -33,6 +34,8 @@ pub struct Opened {
     pub root: Option<Digest>,
     /// The runs that it is of, whatever runs it names.
     pub runs: Vec<RunName>,
+    /// Whether it is in a page, whose words it does not prove.
+    pub is_page: bool,
 }
 
 /// Returns the runs that a bundle is of: those that it names, and any other that begins in it and that none of these rests on.
@@ -69,10 +72,17 @@ pub struct BundleFault {
     pub why: RecordFault,
 }
 
-/// Reads a bundle from what holds its lines, and no more of it than its records. Damage inside records does not stop it: it is
+/// Reads a bundle from what holds its lines, or from a page that it is in, and no more of it than its records. Damage inside records does not stop it: it is
 /// listed, and the rest is readable.
 pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
-    let mut bundle = Bundle::read(&mut |line, most| Ok::<_, Error>(read_line(&mut text, line, most)?))?;
+    let is_page = page::is_page(&mut text)?;
+    let mut bundle = match is_page {
+        true => {
+            let mut lines = PageLines::new(text)?;
+            Bundle::read(&mut |line, most| lines.next(line, most))?
+        }
+        false => Bundle::read(&mut |line, most| Ok::<_, Error>(read_line(&mut text, line, most)?))?,
+    };
     let key: VerifierKey = bundle.key.parse()?;
     let root = bundle.root();
     let tree = TreeHead { size: bundle.size, root: root.unwrap_or(Digest([0; 32])) };
@@ -97,7 +107,7 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
     }
     let store: Arc<dyn Store> = Arc::new(store);
     let runs = runs_of(&bundle, &store);
-    Ok(Opened { path, bundle, store, faults, root, runs })
+    Ok(Opened { path, bundle, store, faults, root, runs, is_page })
 }
 
 /// Reads a line, and its end. Whatever a name leads to, it is not read for ever, and what there is no room for is an error.

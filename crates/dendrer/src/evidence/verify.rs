@@ -225,6 +225,9 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     for run in opened.runs.iter().filter(|run| !runs.contains(run)) {
         checker.not_checked.push(format!("the records of {run}, which the bundle holds too"));
     }
+    if opened.is_page {
+        checker.not_checked.push("the page around the bundle".to_owned());
+    }
     let here = opened.bundle.positions().count() as u64;
     if here < opened.bundle.size {
         let left_out = opened.bundle.size - here;

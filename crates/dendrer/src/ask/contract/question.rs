@@ -287,7 +287,9 @@ impl<'q> Named<'q> {
         };
         match address.rsplit_once('/') {
             // The name of a run has no slash; that of a bundle may.
-            Some((name, version)) if !address.contains(".dnd") => of_name(address, (name, version), desk),
+            Some((name, version)) if !address.contains(".dnd") && !address.contains(".html") => {
+                of_name(address, (name, version), desk)
+            }
             _ => in_run(address, with_extensions, desk),
         }
     }
