@@ -230,9 +230,9 @@ table! {
         PredicateVerb::Show(_) => pages("predicate show", "predicates"),
         PredicateVerb::Test(_) => pages("predicate test", "predicate-test"),
     } => predicate::run;
-    /// Hand runs over: a bundle that proves itself, or JSON lines
+    /// Hand runs over: a bundle that proves itself, a page to read, or JSON lines
     #[command(
-        after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
+        after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format html -o run.html\n  dendrer export logistics-run-47 --format jsonl"
     )]
     Export(export::Export):
         |_| Shape::bytes("export", &export::forms()).again()

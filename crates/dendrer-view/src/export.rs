@@ -23,7 +23,7 @@ document! {
     pub object ExportDocument: "export" (answer: &ExportAnswer<'_>) {
         /// The file
         path: &str = answer.path,
-        /// The format: bundle, jsonl, or one of another program
+        /// The format: bundle, html, jsonl, or one of another program
         format: &str = answer.format,
         /// The number of bytes
         bytes: u64 = answer.bytes,
@@ -39,7 +39,8 @@ impl Answer for ExportAnswer<'_> {
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let wrote = Line::note(format!("wrote {} bytes to {}", self.bytes, quote::escape(self.path)));
-        let help = (self.format == "bundle").then(|| Line::help(["dendrer", "verify", self.path]));
+        let help =
+            matches!(self.format, "bundle" | "html").then(|| Line::help(["dendrer", "verify", self.path]));
         [wrote].into_iter().chain(help).collect()
     }
 }

@@ -44,6 +44,7 @@ pub mod graph;
 pub mod graphs;
 pub mod head;
 pub mod help;
+pub mod html;
 pub mod import;
 pub mod init;
 pub mod intent;

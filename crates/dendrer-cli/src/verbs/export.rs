@@ -8,16 +8,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::address::Address;
+use dendrer::address::{Address, Position};
 use dendrer::ask::steps::each_datum;
 use dendrer::care::export::{ExportError, ExportTerms, plan};
 use dendrer::run::frontier::graph_run;
 use dendrer::run::witness::{EXACT, exact_of};
 use dendrer_chain::EXTENSION;
 use dendrer_object::pointer::PointerError;
-use dendrer_object::{Code, Pointer};
+use dendrer_object::{Code, Pointer, RunName};
 use dendrer_view::export::ExportAnswer;
 use dendrer_view::graphs::frontier_file;
+use dendrer_view::html::{HtmlTerms, MAX_BYTES, one_file};
 use dendrer_view::quote;
 use dendrer_view::steps::DatumObject;
 use dendrer_wire::foreign::{Format, WriteError, WrittenPart};
@@ -45,9 +46,52 @@ pub(crate) struct Export {
     /// For carl: the bytes of the file that was imported, from the vault
     #[arg(long)]
     pub(crate) exact: bool,
-    /// For carl: also steps that are not of the sixteen, but of this extension
-    #[arg(long, value_name = "EXTENSION", value_parser = [EXTENSION])]
+    /// For html: another run, which each run is compared with. For carl: also steps that are not of the sixteen, but of this
+    /// extension
+    #[arg(long, value_name = "RUN|EXTENSION", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) with: Option<String>,
+    /// For html: the ticks that are shown; the bundle has all
+    #[arg(long, value_name = "A..B", value_parser = range_arg, allow_hyphen_values = true)]
+    pub(crate) range: Option<(Position, Position)>,
+    /// For html: an expression that must be true; repeatable
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) holds: Vec<String>,
+    /// For html: a registered predicate; repeatable
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(offers::predicates))]
+    pub(crate) predicate: Vec<String>,
+    /// For html: the title; the names of the runs if not given
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// For html: the size of the file at most
+    #[arg(long, value_name = "N", default_value_t = MAX_BYTES)]
+    pub(crate) max_bytes: u64,
+    /// For html: leave the bundle out, so that nothing in the file can be checked
+    #[arg(long)]
+    pub(crate) no_bundle: bool,
+}
+
+impl Export {
+    /// The first flag of a page that is given.
+    fn flag_of_page(&self) -> Option<&'static str> {
+        let flags = [
+            ("--range", self.range.is_some()),
+            ("--holds", !self.holds.is_empty()),
+            ("--predicate", !self.predicate.is_empty()),
+            ("--title", self.title.is_some()),
+            ("--max-bytes", self.max_bytes != MAX_BYTES),
+            ("--no-bundle", self.no_bundle),
+        ];
+        flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+    }
+}
+
+/// Reads a range of ticks.
+fn range_arg(text: &str) -> std::result::Result<(Position, Position), String> {
+    let ends = text.split_once("..").map(|(from, to)| (Position::parse(from), Position::parse(to)));
+    match ends {
+        Some((Some(from), Some(to))) => Ok((from, to)),
+        _ => Err("a range is two ticks, like 20..47 or 20..tip".to_owned()),
+    }
 }
 
 /// The form of an export.
@@ -59,6 +103,8 @@ enum Form {
     Foreign(&'static Format),
     /// The recorded edge values of a graph's run.
     Frontier,
+    /// A page that is read without a program, with its bundle inside.
+    Html,
     /// A test in Python that replays the run: the bundle in it, and no model or tool.
     Pytest,
     /// A step for training a line, with the tick to which its run is replayed.
@@ -68,12 +114,13 @@ enum Form {
 /// The values of `--format`: a bundle, the foreign formats that are written, and the other forms.
 pub(crate) fn forms() -> Vec<&'static str> {
     let foreign = FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name);
-    ["bundle"].into_iter().chain(foreign).chain(["frontier", "pytest", "training"]).collect()
+    ["bundle", "html"].into_iter().chain(foreign).chain(["frontier", "pytest", "training"]).collect()
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     let form = match global.format.as_deref() {
         Some("frontier") => Form::Frontier,
+        Some("html") => Form::Html,
         Some("pytest") => Form::Pytest,
         Some("training") => Form::Training,
         other => other.and_then(format::named).map_or(Form::Bundle, Form::Foreign),
@@ -82,18 +129,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         out.takes_bytes()?;
         refuse_terminal(global, args)?;
     }
-    if !matches!(form, Form::Foreign(format) if format.is_exact()) && (args.exact || args.with.is_some()) {
-        let exact: Vec<&str> =
-            FORMATS.iter().filter(|format| format.is_exact()).map(|format| format.name).collect();
-        let message = format!("--exact and --with are for --format {}", exact.join(" or "));
-        return Err(Failure::new(Code::E0106, message));
-    }
-    if !matches!(form, Form::Bundle) && !args.withhold.is_empty() {
-        return Err(Failure::new(
-            Code::E0106,
-            "--withhold is for bundles, where what is left still verifies",
-        ));
-    }
+    refuse_flags(form, args)?;
     let revs = args.runs.iter().map(|text| Ok(Address::parse(text)?)).collect::<Result<Vec<_>>>()?;
     if let Some((rev, text)) = revs.iter().zip(&args.runs).find(|(rev, _)| rev.pos.is_some()) {
         let run = rev.run.as_deref().or(rev.bundle.as_deref()).unwrap_or_default();
@@ -129,6 +165,33 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     out.answer(&ExportAnswer { path: &path, format, bytes, runs: &args.runs })
 }
 
+/// Refuses flags of another form.
+fn refuse_flags(form: Form, args: &Export) -> Result<()> {
+    let is_page = matches!(form, Form::Html);
+    let is_exact = matches!(form, Form::Foreign(format) if format.is_exact());
+    let with = args.with.as_deref().filter(|with| !is_page && *with != EXTENSION);
+    if !is_exact && (args.exact || args.with.is_some() && !is_page) {
+        let exact: Vec<&str> =
+            FORMATS.iter().filter(|format| format.is_exact()).map(|format| format.name).collect();
+        let message = format!("--exact is for --format {0}, and --with for html or {0}", exact.join(" or "));
+        return Err(Failure::new(Code::E0106, message));
+    }
+    if let Some(with) = with {
+        return Err(Failure::new(Code::E0106, format!("there is no extension {with}"))
+            .note(format!("the extension is {EXTENSION}")));
+    }
+    if !matches!(form, Form::Bundle | Form::Html) && !args.withhold.is_empty() {
+        return Err(Failure::new(
+            Code::E0106,
+            "--withhold is for bundles, where what is left still verifies",
+        ));
+    }
+    if let Some(flag) = args.flag_of_page().filter(|_| !is_page) {
+        return Err(Failure::new(Code::E0106, format!("{flag} is for --format html")));
+    }
+    Ok(())
+}
+
 /// Takes what is to be written, a line at a time.
 type Sink<'s> = &'s mut dyn FnMut(&mut Out, &[u8]) -> Result<()>;
 
@@ -145,6 +208,7 @@ fn write(
         Form::Foreign(format) => foreign(global, format, revs, args, out, sink),
         Form::Training => training(global, revs, out, sink),
         Form::Bundle => bundle(global, revs, withhold, out, sink),
+        Form::Html => html(global, revs, args, out, sink),
         Form::Frontier => {
             let [rev] = revs else {
                 return Err(Failure::new(Code::E0106, "a frontier is that of one run: export one at a time"));
@@ -180,9 +244,10 @@ fn refuse_terminal(global: &Global, args: &Export) -> Result<()> {
     let (form, end) = match global.format.as_deref() {
         None | Some("bundle") => (None, "dnd"),
         Some("pytest") => (global.format.as_deref(), "py"),
+        Some("html") => (global.format.as_deref(), "html"),
         Some(form) => (Some(form), "jsonl"),
     };
-    let file = format!("{}.{end}", name.trim_end_matches(".dnd"));
+    let file = format!("{}.{end}", name.trim_end_matches(".dnd").trim_end_matches(".html"));
     let format = form.map(|form| ["--format", form]);
     let argv = ["dendrer", "export"].into_iter().chain(args.runs.iter().map(String::as_str));
     let argv = argv.chain(format.into_iter().flatten()).chain(["-o", &file]).collect::<Vec<_>>();
@@ -273,6 +338,46 @@ fn pytest(run: &str, bundle: &[u8]) -> String {
          assert ran.returncode == 0, ran.stdout + ran.stderr\n",
         lines.join("\n")
     )
+}
+
+/// Writes a page of runs, with their bundle inside.
+fn html(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: Sink<'_>) -> Result<()> {
+    if revs.iter().any(|rev| rev.bundle.is_some()) {
+        return Err(ExportError::OfBundle.into());
+    }
+    let with = args.with.as_deref().map(Address::parse).transpose()?;
+    if with.as_ref().is_some_and(|with| with.bundle.is_some() || with.pos.is_some()) {
+        return Err(Failure::new(Code::E0106, "--with names another run of the same store"));
+    }
+    let store = context::read_store(global)?;
+    let mut runs: Vec<RunName> = Vec::new();
+    for rev in revs {
+        let run = rev.run_in(&store, &[])?;
+        if !runs.contains(&run) {
+            runs.push(run);
+        }
+    }
+    let with = with.map(|with| with.run_in(&store, &[])).transpose()?;
+    if let Some(same) = with.as_ref().filter(|with| runs.contains(with)) {
+        return Err(Failure::new(Code::E0106, format!("--with names {same}, which is compared with itself")));
+    }
+    let all: Vec<Address> = runs.iter().chain(&with).map(|run| Address::of(run, None)).collect();
+    let mut bytes = Vec::new();
+    bundle(global, &all, &args.withhold, out, &mut |_, part| {
+        bytes.extend_from_slice(part);
+        Ok(())
+    })?;
+    let terms = HtmlTerms {
+        runs,
+        with,
+        range: args.range.clone(),
+        holds: args.holds.clone(),
+        predicate: args.predicate.clone(),
+        title: args.title.clone(),
+        has_bundle: !args.no_bundle,
+        max_bytes: args.max_bytes,
+    };
+    sink(out, &one_file(&bytes, &terms)?)
 }
 
 /// Signs the store, and writes a bundle.

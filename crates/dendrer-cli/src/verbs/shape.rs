@@ -89,7 +89,10 @@ fn chosen(global: &Global, shape: &Shape) -> Result<Form> {
         global.format.is_some().then_some("--format"),
     ];
     let given: Vec<&str> = given.into_iter().flatten().collect();
-    if given.len() > 1 {
+    // The file of an export has a form, and the document about it another one.
+    let is_of_file =
+        shape.is_bytes && global.json && !global.jsonl && global.format.as_deref() != Some("json");
+    if given.len() > 1 && !is_of_file {
         return Err(Failure::new(Code::E0106, format!("{} exclude each other", given.join(" and "))));
     }
     let special = match global.format.as_deref() {
@@ -98,6 +101,7 @@ fn chosen(global: &Global, shape: &Shape) -> Result<Form> {
         None => false,
     };
     let format = match (global.json, global.jsonl, global.format.as_deref()) {
+        (true, ..) if is_of_file => Format::Json,
         _ if special => Format::Text,
         (true, ..) | (.., Some("json")) => Format::Json,
         (_, true, _) | (.., Some("jsonl")) => Format::Jsonl,

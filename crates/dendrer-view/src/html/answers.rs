@@ -1,0 +1,336 @@
+//! The sections of a page, in their order: each asks its question of the bundle.
+
+use std::sync::Arc;
+
+use dendrer::Trace;
+use dendrer::address::Address;
+use dendrer::ask::bisect::gather::BisectFound;
+use dendrer::ask::bisect::question::{BisectQuestion, BisectReply, BisectReplyKind};
+use dendrer::ask::diff::question::{DiffQuestion, DiffReply};
+use dendrer::ask::named::STANDARD;
+use dendrer::ask::timeline::TimelineReply;
+use dendrer::ask::timeline::question::TimelineQuestion;
+use dendrer::bundle::Opened;
+use dendrer::care::verify::question::{VerifyOutcome, verify_bundle};
+use dendrer::problem::Problem;
+use dendrer::source::{Asked as _, Desk as _, QuestionPlace, StoreDesk};
+use dendrer::trust::Trust;
+use dendrer::verify::VerifyTerms;
+use dendrer_object::{Code, RunName};
+
+use super::ticks::{Ticks, shown_ranges};
+use super::words::Html;
+use super::{FILE, HtmlTerms};
+use crate::answer::{Answer as _, ItemAnswer as _, Line, Page, Style};
+use crate::bisect::BisectReplyShown;
+use crate::diff::{DiffAnswer, DiffForm, DiffFound};
+use crate::draw::Frame;
+use crate::draw::svg::markup;
+use crate::timeline::mark_words;
+use crate::verify::VerifyAnswer;
+use crate::{count, draw, quote, thousands};
+
+/// The predicate whose verdicts every timeline of a page has.
+const COMPLIANT: &str = "kernel.policy_compliant";
+
+/// A page while its questions are asked.
+pub(super) struct Answers<'a> {
+    pub(super) place: &'a QuestionPlace,
+    pub(super) trust: &'a Arc<dyn Trust>,
+    pub(super) terms: &'a HtmlTerms,
+    pub(super) html: Html,
+}
+
+/// A run of a page, and the ticks of it that are shown.
+struct ShownRun {
+    trace: Trace,
+    /// The address of the run in the bundle.
+    address: String,
+    from: u64,
+    to: u64,
+    /// The place in the page, from 0.
+    number: usize,
+}
+
+impl Answers<'_> {
+    fn desk(&self) -> StoreDesk<'_> {
+        StoreDesk::new(self.place, self.trust)
+    }
+
+    fn opened(&self) -> &Opened {
+        match self.place {
+            QuestionPlace::Bundle(opened) => opened,
+            QuestionPlace::Store(_) => unreachable!("a page is made of a bundle"),
+        }
+    }
+
+    /// Writes all sections.
+    pub(super) fn page(&mut self, title: &str) -> Result<(), Problem> {
+        let runs: Vec<RunName> = self.terms.runs.clone();
+        let runs = runs.iter().enumerate().map(|(number, run)| self.run(run, number));
+        let runs: Vec<ShownRun> = runs.collect::<Result<_, _>>()?;
+        self.html.raw("<header>\n");
+        self.html.element("h1", "", &quote::escape(title));
+        if !self.terms.has_bundle {
+            for run in &runs {
+                let tip = format!("tip of {}: {}", run.trace.name(), run.trace.summary().head.id);
+                self.html.element("p", "alarm", &format!("{tip}; nothing here can be checked"));
+            }
+        }
+        self.html.raw(TOOLS);
+        self.html.raw("</header>\n<main>\n");
+        self.verdict()?;
+        for run in &runs {
+            if runs.len() > 1 {
+                self.html.element("h2", "run", run.trace.name().as_str());
+            }
+            self.answers(run)?;
+            let timeline = self.timeline(run)?;
+            self.ticks(run, &timeline)?;
+            self.diff(run)?;
+        }
+        self.checking(&runs);
+        self.html.raw("</main>\n");
+        Ok(())
+    }
+
+    /// Opens a run and finds its ticks.
+    fn run(&self, run: &RunName, number: usize) -> Result<ShownRun, Problem> {
+        let address = format!("{FILE}#{run}");
+        let trace = self.desk().open(&Address::parse(&address)?)?.trace(&Address::of(run, None))?;
+        let (mut from, mut to) = (1.min(trace.tip()), trace.tip());
+        if let Some((first, last)) = &self.terms.range {
+            (from, to) = (first.tick(&trace)?.max(from), last.tick(&trace)?);
+        }
+        if from > to {
+            let message = format!("--range begins at tick {from} of {run} and ends before it, at {to}");
+            return Err(Problem::new(Code::E0106, message).note("nothing was written"));
+        }
+        Ok(ShownRun { trace, address, from, to, number })
+    }
+
+    fn begin(&mut self, title: &str) {
+        self.html.raw("<details open><summary><h2>");
+        self.html.raw(&markup(title));
+        self.html.raw("</h2></summary>\n");
+    }
+
+    fn end(&mut self) {
+        self.html.raw("</details>\n");
+    }
+
+    /// Writes the verdict, and the key that signed.
+    fn verdict(&mut self) -> Result<(), Problem> {
+        self.begin("Verdict");
+        let opened = self.opened();
+        let (key, size) = (opened.bundle.key.clone(), opened.bundle.size);
+        if self.terms.has_bundle {
+            let address = Address::parse(FILE)?;
+            let mut log = verify_bundle(&address, opened, &VerifyTerms::default(), None, &**self.trust)?;
+            log.report.close(false, false);
+            let outcomes = [VerifyOutcome::Verified(Box::new(log))];
+            let lines = VerifyAnswer { outcomes: &outcomes, is_list: false }.lines(&Page::WIDE);
+            self.html.lines(&lines);
+        } else {
+            self.html.element("p", "alarm", "The bundle was left out, so nothing here can be checked.");
+        }
+        let records = count(size, "record", "records");
+        self.html.element("p", "", &format!("Signed by {}, for a log of {records}.", quote::escape(&key)));
+        self.end();
+        Ok(())
+    }
+
+    /// Writes the standard questions and those that were asked.
+    fn answers(&mut self, run: &ShownRun) -> Result<(), Problem> {
+        self.begin("What went wrong first");
+        let of = |question: BisectQuestion| BisectQuestion { run: run.address.clone(), ..question };
+        let standard = of(BisectQuestion { all_of: Some(STANDARD.to_owned()), ..BisectQuestion::default() });
+        let reply = self.bisect(&standard, false)?;
+        let HtmlTerms { holds, predicate, .. } = self.terms;
+        if let Some(first) = first_violated(&reply).filter(|_| holds.is_empty() && predicate.is_empty()) {
+            self.bisect(&of(first), true)?;
+        }
+        for text in holds {
+            self.bisect(
+                &of(BisectQuestion { holds: vec![text.clone()], ..BisectQuestion::default() }),
+                true,
+            )?;
+        }
+        for name in predicate {
+            self.bisect(
+                &of(BisectQuestion { predicate: Some(name.clone()), ..BisectQuestion::default() }),
+                true,
+            )?;
+        }
+        self.end();
+        Ok(())
+    }
+
+    /// Asks for an onset, and writes the answer; with its picture if `is_drawn`.
+    fn bisect(&mut self, question: &BisectQuestion, is_drawn: bool) -> Result<BisectReply, Problem> {
+        let reply = question.ask(&mut self.desk())?;
+        let shown = BisectReplyShown { reply: &reply, question, recorded: &[], is_paper: false };
+        let mut lines = shown.lines(&Page::WIDE);
+        lines.extend(reply.problem.as_ref().map(|problem| {
+            Line::styled(Style::Bad, format!("error[{}]: {}", problem.code, quote::escape(&problem.message)))
+        }));
+        self.html.lines(&lines);
+        if is_drawn {
+            self.figure("probes", &draw::bisect::picture(&reply, Frame::Part));
+        }
+        Ok(reply)
+    }
+
+    /// Writes a picture, which a narrow page scrolls.
+    fn figure(&mut self, name: &str, picture: &str) {
+        self.html
+            .raw(&format!("<div class=\"figure\" role=\"region\" tabindex=\"0\" aria-label=\"{name}\">\n"));
+        self.html.raw(picture);
+        self.html.raw("</div>\n");
+    }
+
+    /// Writes the timeline, and its marks as a list.
+    fn timeline(&mut self, run: &ShownRun) -> Result<TimelineReply, Problem> {
+        self.begin("Timeline");
+        let mut predicate = vec![COMPLIANT.to_owned()];
+        predicate.extend(self.terms.predicate.iter().filter(|name| *name != COMPLIANT).cloned());
+        let question = TimelineQuestion {
+            run: run.address.clone(),
+            from: Some(dendrer::address::Position::Tick(run.from)),
+            to: Some(dendrer::address::Position::Tick(run.to)),
+            bins: None,
+            predicate,
+            holds: self.terms.holds.clone(),
+        };
+        let reply = question.ask(&mut self.desk())?;
+        self.figure("timeline", &draw::timeline::picture(&reply, Frame::Part));
+        if !reply.marks.is_empty() {
+            let prefix = prefix(run.number);
+            self.html.raw("<ol class=\"ticks\">\n");
+            for mark in &reply.marks {
+                let (tick, words) = (thousands(mark.tick), markup(mark_words(mark).trim_end()));
+                let kind = mark.kind.as_str();
+                self.html.raw(&format!(
+                    "<li><b><a href=\"#{prefix}t{}\">{tick}</a></b> {kind} {words}</li>\n",
+                    mark.tick
+                ));
+            }
+            self.html.raw("</ol>\n");
+        }
+        if !reply.left_out.is_empty() {
+            let rest: Vec<String> = reply.left_out.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+            self.html.element("p", "", &format!("Not listed: {}.", rest.join(", ")));
+        }
+        self.end();
+        Ok(reply)
+    }
+
+    /// Writes the transcript, and the changes of each tick in it.
+    fn ticks(&mut self, run: &ShownRun, timeline: &TimelineReply) -> Result<(), Problem> {
+        let ranges = shown_ranges((run.from, run.to), timeline.marks.iter().map(|mark| mark.tick));
+        let ticks = Ticks::of(&run.trace, (run.from, run.to), &ranges, run.number)?;
+        for (title, list, note) in [
+            ("Transcript", &ticks.said, None),
+            ("State changes", &ticks.wrote, (ticks.idle > 0).then_some(ticks.idle)),
+        ] {
+            self.begin(title);
+            self.html.raw("<ol class=\"ticks found\">\n");
+            self.html.raw(list.text());
+            self.html.raw("</ol>\n");
+            if let Some(idle) = note {
+                let words = count(idle, "tick that is shown", "ticks that are shown");
+                self.html.element("p", "dim", &format!("{words} changed nothing."));
+            }
+            self.end();
+        }
+        Ok(())
+    }
+
+    /// Writes the comparison with the other run.
+    fn diff(&mut self, run: &ShownRun) -> Result<(), Problem> {
+        let Some(with) = &self.terms.with else { return Ok(()) };
+        let question = DiffQuestion {
+            run_a: run.address.clone(),
+            run_b: format!("{FILE}#{with}"),
+            ..DiffQuestion::default()
+        };
+        let DiffReply::Runs(compared) = question.ask(&mut self.desk())? else { return Ok(()) };
+        let mut answer = DiffAnswer::new(DiffForm::of(&question));
+        let mut lines = Vec::new();
+        let report = compared.each(&mut |pair| {
+            lines.extend(answer.item_lines(pair, &Page::WIDE));
+            Ok(())
+        })?;
+        answer.ends(DiffFound::of(&compared, report));
+        lines.extend(answer.kept_lines(&Page::WIDE));
+        lines.extend(answer.last_lines(&Page::WIDE));
+        self.begin(&format!("Compared with {with}"));
+        self.html.lines(&lines);
+        self.end();
+        Ok(())
+    }
+
+    /// Says how the file is checked, and what is not checked by that.
+    fn checking(&mut self, runs: &[ShownRun]) {
+        self.begin("How to check it");
+        if self.terms.has_bundle {
+            self.html.element(
+                "p",
+                "",
+                "The records are in this file. With the program dendrer, verify checks them; import takes them into a store, where \
+                 they can be forked.",
+            );
+            let mut lines = vec![Line::from(format!("dendrer verify {FILE}"))];
+            lines.extend(runs.iter().map(|run| Line::from(format!("dendrer log '{}'", run.address))));
+            lines.push(Line::from(format!("dendrer import {FILE}")));
+            self.html.lines(&lines);
+            self.html.element(
+                "p",
+                "",
+                "The page around the records is not checked: verify says nothing about its words. Ask the records themselves.",
+            );
+        } else {
+            self.html.element("p", "", "Ask the sender for the bundle, and compare its tip with this one:");
+        }
+        for run in runs {
+            let tip =
+                format!("{}  tick {}  {}", run.trace.name(), run.trace.tip(), run.trace.summary().head.id);
+            self.html.lines(&[Line::from(tip)]);
+        }
+        self.end();
+    }
+}
+
+/// The beginning of the ids of a run.
+fn prefix(number: usize) -> String {
+    if number == 0 { String::new() } else { format!("r{}", number + 1) }
+}
+
+/// Returns the question that is violated first, to show where that came from; `None` if none is violated.
+fn first_violated(reply: &BisectReply) -> Option<BisectQuestion> {
+    let BisectReplyKind::Several(_, all) = &reply.answer else { return None };
+    let violated = all.iter().filter_map(|found| Some((found.report.onset()?, found)));
+    let (_, first) = violated.min_by_key(|(tick, _)| *tick)?;
+    question_of(first)
+}
+
+/// Returns the question that asks for a predicate by its name or its text.
+fn question_of(found: &BisectFound) -> Option<BisectQuestion> {
+    let predicate = found.question.predicate()?;
+    if predicate.name() != "expression" {
+        return Some(BisectQuestion {
+            predicate: Some(predicate.name().to_owned()),
+            ..BisectQuestion::default()
+        });
+    }
+    let text = predicate.words().strip_prefix("must hold ")?.to_owned();
+    Some(BisectQuestion { holds: vec![text], ..BisectQuestion::default() })
+}
+
+/// What the script uses; hidden without it.
+const TOOLS: &str = "<form id=\"tools\" role=\"search\" hidden>\n\
+<label>Find <input id=\"find\" type=\"search\" autocomplete=\"off\"></label>\n\
+<label>Tick <input id=\"tick\" type=\"range\" min=\"0\" value=\"0\"></label>\n\
+<output id=\"at\" for=\"tick\"></output>\n\
+<button type=\"button\" id=\"fold\">Fold all</button>\n\
+</form>\n";

@@ -1,0 +1,172 @@
+//! HTML as text: lines of answers, values, and what marks a value that is not known.
+
+use std::fmt::Write as _;
+
+use dendrer_object::tag::is_tag_name;
+use dendrer_object::{Object, Value};
+
+use crate::answer::{Line, LinePlace, Style};
+use crate::draw::svg::markup;
+use crate::{count, quote, thousands};
+
+/// How many bytes of one text are shown; the rest is counted.
+const TEXT_MAX: usize = 4_096;
+
+/// A part of a page.
+#[derive(Debug, Default)]
+pub(super) struct Html(String);
+
+impl Html {
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Adds markup.
+    pub(super) fn raw(&mut self, markup: &str) {
+        self.0.push_str(markup);
+    }
+
+    /// Adds an element around text that is escaped already.
+    pub(super) fn element(&mut self, tag: &str, class: &str, words: &str) {
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let _ = writeln!(self.0, "<{tag}{class}>{}</{tag}>", markup(words));
+    }
+
+    /// Adds the lines of an answer as they are printed. Notes are among them, and commands that ask a store are left out.
+    pub(super) fn lines(&mut self, lines: &[Line]) {
+        self.raw("<pre>");
+        for line in lines.iter().filter(|line| !matches!(line.place, LinePlace::Help(_))) {
+            for span in &line.spans {
+                let shown = escaped(&span.text);
+                let _ = match span.style.map(class) {
+                    Some(class) => write!(self.0, "<span class=\"{class}\">{shown}</span>"),
+                    None => write!(self.0, "{shown}"),
+                };
+            }
+            if let Some(argv) = &line.command {
+                let _ = write!(self.0, "<code>{}</code>", escaped(&quote::shell(argv)));
+            }
+            self.raw("\n");
+        }
+        self.raw("</pre>\n");
+    }
+}
+
+/// The class of a style.
+fn class(style: Style) -> &'static str {
+    match style {
+        Style::Bad => "bad",
+        Style::Good => "good",
+        Style::Warn => "warn",
+        Style::Added => "added",
+        Style::Removed => "removed",
+        Style::Dim => "dim",
+        Style::Strong => "strong",
+    }
+}
+
+/// Writes text that is escaped already, and counts what is over its limit.
+pub(super) fn escaped(text: &str) -> String {
+    if text.len() <= TEXT_MAX {
+        return markup(text);
+    }
+    let end = text.floor_char_boundary(TEXT_MAX);
+    format!("{} {}", markup(&text[..end]), form(&more(text.len() - end)))
+}
+
+fn more(bytes: usize) -> String {
+    format!("{} not shown", count(bytes as u64, "more byte", "more bytes"))
+}
+
+/// Writes what takes the place of a value: a word in a frame, never text of the trace.
+pub(super) fn form(words: &str) -> String {
+    format!("<span class=\"form\">{}</span>", markup(words))
+}
+
+/// Writes words of a trace, line by line.
+pub(super) fn said(text: &str) -> String {
+    let end = text.floor_char_boundary(TEXT_MAX);
+    let (kept, rest) = text.split_at(end);
+    let lines: Vec<String> = kept.split('\n').map(|line| markup(&quote::escape_drawn(line))).collect();
+    let rest = if rest.is_empty() { String::new() } else { format!(" {}", form(&more(rest.len()))) };
+    format!("{}{rest}", lines.join("\n"))
+}
+
+/// Writes a value, with the forms in it as marks.
+pub(super) fn value(value: &Value) -> String {
+    if !has_form(value) {
+        return escaped(&quote::value(value));
+    }
+    let mut out = String::new();
+    part(value, &mut out);
+    out
+}
+
+/// Whether a form is anywhere in a value.
+pub(super) fn has_form(value: &Value) -> bool {
+    match value {
+        Value::Object(object) => form_of(object).is_some() || object.iter().any(|(_, value)| has_form(value)),
+        Value::Array(items) => items.iter().any(has_form),
+        _ => false,
+    }
+}
+
+/// Writes a value as JSON between marks. Once the text is too long, what is left is counted in members and items.
+fn part(value: &Value, out: &mut String) {
+    let list = |out: &mut String, brackets: [&str; 2], parts: &[(Option<&str>, &Value)]| {
+        out.push_str(brackets[0]);
+        for (at, (name, value)) in parts.iter().enumerate() {
+            out.push_str(if at > 0 { "," } else { "" });
+            if out.len() > 2 * TEXT_MAX {
+                out.push_str(&form(&format!("{} more not shown", thousands((parts.len() - at) as u64))));
+                break;
+            }
+            if let Some(name) = name {
+                let name = quote::json(&Value::from(*name));
+                let _ = write!(out, "{}:", escaped(&name));
+            }
+            part(value, out);
+        }
+        out.push_str(brackets[1]);
+    };
+    match value {
+        Value::Object(object) => match form_of(object) {
+            Some(words) => out.push_str(&form(&words)),
+            None => {
+                let parts: Vec<_> = object.iter().map(|(name, value)| (Some(&**name), value)).collect();
+                list(out, ["{", "}"], &parts);
+            }
+        },
+        Value::Array(items) => {
+            let parts: Vec<_> = items.iter().map(|value| (None, value)).collect();
+            list(out, ["[", "]"], &parts);
+        }
+        other => out.push_str(&escaped(&quote::as_text(other))),
+    }
+}
+
+/// Names a value that JSON does not hold, or that is not here; `None` for any other object.
+fn form_of(object: &Object) -> Option<String> {
+    let (name, value) = object.iter().next().filter(|_| object.len() == 1)?;
+    let word =
+        |member: &str| value.get(member).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+    let number = |member: &str| value.get(member).and_then(Value::as_u64).map(thousands).unwrap_or_default();
+    match &**name {
+        "$redacted" => Some(format!("redacted {}", word("kind"))),
+        "$vault" => Some(format!("in the vault: {} bytes", number("bytes"))),
+        "$gap" => Some(format!("gap: {}", word("reason"))),
+        "$bytes" => Some(format!("bytes {}", short(value))),
+        "$float" => Some(short(value)),
+        "$cut" => Some("cut".to_owned()),
+        name if is_tag_name(name) => Some(format!("{} {}", quote::escape(&name[1..]), short(value))),
+        _ => None,
+    }
+}
+
+/// The beginning of a value that is a text.
+fn short(value: &Value) -> String {
+    let text = value.as_str().unwrap_or_default();
+    let end = text.floor_char_boundary(40);
+    let rest = if end < text.len() { "..." } else { "" };
+    format!("{}{rest}", quote::escape(&text[..end]))
+}
