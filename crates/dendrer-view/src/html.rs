@@ -70,7 +70,9 @@ pub fn one_file(text: &[u8], terms: &HtmlTerms) -> Result<Vec<u8>, Problem> {
     let inside = if terms.has_bundle { escape(text) } else { Vec::new() };
     let tags = if terms.has_bundle { [BEGIN, END] } else { [""; 2] };
     let sizes = (page.len() + tail.len(), tags.concat().len() + inside.len());
-    refuse_large(sizes, text.len(), terms)?;
+    // A bundle that is left out has the size that it would have inside.
+    let inside_size = if terms.has_bundle { sizes.1 } else { text.len() };
+    refuse_large(sizes, inside_size, terms)?;
     Ok([&page, tags[0].as_bytes(), &inside, tags[1].as_bytes(), tail.as_bytes()].concat())
 }
 

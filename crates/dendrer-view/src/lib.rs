@@ -1,4 +1,4 @@
-//! Answers as rows, text and documents; no terminal, no HTML, no files.
+//! Answers as rows, text, documents, pictures and one page; no terminal, no files.
 //!
 //! Text of a trace may be hostile. Rule: it reaches lines only through [`quote`], and documents only as JSON values;
 //! never format such a value directly.

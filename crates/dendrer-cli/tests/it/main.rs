@@ -67,6 +67,7 @@ mod restore;
 mod rotated;
 mod schema;
 mod secrets;
+mod sending;
 mod serve;
 mod serve_hard;
 mod step_rows;

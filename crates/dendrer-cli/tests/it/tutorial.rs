@@ -90,6 +90,8 @@ fn plain(text: &str) -> String {
         (r"(?m)^id [0-9a-f]{12}(   after [0-9a-f]{12})?$", "id HASH"),
         (r"(?m)^verifier  dendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+\S{44}$", "verifier KEY"),
         (r"/keys/[0-9a-f]{32}\.key\b", "/keys/KEY"),
+        (r"\b\d+ bytes to", "N bytes to"),
+        (r"\b\d{2,3},\d{3} bytes", "N bytes"),
     ];
     varies.iter().fold(text.to_owned(), |text, (pattern, word)| {
         Regex::new(pattern).unwrap().replace_all(&text, *word).into_owned()
@@ -155,6 +157,12 @@ fn the_page_on_commitments_prints_what_it_shows() {
 fn the_page_on_chains_prints_what_it_shows() {
     let (_, commands) = follow("chains.md");
     assert!(commands > 15, "{commands} commands were run");
+}
+
+#[test]
+fn the_page_on_sending_prints_what_it_shows() {
+    let (_, commands) = follow("sending.md");
+    assert!(commands > 7, "{commands} commands were run");
 }
 
 #[test]

@@ -166,7 +166,10 @@ pub fn picture(reply: &TimelineReply, frame: Frame) -> String {
     reply.lanes.iter().enumerate().for_each(|(at, lane)| picture.lane(at, lane));
     picture.axis();
     picture.legend();
-    picture.marks();
+    // A page lists the marks with links.
+    if frame == Frame::File {
+        picture.marks();
+    }
     picture.drawn.framed(&title, &about(reply), frame)
 }
 

@@ -182,25 +182,34 @@ fn item_html(item: &TranscriptItem, id: &str, link: Option<&str>, notes: &[Strin
         _ => tick,
     };
     let word = |text: &str| markup(&quote::escape(text));
-    let agent = item.agent.as_deref().unwrap_or(item.role);
+    let agent = item.agent.as_deref().map_or_else(|| item.role.to_owned(), quote::name);
     let mut words = vec![
         format!("<b>{number}</b>"),
         "&#8227; ".repeat(usize::try_from(item.depth.min(9)).unwrap_or(0))
-            + &format!("<i>{}</i>", word(agent)),
+            + &format!("<i>{}</i>", markup(&agent)),
         format!("<span class=\"dim\">{}</span>", item.kind.as_str()),
     ];
     words.extend(item.step.map(|step| format!("step {step}")));
     words.extend(item.status.as_deref().map(|status| format!("<b>{}</b>", word(status))));
-    words.extend(item.name.as_deref().filter(|_| item.kind != TranscriptKind::Message).map(word));
+    words.extend(
+        item.name
+            .as_deref()
+            .filter(|_| item.kind != TranscriptKind::Message)
+            .map(quote::name)
+            .map(|name| markup(&name)),
+    );
     words.extend(item.params.as_ref().filter(|params| **params != Value::Null).map(value));
     words.extend(match (&item.json, &item.text, &item.output) {
         (Some(json), ..) => Some(value(json)),
-        (None, Some(text), _) => Some(format!("<span class=\"said\">{}</span>", said(text))),
+        (None, Some(text), _) => Some(said(text)),
         (None, None, Some(output)) if *output != Value::Null => Some(value(output)),
         _ => None,
     });
     words.extend(item.of.map(|tick| format!("<span class=\"dim\">(of tick {})</span>", thousands(tick))));
-    words.extend((item.anomalies > 0).then(|| form(&count(item.anomalies, "anomaly", "anomalies"))));
+    words.extend(
+        (item.anomalies > 0)
+            .then(|| format!("<b class=\"bad\">! {}</b>", count(item.anomalies, "anomaly", "anomalies"))),
+    );
     words.extend(notes.iter().map(|note| form(note)));
     format!("<li{id}{class}>{}</li>\n", words.join(" "))
 }

@@ -83,13 +83,17 @@ pub(super) fn form(words: &str) -> String {
     format!("<span class=\"form\">{}</span>", markup(words))
 }
 
-/// Writes words of a trace, line by line.
+/// Writes words of a trace: one line in quotes, several as a block with an edge, so that none of them passes for a line of the
+/// page.
 pub(super) fn said(text: &str) -> String {
     let end = text.floor_char_boundary(TEXT_MAX);
     let (kept, rest) = text.split_at(end);
-    let lines: Vec<String> = kept.split('\n').map(|line| markup(&quote::escape_drawn(line))).collect();
     let rest = if rest.is_empty() { String::new() } else { format!(" {}", form(&more(rest.len()))) };
-    format!("{}{rest}", lines.join("\n"))
+    if !kept.contains('\n') {
+        return format!("{}{rest}", markup(&quote::quoted(kept)));
+    }
+    let lines: Vec<String> = kept.split('\n').map(|line| markup(&quote::escape_drawn(line))).collect();
+    format!("<span class=\"said\">{}{rest}</span>", lines.join("\n"))
 }
 
 /// Writes a value, with the forms in it as marks.
@@ -169,4 +173,44 @@ fn short(value: &Value) -> String {
     let end = text.floor_char_boundary(40);
     let rest = if end < text.len() { "..." } else { "" };
     format!("{}{rest}", quote::escape(&text[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use dendrer_object::tag;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_not_known_is_a_mark_and_no_text() {
+        let redacted = Value::record([("kind", Value::from("github-pat"))]);
+        let redacted = Value::record([("$redacted", redacted)]);
+        assert_eq!(
+            value(&Value::record([
+                ("a", redacted),
+                ("b", tag::gap("value_too_large", "/x")),
+                ("c", Value::from(1_u64))
+            ])),
+            "{&quot;a&quot;:<span class=\"form\">redacted github-pat</span>,\
+             &quot;b&quot;:<span class=\"form\">gap: value_too_large</span>,&quot;c&quot;:1}"
+        );
+    }
+
+    #[test]
+    fn a_mark_in_a_text_is_text() {
+        let text = Value::from("{\"$redacted\":{\"kind\":\"x\"}}");
+        assert_eq!(value(&text), "{&quot;$redacted&quot;:{&quot;kind&quot;:&quot;x&quot;}}");
+        assert_eq!(said("<redacted:x>"), "&quot;&lt;redacted:x&gt;&quot;");
+    }
+
+    #[test]
+    fn words_of_several_lines_have_an_edge() {
+        assert_eq!(said("ok\nINTACT  r"), "<span class=\"said\">ok\nINTACT  r</span>");
+        let long = "é".repeat(TEXT_MAX);
+        assert!(
+            said(&long).ends_with("<span class=\"form\">4096 more bytes not shown</span>"),
+            "{}",
+            said(&long).len()
+        );
+    }
 }
