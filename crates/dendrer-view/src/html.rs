@@ -62,7 +62,7 @@ pub fn one_file(text: &[u8], terms: &HtmlTerms) -> Result<Vec<u8>, Problem> {
     let opened = bundle::Opened { is_page: true, ..opened };
     let trust: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
     let place = QuestionPlace::Bundle(Box::new(opened));
-    let mut answers = Answers { place: &place, trust: &trust, terms, html: Html::default() };
+    let mut answers = Answers { place: &place, trust: &trust, terms, html: Html::default(), figures: 0 };
     let title = title(terms);
     answers.page(&title)?;
     let [head, tail] = frame(&title);

@@ -26,6 +26,7 @@ use crate::bisect::BisectReplyShown;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::draw::Frame;
 use crate::draw::svg::markup;
+use crate::head::caveats;
 use crate::timeline::mark_words;
 use crate::verify::VerifyAnswer;
 use crate::{count, draw, quote, thousands};
@@ -39,6 +40,8 @@ pub(super) struct Answers<'a> {
     pub(super) trust: &'a Arc<dyn Trust>,
     pub(super) terms: &'a HtmlTerms,
     pub(super) html: Html,
+    /// How many pictures there are so far.
+    pub(super) figures: usize,
 }
 
 /// A run of a page, and the ticks of it that are shown.
@@ -168,12 +171,16 @@ impl Answers<'_> {
 
     /// Asks for an onset, and writes the answer; with its picture if `is_drawn`.
     fn bisect(&mut self, question: &BisectQuestion, is_drawn: bool) -> Result<BisectReply, Problem> {
-        let reply = question.ask(&mut self.desk())?;
+        let mut desk = self.desk();
+        let reply = question.ask(&mut desk)?;
+        let head = desk.head();
         let shown = BisectReplyShown { reply: &reply, question, recorded: &[], is_paper: false };
         let mut lines = shown.lines(&Page::WIDE);
         lines.extend(reply.problem.as_ref().map(|problem| {
             Line::styled(Style::Bad, format!("error[{}]: {}", problem.code, quote::escape(&problem.message)))
         }));
+        // The first answer says what all of them do not claim.
+        lines.extend(if is_drawn { Vec::new() } else { caveats(None, &head) });
         self.html.lines(&lines);
         if is_drawn {
             self.figure("probes", &draw::bisect::picture(&reply, Frame::Part));
@@ -183,8 +190,11 @@ impl Answers<'_> {
 
     /// Writes a picture, which a narrow page scrolls.
     fn figure(&mut self, name: &str, picture: &str) {
-        self.html
-            .raw(&format!("<div class=\"figure\" role=\"region\" tabindex=\"0\" aria-label=\"{name}\">\n"));
+        self.figures += 1;
+        let number = self.figures;
+        self.html.raw(&format!(
+            "<div class=\"figure\" role=\"region\" tabindex=\"0\" aria-label=\"picture {number} {name}\">\n"
+        ));
         self.html.raw(picture);
         self.html.raw("</div>\n");
     }

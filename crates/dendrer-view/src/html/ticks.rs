@@ -163,7 +163,9 @@ fn record_notes(record: &Record) -> Vec<String> {
     notes.extend(left_unknown(record));
     let content = record.content();
     let taken = content.get("redaction").and_then(|redaction| redaction.get("taken"));
-    if let Some(Value::Object(taken)) = taken {
+    if let Some(Value::Object(taken)) =
+        taken.filter(|taken| taken.as_object().is_some_and(|taken| taken.len() > 0))
+    {
         let each =
             taken.iter().map(|(kind, number)| format!("{} {}", quote::value(number), quote::escape(kind)));
         notes.push(format!("taken out: {}", each.collect::<Vec<_>>().join(", ")));
@@ -182,7 +184,9 @@ fn item_html(item: &TranscriptItem, id: &str, link: Option<&str>, notes: &[Strin
         _ => tick,
     };
     let word = |text: &str| markup(&quote::escape(text));
-    let agent = item.agent.as_deref().map_or_else(|| item.role.to_owned(), quote::name);
+    // The user of a chat is an agent of that name, and passes for no one else.
+    let agent = item.agent.as_deref().filter(|agent| *agent != item.role);
+    let agent = agent.map_or_else(|| item.role.to_owned(), quote::name);
     let mut words = vec![
         format!("<b>{number}</b>"),
         "&#8227; ".repeat(usize::try_from(item.depth.min(9)).unwrap_or(0))
