@@ -9,7 +9,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dendrer::address::Position;
 use dendrer::bundle;
 use dendrer::page::{BEGIN, END, escape};
 use dendrer::problem::Problem;
@@ -17,39 +16,15 @@ use dendrer::source::QuestionPlace;
 use dendrer::trust::{MemoryTrust, Trust};
 use dendrer_object::{Code, Digest, RunName};
 
-use self::answers::Answers;
+use self::answers::{Answers, Signed};
+pub use self::terms::{FILE, HtmlTerms, MAX_BYTES};
 use self::words::Html;
 use crate::{draw, thousands};
 
 mod answers;
+mod terms;
 mod ticks;
 mod words;
-
-/// The name of the file in the commands that the page shows: the same whatever the reader calls it.
-pub const FILE: &str = "FILE.html";
-/// The size of a file at most if no other is given.
-pub const MAX_BYTES: u64 = 20_000_000;
-
-/// What a file shows of its bundle.
-#[derive(Debug, Clone)]
-pub struct HtmlTerms {
-    /// The runs that are shown; the bundle has them.
-    pub runs: Vec<RunName>,
-    /// The run that each of them is compared with; the bundle has it.
-    pub with: Option<RunName>,
-    /// The ticks that are shown; all if not given.
-    pub range: Option<(Position, Position)>,
-    /// Expressions that must be true.
-    pub holds: Vec<String>,
-    /// Registered predicates.
-    pub predicate: Vec<String>,
-    /// The title; the names of the runs if not given.
-    pub title: Option<String>,
-    /// Whether the bundle is in the file.
-    pub has_bundle: bool,
-    /// The size of the file at most.
-    pub max_bytes: u64,
-}
 
 /// Makes the file of a bundle.
 ///
@@ -61,10 +36,11 @@ pub fn one_file(text: &[u8], terms: &HtmlTerms) -> Result<Vec<u8>, Problem> {
     // A reader of the page has the bundle inside of it.
     let opened = bundle::Opened { is_page: true, ..opened };
     let trust: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
+    let signed = Signed::of(&opened, &*trust, terms.has_bundle)?;
     let place = QuestionPlace::Bundle(Box::new(opened));
     let mut answers = Answers { place: &place, trust: &trust, terms, html: Html::default(), figures: 0 };
     let title = title(terms);
-    answers.page(&title)?;
+    answers.page(&title, &signed)?;
     let [head, tail] = frame(&title);
     let page = [head.as_bytes(), answers.html.text().as_bytes()].concat();
     let inside = if terms.has_bundle { escape(text) } else { Vec::new() };

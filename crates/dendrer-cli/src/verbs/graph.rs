@@ -575,7 +575,7 @@ fn paths(named: &[String]) -> Result<Vec<String>> {
         let read = std::fs::read_dir(path).map_err(|error| files::cannot_read(path, &error))?;
         let mut inside: Vec<String> = read
             .filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned()))
-            .filter(|path| path.ends_with(".frontier") || is_bundle_name(path))
+            .filter(|path| path.ends_with(".frontier") || path.ends_with(".dnd"))
             .collect();
         inside.sort();
         paths.extend(inside);

@@ -5,7 +5,7 @@
 
 use dendrer::ask::timeline::{TimelineBin, TimelineLane, TimelineReply, TimelineVerdicts};
 
-use super::svg::{Drawn, Frame, LEFT, LINE, NAME_COLUMNS, RIGHT, Scale, block, hatch, tenths};
+use super::svg::{Drawn, Frame, LEFT, LINE, NAME_COLUMNS, RIGHT, Scale, WIDTH, block, hatch, tenths};
 use crate::layout::cut;
 use crate::timeline::mark_words;
 use crate::{count, quote, thousands};
@@ -353,7 +353,9 @@ impl Picture<'_> {
             let x = self.scale.middle(tick / width - from / width);
             path.push_str(&format!("M{} {y}v4", tenths(x)));
             let text = thousands(tick);
-            self.drawn.words("dim", ((x / 10).saturating_sub(text.len() as u64 * 7 / 2), y + 16), &text, 26);
+            let wide = text.len() as u64 * 15 / 2;
+            let left = (x / 10).saturating_sub(wide / 2).min((WIDTH - 2).saturating_sub(wide));
+            self.drawn.words("dim", (left, y + 16), &text, 26);
             let Some(next) = tick.checked_add(step) else { break };
             tick = next;
         }

@@ -18,9 +18,9 @@ use dendrer::trust::Trust;
 use dendrer::verify::VerifyTerms;
 use dendrer_object::{Code, RunName};
 
+use super::terms::{FILE, HtmlTerms};
 use super::ticks::{Ticks, shown_ranges};
 use super::words::Html;
-use super::{FILE, HtmlTerms};
 use crate::answer::{Answer as _, ItemAnswer as _, Line, Page, Style};
 use crate::bisect::BisectReplyShown;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
@@ -44,6 +44,31 @@ pub(super) struct Answers<'a> {
     pub(super) figures: usize,
 }
 
+/// The verdict on a bundle, and the key that signed it.
+pub(super) struct Signed {
+    /// The lines of the verification; empty if the file has no bundle.
+    verdict: Vec<Line>,
+    /// The key that the log names.
+    key: String,
+    /// How many records the log has.
+    size: u64,
+}
+
+impl Signed {
+    /// Verifies a bundle, if the file has it.
+    pub(super) fn of(opened: &Opened, trust: &dyn Trust, has_bundle: bool) -> Result<Signed, Problem> {
+        let mut verdict = Vec::new();
+        if has_bundle {
+            let mut log =
+                verify_bundle(&Address::parse(FILE)?, opened, &VerifyTerms::default(), None, trust)?;
+            log.report.close(false, false);
+            let outcomes = [VerifyOutcome::Verified(Box::new(log))];
+            verdict = VerifyAnswer { outcomes: &outcomes, is_list: false }.lines(&Page::WIDE);
+        }
+        Ok(Signed { verdict, key: opened.bundle.key.clone(), size: opened.bundle.size })
+    }
+}
+
 /// A run of a page, and the ticks of it that are shown.
 struct ShownRun {
     trace: Trace,
@@ -60,15 +85,8 @@ impl Answers<'_> {
         StoreDesk::new(self.place, self.trust)
     }
 
-    fn opened(&self) -> &Opened {
-        match self.place {
-            QuestionPlace::Bundle(opened) => opened,
-            QuestionPlace::Store(_) => unreachable!("a page is made of a bundle"),
-        }
-    }
-
     /// Writes all sections.
-    pub(super) fn page(&mut self, title: &str) -> Result<(), Problem> {
+    pub(super) fn page(&mut self, title: &str, signed: &Signed) -> Result<(), Problem> {
         let runs: Vec<RunName> = self.terms.runs.clone();
         let runs = runs.iter().enumerate().map(|(number, run)| self.run(run, number));
         let runs: Vec<ShownRun> = runs.collect::<Result<_, _>>()?;
@@ -82,7 +100,7 @@ impl Answers<'_> {
         }
         self.html.raw(TOOLS);
         self.html.raw("</header>\n<main>\n");
-        self.verdict()?;
+        self.verdict(signed);
         for run in &runs {
             if runs.len() > 1 {
                 self.html.element("h2", "run", run.trace.name().as_str());
@@ -123,24 +141,17 @@ impl Answers<'_> {
     }
 
     /// Writes the verdict, and the key that signed.
-    fn verdict(&mut self) -> Result<(), Problem> {
+    fn verdict(&mut self, signed: &Signed) {
         self.begin("Verdict");
-        let opened = self.opened();
-        let (key, size) = (opened.bundle.key.clone(), opened.bundle.size);
-        if self.terms.has_bundle {
-            let address = Address::parse(FILE)?;
-            let mut log = verify_bundle(&address, opened, &VerifyTerms::default(), None, &**self.trust)?;
-            log.report.close(false, false);
-            let outcomes = [VerifyOutcome::Verified(Box::new(log))];
-            let lines = VerifyAnswer { outcomes: &outcomes, is_list: false }.lines(&Page::WIDE);
-            self.html.lines(&lines);
-        } else {
-            self.html.element("p", "alarm", "The bundle was left out, so nothing here can be checked.");
+        match signed.verdict.is_empty() {
+            false => self.html.lines(&signed.verdict),
+            true => {
+                self.html.element("p", "alarm", "The bundle was left out, so nothing here can be checked.");
+            }
         }
-        let records = count(size, "record", "records");
-        self.html.element("p", "", &format!("Signed by {}, for a log of {records}.", quote::escape(&key)));
+        let (key, records) = (quote::escape(&signed.key), count(signed.size, "record", "records"));
+        self.html.element("p", "", &format!("Signed by {key}, for a log of {records}."));
         self.end();
-        Ok(())
     }
 
     /// Writes the standard questions and those that were asked.

@@ -164,7 +164,7 @@ fn record_notes(record: &Record) -> Vec<String> {
     let content = record.content();
     let taken = content.get("redaction").and_then(|redaction| redaction.get("taken"));
     if let Some(Value::Object(taken)) =
-        taken.filter(|taken| taken.as_object().is_some_and(|taken| taken.len() > 0))
+        taken.filter(|taken| taken.as_object().is_some_and(|taken| !taken.is_empty()))
     {
         let each =
             taken.iter().map(|(kind, number)| format!("{} {}", quote::value(number), quote::escape(kind)));

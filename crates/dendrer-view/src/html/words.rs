@@ -70,8 +70,13 @@ pub(super) fn escaped(text: &str) -> String {
     if text.len() <= TEXT_MAX {
         return markup(text);
     }
-    let end = text.floor_char_boundary(TEXT_MAX);
+    let end = boundary(text, TEXT_MAX);
     format!("{} {}", markup(&text[..end]), form(&more(text.len() - end)))
+}
+
+/// The last place up to `most` at which a text can be cut.
+fn boundary(text: &str, most: usize) -> usize {
+    (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 fn more(bytes: usize) -> String {
@@ -86,7 +91,7 @@ pub(super) fn form(words: &str) -> String {
 /// Writes words of a trace: one line in quotes, several as a block with an edge, so that none of them passes for a line of the
 /// page.
 pub(super) fn said(text: &str) -> String {
-    let end = text.floor_char_boundary(TEXT_MAX);
+    let end = boundary(text, TEXT_MAX);
     let (kept, rest) = text.split_at(end);
     let rest = if rest.is_empty() { String::new() } else { format!(" {}", form(&more(rest.len()))) };
     if !kept.contains('\n') {
@@ -170,7 +175,7 @@ fn form_of(object: &Object) -> Option<String> {
 /// The beginning of a value that is a text.
 fn short(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
-    let end = text.floor_char_boundary(40);
+    let end = boundary(text, 40);
     let rest = if end < text.len() { "..." } else { "" };
     format!("{}{rest}", quote::escape(&text[..end]))
 }
