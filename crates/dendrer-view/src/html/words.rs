@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(said("ok\nINTACT  r"), "<span class=\"said\">ok\nINTACT  r</span>");
         let long = "é".repeat(TEXT_MAX);
         assert!(
-            said(&long).ends_with("<span class=\"form\">4096 more bytes not shown</span>"),
+            said(&long).ends_with("<span class=\"form\">4,096 more bytes not shown</span>"),
             "{}",
             said(&long).len()
         );
