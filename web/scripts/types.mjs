@@ -4,8 +4,8 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
 const NAMES = [
-  "action-why", "backtrack", "bisect", "bisect-all", "commitments", "conflicts", "contract-check", "diff", "error", "log", "predicate-test",
-  "runs", "show", "state", "state-difference", "verify", "version", "why",
+  "action-why", "backtrack", "bisect", "bisect-all", "commitments", "compare", "conflicts", "contract-check", "diff", "error", "heatmap", "log",
+  "runs", "show", "state", "state-difference", "steps", "timeline", "transcript", "verify", "version", "why",
 ];
 const program = process.env.DENDRER ?? "dendrer";
 const file = new URL("../src/documents.ts", import.meta.url);

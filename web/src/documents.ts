@@ -71,6 +71,8 @@ export type Backtrack = {
   caveat?: string;
   /** The certainty */
   certainty: "exact" | "unavailable";
+  /** Whether no write was left out because of the limit */
+  complete: boolean;
   /** The place whose writes are listed: the list, for an item of one */
   followed: string;
   /** The first tick that was looked at */
@@ -1030,6 +1032,97 @@ export type Commitments = {
   }[];
 };
 
+/** The document `dendrer.compare/1`. */
+export type Compare = {
+  /** The first agent */
+  a: string;
+  /** The nodes of the first agent since then */
+  a_extension: {
+    /** The name of the node */
+    node: string;
+    /** The tick */
+    tick: number;
+  }[];
+  /** The last node of the first agent */
+  a_head: {
+    /** The name of the node */
+    node: string;
+    /** The tick */
+    tick: number;
+  };
+  /** The lowest common ancestor that counts */
+  ancestor: {
+    /** The name of the node */
+    node: string;
+    /** The tick */
+    tick: number;
+  };
+  /** The lowest common ancestors */
+  ancestors: {
+    /** The name of the node */
+    node: string;
+    /** The tick */
+    tick: number;
+  }[];
+  /** The second agent */
+  b: string;
+  /** The nodes of the second agent since then */
+  b_extension: {
+    /** The name of the node */
+    node: string;
+    /** The tick */
+    tick: number;
+  }[];
+  /** The last node of the second agent */
+  b_head: {
+    /** The name of the node */
+    node: string;
+    /** The tick */
+    tick: number;
+  };
+  /** The certainty of the answer */
+  certainty: "exact" | "unavailable";
+  /** The percentage of nodes that verify and whose state, made again, is the same; null if none was made again */
+  congruent: number | null;
+  /** The nodes that were made again */
+  made_again: {
+    /** The number of nodes */
+    nodes: number;
+    /** The number of nodes with the same state */
+    same: number;
+  } | null;
+  /** The run */
+  run: string;
+  schema: "dendrer.compare/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The unknown places of the states; absent if every place is known */
+  unknown?: {
+    /** The word for the cause */
+    code: string;
+    /** The place, as a JSON pointer */
+    place: string;
+    /** The tick from which on it is unknown */
+    tick: number;
+  }[];
+  /** The places in which the states differ */
+  variance: {
+    /** The value of the first agent; absent if it is missing */
+    a?: unknown;
+    /** The value of the second agent; absent if it is missing */
+    b?: unknown;
+    /** The place, as a JSON pointer */
+    path: string;
+  }[];
+};
+
 /** The document `dendrer.conflicts/1`. */
 export type Conflicts = {
   items: {
@@ -1573,6 +1666,40 @@ export type Failure = {
   where: Record<string, string>;
 };
 
+/** The document `dendrer.heatmap/1`. */
+export type Heatmap = {
+  /** Whether no node was left out because of the limit */
+  complete: boolean;
+  /** The formula of the value */
+  formula: string;
+  items: {
+    /** The agent */
+    agent: string | null;
+    /** The name of the node */
+    node: string;
+    /** The run */
+    run: string;
+    /** The tick */
+    tick: number;
+    /** The value */
+    value: number;
+  }[] | number;
+  /** The metric */
+  metric: "branching" | "divergence" | "anomaly" | "confidence";
+  schema: "dendrer.heatmap/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The number of nodes */
+  total: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
 /** The document `dendrer.log/1`. */
 export type Log = {
   /** For a run of stage 0: what the answer does not claim */
@@ -1655,102 +1782,10 @@ export type Log = {
   unfinished?: boolean;
 };
 
-/** The document `dendrer.predicate-test/1`. */
-export type PredicateTest = {
-  /** The verdict at the tick that was asked about */
-  at: {
-    /** The tick */
-    tick: number;
-    /** The verdict */
-    verdict: "ok" | "violation" | "uncertain";
-    /** The reason why the tick cannot be judged */
-    why?: string;
-  } | null;
-  /** The number of ticks at which a place was written that the predicate reads */
-  candidates: number;
-  /** For a run of stage 0: what the answer does not claim */
-  caveat?: string;
-  /** The certainty of the answer */
-  certainty: "exact" | "heuristic" | "unavailable";
-  /** The first tick */
-  from: number;
-  /** The stretches of ticks with one verdict each, as first tick, last tick and verdict */
-  intervals: ((number | "ok" | "violation" | "uncertain")[])[];
-  items?: {
-    /** The record in one line */
-    notes: string;
-    /** The verdict */
-    predicate: "ok" | "violation" | "uncertain";
-    /** The tick */
-    tick: number;
-    /** The type of the transition */
-    transition_type: string;
-    /** The reason why the tick cannot be judged */
-    why?: string;
-  }[] | number;
-  /** The standing of an obligation at the last tick that was asked about; null for any other predicate */
-  obligation: {
-    /** The last tick at which an open obligation can be met */
-    due: number | null;
-    /** Whether the run was closed with that tick */
-    ended: boolean;
-    /** The standing */
-    standing: "waiting" | "open" | "met" | "missed" | "unknown";
-    /** The tick at which the obligation was met or missed, or from which on it is not known */
-    tick: number | null;
-    /** The reason why the standing is not known */
-    why: string | null;
-  } | null;
-  /** The first tick that is violated; null if it is missing, or an earlier one may be */
-  onset: number | null;
-  /** The digest of another predicate of this name in the pack of the run */
-  other_in_pack?: string;
-  /** The question */
-  predicate: {
-    /** The digest of the question */
-    digest: string;
-    /** The evidence that the predicate stays violated once it is */
-    monotone: string;
-    /** The name of the predicate, or of the kind of question */
-    name: string;
-    /** The version of the predicate */
-    version: string;
-    /** The question in words */
-    words: string;
-  };
-  /** The store and the bundles that were read, as paths */
-  read_from?: string[];
-  /** Whether a tick after the first violation is not violated */
-  recovers: boolean;
-  /** The run */
-  run: string;
-  schema: "dendrer.predicate-test/1";
-  /** The number of results whose status was read from prose */
-  status_from_text: number;
-  /** The fault of a record that is not what was signed */
-  tampered?: {
-    /** The code of the fault, as `dendrer explain` takes it */
-    code: string;
-    /** The fault in one sentence */
-    message: string;
-  };
-  /** The last tick */
-  to: number;
-  /** The ticks that cannot be judged */
-  uncertain: {
-    /** The first tick */
-    tick: number;
-    /** The last tick */
-    to: number;
-    /** The reason */
-    why: string;
-  }[];
-  /** Whether an import of a run that was read was stopped before its end */
-  unfinished?: boolean;
-};
-
 /** The document `dendrer.runs/1`. */
 export type Runs = {
+  /** Whether no run was left out because of the limit */
+  complete: boolean;
   /** The number of runs that are left out because they are dropped */
   hidden: number;
   items: {
@@ -2048,6 +2083,234 @@ export type StateDifference = {
   }[];
   /** The side of the ticks */
   window: "before" | "after";
+};
+
+/** The document `dendrer.steps/1`. */
+export type Steps = {
+  items?: {
+    /** The action; null if it is erased or withheld, or the row cannot be read */
+    action: "user_input" | "tool_call" | "llm_reply" | "cli_cmd" | "gate" | "gate_check" | "external" | "payment" | "training_step" | "eval_phase" | "reward" | "checkpoint" | "memory_read" | "memory_write" | "heartbeat_cycle" | "sticky_note" | "secret_mint" | "secret_resolve" | "secret_revoke" | "clipboard_write" | "data_open" | "data_read" | "data_transform" | "data_publish" | "resource_open" | "resource_act" | "resource_close" | null;
+    /** The coherence of each channel */
+    channel_coherence: Record<string, unknown> | null;
+    /** Whether the transition is read as a step and none was recorded */
+    derived: boolean;
+    /** The duration in milliseconds */
+    duration_ms: number | Record<string, unknown> | null;
+    /** The tree of an expression */
+    eml_tree?: unknown;
+    /** The text of that time in its line, if it is another */
+    given_at?: string;
+    /** The input */
+    input?: unknown;
+    /** The phase lock */
+    kuramoto_r: number | Record<string, unknown> | null;
+    /** The name */
+    name: string;
+    /** The members that are erased or withheld, or of a row that cannot be read */
+    not_known?: string[];
+    /** The other members of the row */
+    others?: Record<string, unknown>;
+    /** The output */
+    output?: unknown;
+    /** The id of the step in which it is nested */
+    parent_id: string | null;
+    /** The coherence */
+    phi: number | Record<string, unknown> | null;
+    /** The call of a probe */
+    probe_call?: unknown;
+    /** The run */
+    run: string;
+    /** The session */
+    session_id: string | null;
+    /** The time at which it began */
+    started_at: string;
+    /** The id of the step */
+    step_id: string;
+    /** Whether it succeeded; null if it is not known */
+    success: boolean | null;
+    /** The tick */
+    tick: number;
+    /** The trace, which may span several runs */
+    trace_id: string | null;
+  }[] | number;
+  schema: "dendrer.steps/1";
+  /** The number of steps */
+  shown: number;
+  /** The counts of each action, with --stats */
+  stats?: {
+    /** The action */
+    action: "user_input" | "tool_call" | "llm_reply" | "cli_cmd" | "gate" | "gate_check" | "external" | "payment" | "training_step" | "eval_phase" | "reward" | "checkpoint" | "memory_read" | "memory_write" | "heartbeat_cycle" | "sticky_note" | "secret_mint" | "secret_resolve" | "secret_revoke" | "clipboard_write" | "data_open" | "data_read" | "data_transform" | "data_publish" | "resource_open" | "resource_act" | "resource_close";
+    /** The number of steps */
+    count: number;
+    /** The number of steps that are known to have failed */
+    failed: number;
+    /** The median duration in milliseconds */
+    p50_ms: number | Record<string, unknown> | null;
+    /** The duration in milliseconds that 95 % of the steps do not exceed */
+    p95_ms: number | Record<string, unknown> | null;
+    /** The share that succeeded, of the steps of which it is known */
+    success_rate: number | Record<string, unknown> | null;
+  }[];
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
+/** The document `dendrer.timeline/1`. */
+export type Timeline = {
+  /** The number of bins */
+  bins: number;
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  /** The first tick */
+  from: number;
+  items: {
+    /** The number of anomalies */
+    anomalies: number;
+    /** The number of places that were written */
+    changes: number;
+    /** The number of fields that were erased or withheld */
+    closed: number;
+    /** The lowest confidence; null if none was given */
+    confidence: number | null;
+    /** The number of transitions that are denied */
+    denied: number;
+    /** The number of results of calls that failed */
+    failed: number;
+    /** The number of forks of a transition of the bin */
+    forks: number;
+    /** The first tick */
+    from: number;
+    /** The number of gaps: transitions in place of a part of the source that is missing */
+    gaps: number;
+    /** The number of transitions of each lane */
+    lanes: number[];
+    /** The number of transitions with several predecessors */
+    merges: number;
+    /** The number of transitions */
+    n: number;
+    /** The number of refusals that were judged against a transition of the bin */
+    refusals: number;
+    /** The last tick */
+    to: number;
+    /** The number of transitions of each type */
+    types: Record<string, number>;
+    /** The number of places that were left unknown */
+    unknown: number;
+  }[] | number;
+  /** The lanes, the one with the most transitions first */
+  lanes: {
+    /** The agent; null for the agents that share the last lane, and for transitions without one */
+    agent: string | null;
+    /** The number of agents that share the lane */
+    agents: number;
+    /** The number of transitions of the range */
+    total: number;
+  }[];
+  /** The number of marks of each kind that are left out */
+  left_out: Record<string, number>;
+  /** Ticks of note, the worst first; at most 200 */
+  marks: {
+    /** The kind */
+    kind: string;
+    /** The transition, the refusal or the predicate in one line */
+    text: string;
+    /** The tick */
+    tick: number;
+  }[];
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The run */
+  run: string;
+  schema: "dendrer.timeline/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The last tick */
+  to: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The verdicts of each predicate that was asked for */
+  verdicts: {
+    /** The certainty of the onset */
+    certainty: "exact" | "heuristic" | "unavailable";
+    /** For each bin its verdicts, in order */
+    items: string[][];
+    /** The first tick of the range that is violated; null if none is */
+    onset: number | null;
+    /** The name or the expression */
+    predicate: string;
+  }[];
+  /** The number of ticks of a bin, a power of two; a bin begins at a multiple of it */
+  width: number;
+};
+
+/** The document `dendrer.transcript/1`. */
+export type Transcript = {
+  /** For a run of stage 0: what the answer does not claim */
+  caveat?: string;
+  items: {
+    /** The agent; null if none is named */
+    agent: string | null;
+    /** The number of anomalies of the transition */
+    anomalies: number;
+    /** The id of the call */
+    call_id: string | null;
+    /** The number of places that the transition wrote */
+    changes: number;
+    /** The number of agents or graphs around the one that speaks */
+    depth: number;
+    /** The words as a value, where they are an object or a list in JSON; else null */
+    json: unknown;
+    /** The kind */
+    kind: "message" | "call" | "result" | "decision" | "step" | "note" | "gap" | "marker" | "refusal";
+    /** The tool, the node or the type */
+    name: string | null;
+    /** The tick of the call that an answer is of */
+    of: number | null;
+    /** The answer to a call; null for anything else */
+    output: unknown;
+    /** The parameters of a call; null for anything else */
+    params: unknown;
+    /** The speaker */
+    role: "user" | "agent" | "tool" | "system" | "kernel" | "runtime";
+    /** The status of an answer, or a decision */
+    status: string | null;
+    /** The step of a graph */
+    step: number | null;
+    /** The words; any value but a text as JSON */
+    text: string | null;
+    /** The tick; of a refusal the one that it was judged against */
+    tick: number;
+  }[] | number;
+  /** The tick at which the next part begins; null if this is the last one */
+  next: number | null;
+  /** The store and the bundles that were read, as paths */
+  read_from?: string[];
+  /** The run */
+  run: string;
+  schema: "dendrer.transcript/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The number of transitions of the range */
+  total: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
 };
 
 /** The document `dendrer.verify/1`. */

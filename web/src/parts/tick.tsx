@@ -64,16 +64,23 @@ function Confidence({ of }: { of: Record<string, unknown> }) {
   return isRecord(intent) && typeof intent.confidence === "number" ? <span class="sure" title="confidence">{intent.confidence.toFixed(2)}</span> : null;
 }
 
+/** Members of an intent that are drawn as text; the others are a tree. */
+const SAID = new Set(["description", "content", "text", "uncertainty_notes", "role"]);
+
 function Body({ run, tick, of: show }: { run: string; tick: number; of: Show }) {
   const intent = isRecord(show.content.intent) ? show.content.intent : {};
   const policy = isRecord(show.content.policy) ? show.content.policy : null;
   const action = isRecord(show.content.action) ? show.content.action : null;
   const result = isRecord(show.content.result) ? show.content.result : null;
   const text = (name: string): string | null => (typeof intent[name] === "string" ? (intent[name] as string) : null);
+  const others = Object.entries(intent).filter(([name, value]) => !(SAID.has(name) && typeof value === "string") && !(name === "confidence" && typeof value === "number") && value !== null);
+  const messages = Array.isArray(show.content.messages) ? show.content.messages.filter(isRecord) : [];
   const links = show.provenance?.links ?? show.links.map((link) => ({ ...link, run: null, tick: null, type: null, agent: null }));
   return (
     <>
       {["description", "content", "text"].map((name) => text(name) && <div class="said source" key={name}><T of={text(name) ?? ""} limit={2000} /></div>)}
+      {messages.map((one, row) => <div class="message" key={row}><b><Name of={typeof one.role === "string" ? one.role : "message"} /></b> {typeof one.content === "string" ? <div class="source"><T of={one.content} limit={2000} /></div> : <Tree value={one.content} />}</div>)}
+      {others.length > 0 && <div class="intent">{others.map(([name, value]) => <Tree key={name} name={name} value={value} depth={1} />)}</div>}
       {text("uncertainty_notes") !== null && <p><span class="dim">uncertainty</span> <T of={text("uncertainty_notes") ?? ""} /></p>}
       {show.kind === "run" && typeof show.content.goal === "string" && <p><span class="dim">goal</span> <T of={show.content.goal} /></p>}
       {action && <p><span class="dim">call</span> <b><T of={String(action.tool ?? "")} /></b> <Line value={action.params} limit={200} /></p>}

@@ -3,22 +3,25 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../pure/invisible.ts";
-import { binAt, isBad, rowOf, signOf, WORDS, xOf, type Shape, type Sign, type Timeline } from "../pure/timeline.ts";
+import { binAt, isBad, rowOf, spotsOf, tickOf, WORDS, wordsOf, xOf, type Shape, type Sign, type Timeline } from "../pure/timeline.ts";
 import { painted } from "../theme.ts";
 import { Name } from "./text.tsx";
 
 const MARKS = 22;
+/** Room above the bars for the marks of the document, if a bar is more than a tick. */
+const SPOTS = 14;
 const STRIP = 14;
 const LANE = 20;
 const GAP = 4;
-const NO_LANES: readonly number[] = [];
+export type ShownLane = { lane: number; depth: number };
+const NO_LANES: readonly ShownLane[] = [];
 
 type Props = {
-  of: Timeline; tick: number; lanes: readonly number[]; canZoomOut: boolean;
+  of: Timeline; tick: number; lanes: readonly ShownLane[]; folded: readonly number[]; canZoomOut: boolean; isUnfolded: boolean; onFold: (isFolded: boolean) => void;
   onTick: (tick: number) => void; onZoom: (range: [number, number] | null) => void; onStep: (by: number) => void; onPinch: (factor: number) => void;
 };
 
-export function Picture({ of, tick, lanes: every, canZoomOut, onTick, onZoom, onStep, onPinch }: Props) {
+export function Picture({ of, tick, lanes: every, folded, isUnfolded, canZoomOut, onFold, onTick, onZoom, onStep, onPinch }: Props) {
   const base = useRef<HTMLCanvasElement>(null);
   // The moment is drawn over the picture, which stays as it is while a reader scrubs.
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -26,7 +29,8 @@ export function Picture({ of, tick, lanes: every, canZoomOut, onTick, onZoom, on
   const brush = useSignal<[number, number] | null>(null);
   // A narrow window has the strip of marks instead of lanes.
   const lanes = width.value > 0 && matchMedia("(max-width: 640px)").matches ? NO_LANES : every;
-  const height = MARKS + GAP + of.strips.length * (STRIP + GAP) + lanes.length * LANE + GAP;
+  const top = topOf(of);
+  const height = top + GAP + of.strips.length * (STRIP + GAP) + lanes.length * LANE + GAP;
 
   useLayoutEffect(() => {
     const box = canvas.current?.parentElement;
@@ -57,6 +61,9 @@ export function Picture({ of, tick, lanes: every, canZoomOut, onTick, onZoom, on
   };
   const move = (event: PointerEvent) => {
     if (brush.value) brush.value = [brush.value[0], xFrom(event)];
+    // The words of the mark under the pointer, without drawing anything again.
+    const bin = binFrom(xFrom(event));
+    if (canvas.current && bin) canvas.current.title = plain(wordsOf(bin));
   };
   const up = (event: PointerEvent) => {
     const drawn = brush.value;
@@ -66,7 +73,7 @@ export function Picture({ of, tick, lanes: every, canZoomOut, onTick, onZoom, on
     const b = binFrom(Math.max(drawn[0], xFrom(event)));
     if (!a || !b) return;
     if (Math.abs(drawn[0] - xFrom(event)) > 6 && b.to > a.from) onZoom([a.from, b.to]);
-    else onTick(a.from === a.to ? a.from : Math.max(a.from, Math.min(a.to, tick >= a.from && tick <= a.to ? tick : a.from)));
+    else onTick(tickOf(of, a, tick));
   };
   const key = (event: KeyboardEvent) => {
     const does: Record<string, () => void> = {
@@ -84,12 +91,12 @@ export function Picture({ of, tick, lanes: every, canZoomOut, onTick, onZoom, on
     <figure class="picture">
       <div class="rows">
         <div class="labels">
-          <div class="label label-marks">{of.width === 1 ? "all ticks" : `1 mark = ${of.width.toLocaleString("en")} ticks`}</div>
+          <div class="label label-marks" style={{ height: `${top}px` }}>{of.width === 1 ? "all ticks" : `1 mark = ${of.width.toLocaleString("en")} ticks`}</div>
           {of.strips.map((strip) => <div class="label label-strip" key={strip.predicate} title={plain(strip.predicate)}><Name of={strip.predicate} /></div>)}
-          {lanes.map((lane) => {
+          {lanes.map(({ lane, depth }) => {
             const one = of.lanes[lane];
             if (!one) return null;
-            return <div class="label label-lane" key={lane}>{one.agents ? <span class="dim">{one.agents} more agents</span> : <Name of={one.agent === "" ? "(no agent)" : one.agent} />} <span class="dim count">{one.total.toLocaleString("en")}</span></div>;
+            return <div class="label label-lane" key={lane} style={{ paddingLeft: `${Math.min(3, depth) * 10}px` }}>{one.agent === null && one.agents > 0 ? <span class="dim">{one.agents} more agents</span> : <Name of={one.agent ?? "(no agent)"} />} <span class="dim count">{one.total.toLocaleString("en")}</span></div>;
           })}
         </div>
         <div class="canvas">
@@ -109,25 +116,49 @@ export function Picture({ of, tick, lanes: every, canZoomOut, onTick, onZoom, on
       </div>
       <figcaption>
         <Legend of={of} />
+        <LeftOut of={of} />
+        {(folded.length > 0 || isUnfolded) && <button type="button" class="small" aria-pressed={isUnfolded} onClick={() => onFold(isUnfolded)}>{isUnfolded ? "fold quiet lanes" : `${folded.length} more lanes: ${folded.slice(0, 3).map((lane) => plain(nameOf(of, lane))).join(", ").slice(0, 60)}${folded.length > 3 ? ", .." : ""}`}</button>}
         {canZoomOut && <button type="button" class="small" onClick={() => onZoom(null)}>Show all ticks</button>}
       </figcaption>
     </figure>
   );
 }
 
+function nameOf(of: Timeline, lane: number): string {
+  const one = of.lanes[lane];
+  return one?.agent ?? (one && one.agents > 0 ? `${one.agents} more agents` : "(no agent)");
+}
+
+/** The height of the first row: bars, and above them marks. */
+function topOf(of: Timeline): number {
+  return of.width > 1 ? MARKS + SPOTS : MARKS;
+}
+
+/** The marks that the document left out, by kind. */
+function LeftOut({ of }: { of: Timeline }) {
+  const kinds = Object.entries(of.leftOut).filter(([, count]) => count > 0);
+  if (kinds.length === 0) return null;
+  return <span class="left-out">marks left out: {kinds.map(([kind, count]) => `${count.toLocaleString("en")} ${kind}`).join(", ")}</span>;
+}
+
 function Legend({ of }: { of: Timeline }) {
-  const found = new Set<Sign>(of.bins.map(signOf));
+  const found = new Set<Sign>(rowOf(of, of.bins.length, MARKS, null).map((shape) => shape.sign));
+  if (of.width > 1) for (const one of spotsOf(of, 1000, 10)) found.add(one.sign);
   found.delete("none");
   return (
     <span class="legend">
       {[...found].map((sign) => <span key={sign} class="legend-item"><svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true" class={`sign sign-${sign}`}><path d={PATHS[sign]} /></svg> {WORDS[sign]}</span>)}
-      {of.bins.some((bin) => bin.changes === 0) && <span class="legend-item">hollow: no change</span>}
+      {of.width > 1 && <span class="legend-item">height: the count; colour and mark: the worst</span>}
+      {of.strips.some((strip) => strip.items.some((words) => words.includes("uncertain"))) && <span class="legend-item"><span class="hatch" aria-hidden="true" /> unknown verdict</span>}
+      {of.width === 1 && of.bins.some((bin) => bin.n > 0 && bin.changes === 0) && <span class="legend-item">hollow: no change</span>}
     </span>
   );
 }
 
 /** Shapes of signs in a square of 12: read by form as well as by colour. */
 const PATHS: Record<Sign, string> = {
+  onset: "M2 1h8l-4 10z",
+  question: "M3 4a3 3 0 1 1 4 2.6l-1 1v1M6 10.2v1",
   denied: "M2 2h8v8h-8z M4 4l4 4M8 4l-4 4",
   failed: "M2 2l8 8M10 2l-8 8",
   anomaly: "M6 1l5 9h-10z",
@@ -146,7 +177,7 @@ const PATHS: Record<Sign, string> = {
   none: "",
 };
 /** Signs that are areas; the others are lines. */
-const FILLED = new Set<Sign>(["anomaly", "gap", "closed", "memory", "saw", "other", "request"]);
+const FILLED = new Set<Sign>(["onset", "anomaly", "gap", "closed", "memory", "saw", "other", "request"]);
 
 type Colours = Record<"ink" | "dim" | "line" | "bad" | "warn" | "ok" | "accent" | "page", string>;
 
@@ -170,11 +201,12 @@ function sized(element: HTMLCanvasElement | null, width: number, height: number)
   return context;
 }
 
-function draw(c: CanvasRenderingContext2D, of: Timeline, lanes: readonly number[], width: number, paint: Colours): void {
+function draw(c: CanvasRenderingContext2D, of: Timeline, lanes: readonly ShownLane[], width: number, paint: Colours): void {
   const column = width / Math.max(1, of.bins.length);
   let y = 0;
-  row(c, rowOf(of.bins, width, MARKS, null), y, MARKS, paint);
-  y += MARKS + GAP;
+  if (of.width > 1) for (const spot of spotsOf(of, width, 10)) glyph(c, spot.sign, spot.x, SPOTS / 2 - 1, 9, paint, false);
+  row(c, rowOf(of, width, MARKS, null), y + topOf(of) - MARKS, MARKS, paint);
+  y += topOf(of) + GAP;
   for (const strip of of.strips) {
     strip.items.forEach((words, bin) => verdict(c, words, bin * column, y, column, paint));
     if (strip.onset !== null && strip.onset >= of.from && strip.onset <= of.to) {
@@ -183,10 +215,10 @@ function draw(c: CanvasRenderingContext2D, of: Timeline, lanes: readonly number[
     }
     y += STRIP + GAP;
   }
-  for (const lane of lanes) {
+  for (const { lane } of lanes) {
     c.fillStyle = paint.line;
     c.fillRect(0, y + LANE / 2 - 0.5, width, 1);
-    row(c, rowOf(of.bins, width, LANE, lane), y, LANE, paint);
+    row(c, rowOf(of, width, LANE, lane), y, LANE, paint);
     y += LANE;
   }
 }
@@ -252,28 +284,36 @@ function pathOf(sign: Sign): Path2D {
   return path;
 }
 
+function colourOf(sign: Sign, paint: Colours): string {
+  if (sign === "anomaly" || sign === "question") return paint.warn;
+  if (isBad(sign)) return paint.bad;
+  return sign === "closed" || sign === "unknown" || sign === "gap" ? paint.dim : paint.ink;
+}
+
 function row(c: CanvasRenderingContext2D, shapes: readonly Shape[], y: number, height: number, paint: Colours): void {
   for (const shape of shapes) {
-    const colour = shape.sign === "anomaly" ? paint.warn : isBad(shape.sign) ? paint.bad : shape.sign === "closed" || shape.sign === "unknown" || shape.sign === "gap" ? paint.dim : paint.ink;
-    if (shape.h < height || shape.w < 4) {
-      c.fillStyle = colour;
+    if (shape.isBar || shape.w < 4) {
+      c.fillStyle = colourOf(shape.sign, paint);
       c.fillRect(shape.x, y + shape.y, Math.max(1, shape.w - 0.5), shape.h);
       continue;
     }
-    const size = Math.min(12, shape.w - 0.5, height - 2);
-    c.save();
-    c.translate(shape.x + shape.w / 2 - size / 2, y + height / 2 - size / 2);
-    c.scale(size / 12, size / 12);
-    const path = pathOf(shape.sign);
-    c.strokeStyle = c.fillStyle = colour;
-    c.lineWidth = isBad(shape.sign) ? 2.2 : 1.7;
-    if (FILLED.has(shape.sign)) {
-      if (shape.isHollow) {
-        c.fillStyle = paint.page;
-        c.fill(path);
-        c.stroke(path);
-      } else c.fill(path);
-    } else c.stroke(path);
-    c.restore();
+    glyph(c, shape.sign, shape.x + shape.w / 2, y + height / 2, Math.min(12, shape.w - 0.5, height - 2), paint, shape.isHollow);
   }
+}
+
+/** Draws a sign around a point. */
+function glyph(c: CanvasRenderingContext2D, sign: Sign, x: number, y: number, size: number, paint: Colours, isHollow: boolean): void {
+  c.save();
+  c.translate(x - size / 2, y - size / 2);
+  c.scale(size / 12, size / 12);
+  const path = pathOf(sign);
+  c.strokeStyle = c.fillStyle = colourOf(sign, paint);
+  c.lineWidth = isBad(sign) ? 2.2 : 1.7;
+  if (!FILLED.has(sign)) c.stroke(path);
+  else if (isHollow) {
+    c.fillStyle = paint.page;
+    c.fill(path);
+    c.stroke(path);
+  } else c.fill(path);
+  c.restore();
 }

@@ -1,103 +1,50 @@
-// The timeline as bins, from either document, and its layout in pixels. Counts are those of a document; nothing is judged here.
+// The timeline as bins, and its layout in pixels. Counts and verdicts are those of the document; nothing is judged here.
 
-export type Counts = {
-  anomalies: number; refusals: number; denied: number; failed: number; forks: number; merges: number; gaps: number; unknown: number; closed: number;
-};
-export type Bin = Counts & {
-  from: number; to: number; n: number; lanes: number[]; types: Record<string, number>; confidence: number | null;
-  /** Places written; null if the document does not say. */
-  changes: number | null;
-};
-export type Lane = { agent: string | null; agents?: number; total: number };
-export type Verdict = "ok" | "violation" | "uncertain";
-export type Strip = { predicate: string; onset: number | null; certainty: string; items: Verdict[][] };
-export type Spot = { tick: number; kind: string; text: string };
-export type Timeline = { run: string; from: number; to: number; width: number; lanes: Lane[]; bins: Bin[]; strips: Strip[]; marks: Spot[]; leftOut: number };
+import type { Timeline as TimelineDocument } from "../documents.ts";
 
-/** The document `dendrer.timeline/1`. */
-export type TimelineDocument = {
-  schema: "dendrer.timeline/1"; run: string; from: number; to: number; width: number; bins: number; lanes: Lane[];
-  items: (Counts & { from: number; to: number; n: number; lanes: number[]; types: Record<string, number>; confidence: number | null; changes: number })[];
-  verdicts: { predicate: unknown; onset: number | null; certainty: string; items: Verdict[][] }[];
-  marks: Spot[]; left_out: number | Record<string, number>;
-};
+export type { TimelineDocument };
+export type Bin = Exclude<TimelineDocument["items"], number>[number];
+export type Lane = TimelineDocument["lanes"][number];
+export type Strip = TimelineDocument["verdicts"][number];
+export type Spot = TimelineDocument["marks"][number];
+export type Timeline = { run: string; from: number; to: number; width: number; lanes: Lane[]; bins: Bin[]; strips: Strip[]; marks: Spot[]; leftOut: Record<string, number> };
 
-/** A transition of the document `log` with `full`. */
-export type LogItem = {
-  tick: number | null; agent: string | null; type: string | null; kind: string; anomalies: number | null; confidence?: number | null; summary?: string;
-  content?: { policy?: unknown; result?: unknown; delta?: unknown } | null;
-};
+/** Lanes that are drawn before a reader asks for all; the document itself folds those beyond 24. */
+export const LANES_SHOWN = 8;
+/** Ranges of more ticks are drawn in bins. */
+export const TICKS_MAX = 2000;
+export const BINS = 512;
 
-const NONE: Counts = { anomalies: 0, refusals: 0, denied: 0, failed: 0, forks: 0, merges: 0, gaps: 0, unknown: 0, closed: 0 };
-export const LANES_MAX = 24;
-
-/** Reads the document `timeline`. */
-export function ofDocument(document: TimelineDocument): Timeline {
-  const left = document.left_out;
-  const name = (predicate: unknown): string => {
-    const found = predicate as { name?: unknown; words?: unknown } | string | null;
-    if (typeof found === "string") return found;
-    return found?.name === "expression" ? String(found.words) : String(found?.name ?? "");
+/** Reads the document `timeline`. Strips are put in the order of the questions. */
+export function ofDocument(document: TimelineDocument, questions: readonly string[] = []): Timeline {
+  const rank = (strip: Strip): number => {
+    const at = questions.indexOf(strip.predicate);
+    return at < 0 ? questions.length : at;
   };
   return {
-    run: document.run, from: document.from, to: document.to, width: document.width, lanes: document.lanes, bins: document.items,
-    strips: document.verdicts.map((one) => ({ predicate: name(one.predicate), onset: one.onset, certainty: one.certainty, items: one.items })),
-    marks: document.marks, leftOut: typeof left === "number" ? left : Object.values(left ?? {}).reduce((sum, one) => sum + one, 0),
+    run: document.run, from: document.from, to: document.to, width: document.width, lanes: document.lanes, bins: Array.isArray(document.items) ? document.items : [],
+    strips: [...document.verdicts].sort((a, b) => rank(a) - rank(b)), marks: document.marks, leftOut: document.left_out,
   };
 }
 
-const member = (value: unknown, name: string): unknown => (typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined);
-
-/** Makes bins of one tick out of a log, for a server without the document `timeline`. */
-export function ofLog(run: string, items: readonly LogItem[], from: number, to: number): Timeline {
-  const totals = new Map<string, number>();
-  for (const item of items) if (item.tick !== null && item.tick > 0) totals.set(item.agent ?? "", (totals.get(item.agent ?? "") ?? 0) + 1);
-  const sorted = [...totals].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-  const isFolded = sorted.length > LANES_MAX;
-  const shown = isFolded ? sorted.slice(0, LANES_MAX - 1) : sorted;
-  const lanes: Lane[] = shown.map(([agent, total]) => ({ agent, total }));
-  if (isFolded) {
-    const rest = sorted.slice(LANES_MAX - 1);
-    lanes.push({ agent: null, agents: rest.length, total: rest.reduce((sum, [, total]) => sum + total, 0) });
-  }
-  const laneOf = new Map(shown.map(([agent], at) => [agent, at]));
-  const byTick = new Map<number, LogItem>();
-  for (const item of items) if (item.tick !== null && item.kind !== "refusal") byTick.set(item.tick, item);
-  const bins: Bin[] = [];
-  for (let tick = from; tick <= to; tick += 1) {
-    const item = byTick.get(tick);
-    const bin: Bin = { ...NONE, from: tick, to: tick, n: item ? 1 : 0, lanes: lanes.map(() => 0), types: {}, confidence: item?.confidence ?? null, changes: null };
-    if (item) {
-      if (tick > 0) bin.lanes[laneOf.get(item.agent ?? "") ?? lanes.length - 1] = 1;
-      if (item.type) bin.types[item.type] = 1;
-      bin.anomalies = item.anomalies ?? 0;
-      if (item.content) {
-        bin.denied = member(item.content.policy, "decision") === "deny" ? 1 : 0;
-        const status = member(item.content.result, "status");
-        bin.failed = typeof status === "string" && status !== "ok" ? 1 : 0;
-        bin.changes = Array.isArray(item.content.delta) ? item.content.delta.length : null;
-      }
-    }
-    bins.push(bin);
-  }
-  const marks: Spot[] = bins.flatMap((bin) => (bin.anomalies > 0 ? [{ tick: bin.from, kind: "anomaly", text: byTick.get(bin.from)?.summary ?? "" }] : []));
-  return { run, from, to, width: 1, lanes, bins, strips: [], marks, leftOut: 0 };
+/** The number of bins to ask for: one a tick while that can be seen. */
+export function binsOf(from: number, to: number): number {
+  const span = to - from + 1;
+  return span <= TICKS_MAX ? Math.max(1, span) : BINS;
 }
 
-/** Makes the strip of a predicate out of the intervals of `predicate-test`. */
-export function stripOf(predicate: string, onset: number | null, certainty: string, intervals: readonly (readonly unknown[])[], bins: readonly Bin[]): Strip {
-  const items = bins.map((bin) => {
-    const words: Verdict[] = [];
-    for (const [from, to, word] of intervals) {
-      if (Number(from) <= bin.to && Number(to) >= bin.from && !words.includes(word as Verdict)) words.push(word as Verdict);
-    }
-    return words;
-  });
-  return { predicate, onset, certainty, items };
+/** Counts of a bin in words: for a reader who points at it. */
+export function wordsOf(bin: Bin): string {
+  const ticks = bin.from === bin.to ? `tick ${bin.from}` : `ticks ${bin.from.toLocaleString("en")}..${bin.to.toLocaleString("en")}: ${bin.n.toLocaleString("en")} transitions`;
+  const counts = (["failed", "denied", "anomalies", "refusals", "gaps", "closed", "unknown", "merges", "forks"] as const).filter((name) => bin[name] > 0);
+  const types = Object.entries(bin.types).sort((a, b) => b[1] - a[1]).slice(0, 3).map(([type, count]) => (bin.n === 1 ? type : `${count.toLocaleString("en")} ${type}`));
+  const words = counts.map((name) => `${bin[name].toLocaleString("en")} ${name === "closed" ? "erased or withheld" : name}`);
+  return [ticks, ...words, ...types, `${bin.changes.toLocaleString("en")} places written`].join(", ");
 }
 
-export type Sign = "denied" | "failed" | "anomaly" | "gap" | "closed" | "unknown" | "merge" | "fork" | "result" | "request" | "plan" | "memory" | "policy" | "saw" | "other" | "none";
+export type Sign = "onset" | "question" | "denied" | "failed" | "anomaly" | "gap" | "closed" | "unknown" | "merge" | "fork" | "result" | "request" | "plan" | "memory" | "policy" | "saw" | "other" | "none";
 export const WORDS: Record<Sign, string> = {
+  onset: "first violated", question: "asks a person",
   denied: "denied", failed: "failed", anomaly: "anomaly", gap: "gap", closed: "erased or withheld", unknown: "unknown", merge: "merge", fork: "fork",
   result: "answer", request: "call", plan: "plan", memory: "memory", policy: "decision", saw: "saw", other: "other", none: "nothing",
 };
@@ -113,6 +60,8 @@ export function signOf(bin: Bin): Sign {
   if (bin.unknown > 0) return "unknown";
   if (bin.merges > 0) return "merge";
   if (bin.forks > 0) return "fork";
+  const refusedAlone = bin.n === 0;
+  if (refusedAlone) return "denied";
   let most = "";
   for (const [type, count] of Object.entries(bin.types)) if (most === "" || count > (bin.types[most] ?? 0)) most = type;
   return signOfType(most);
@@ -133,26 +82,52 @@ export function signOfType(type: string): Sign {
 
 /** Whether a sign is something that went wrong: its column is drawn in the colour of a warning. */
 export function isBad(sign: Sign): boolean {
-  return sign === "denied" || sign === "failed" || sign === "anomaly";
+  return sign === "onset" || sign === "denied" || sign === "failed" || sign === "anomaly";
 }
 
-export type Shape = { x: number; y: number; w: number; h: number; sign: Sign; isHollow: boolean; bin: number };
+export type Shape = { x: number; y: number; w: number; h: number; sign: Sign; isHollow: boolean; isBar: boolean; bin: number };
 
 /** Places the marks of a row. A bin of one tick has one mark; a wider one has a bar as high as its share of the fullest bin. */
-export function rowOf(bins: readonly Bin[], width: number, height: number, lane: number | null): Shape[] {
+export function rowOf(timeline: Timeline, width: number, height: number, lane: number | null): Shape[] {
+  const { bins } = timeline;
+  const asks = new Set(timeline.marks.filter((mark) => mark.kind === "interrupt").map((mark) => mark.tick));
   const column = bins.length > 0 ? width / bins.length : width;
+  const isBar = bins.some((bin) => bin.to > bin.from);
   const countOf = (bin: Bin): number => (lane === null ? bin.n : (bin.lanes[lane] ?? 0));
   const most = bins.reduce((max, bin) => Math.max(max, countOf(bin)), 1);
   const shapes: Shape[] = [];
   bins.forEach((bin, at) => {
     const n = countOf(bin);
-    if (n === 0) return;
-    const isTick = bin.from === bin.to;
+    // A refused line is no transition, and is not left out of the row of all ticks.
+    if (n === 0 && !(lane === null && bin.refusals > 0)) return;
+    const isTick = !isBar;
     const h = isTick ? height : Math.max(3, Math.round((n / most) * height));
     const sign = lane === null || isTick || bin.lanes.filter((one) => one > 0).length === 1 ? signOf(bin) : "other";
-    shapes.push({ x: at * column, y: height - h, w: column, h, sign, isHollow: bin.changes === 0, bin: at });
+    const isAsk = isTick && asks.has(bin.from) && !isBad(sign);
+    shapes.push({ x: at * column, y: height - h, w: column, h, sign: isAsk ? "question" : sign, isHollow: isTick && bin.changes === 0, isBar, bin: at });
   });
   return shapes;
+}
+
+const SPOTS: Record<string, Sign> = { onset: "onset", anomaly: "anomaly", refusal: "denied", denial: "denied", failure: "failed", interrupt: "question", fork: "fork", merge: "merge", gap: "gap" };
+
+export type PlacedSpot = { x: number; sign: Sign; tick: number };
+
+/** Places the marks of the document above the bars, the worst first; one that would cover a worse one is not drawn. */
+export function spotsOf(timeline: Timeline, width: number, size: number): PlacedSpot[] {
+  const placed: PlacedSpot[] = [];
+  for (const mark of timeline.marks) {
+    if (mark.tick < timeline.from || mark.tick > timeline.to) continue;
+    const x = xOf(mark.tick, timeline, width);
+    if (placed.every((one) => Math.abs(one.x - x) >= size)) placed.push({ x, sign: SPOTS[mark.kind] ?? "other", tick: mark.tick });
+  }
+  return placed;
+}
+
+/** Returns the tick of a bin that a reader most likely means: the one in sight, its worst mark, else its first. */
+export function tickOf(timeline: Timeline, bin: Bin, now: number): number {
+  if (now >= bin.from && now <= bin.to) return now;
+  return timeline.marks.find((one) => one.tick >= bin.from && one.tick <= bin.to)?.tick ?? bin.from;
 }
 
 /** Returns the bin below a horizontal position. */

@@ -9,18 +9,22 @@ import { useKeys } from "../keys.ts";
 import { plain } from "../pure/invisible.ts";
 import { written } from "../pure/places.ts";
 import { pathOf, queryOf, readRange } from "../pure/route.ts";
-import { LANES_MAX, zoomed, type Bin } from "../pure/timeline.ts";
+import { laneOrder } from "../pure/said.ts";
+import { LANES_SHOWN, zoomed, type Bin, type Timeline } from "../pure/timeline.ts";
 import { askedOnset, countTicks, first, firstItems, goAnomaly, goTick, goViolation, item, last, tick, version, violated, type FirstItem } from "../store.ts";
 import { Buttons, Copy } from "../parts/copy.tsx";
 import { Fault } from "../parts/fault.tsx";
 import { Name, T } from "../parts/text.tsx";
 import { Tick } from "../parts/tick.tsx";
 import { Found, Ticks } from "../parts/ticks.tsx";
-import { Picture } from "../parts/timeline.tsx";
+import { Picture, type ShownLane } from "../parts/timeline.tsx";
 import { useTimeline, type Question } from "../parts/use-timeline.ts";
 import { Line } from "../parts/value.tsx";
 import { command } from "../pure/sh.ts";
 import { Transcript } from "./transcript.tsx";
+
+/** Strips of verdicts that are drawn at most; all answers are in the list of what was asked. */
+const STRIPS_MAX = 6;
 
 /** Returns the words that name a question in a query and on the command line. */
 export function questionOf(one: { predicate: { name: string; words: string } }): Question {
@@ -68,11 +72,11 @@ export function RunScreen({ run }: { run: string }) {
   const questions = useMemo<Question[]>(() => {
     if (holds) return [{ name: holds, holds }];
     if (predicate) return [{ name: predicate, predicate }];
-    const bad = violated.value.slice(0, 3).map(questionOf);
-    const some = firstItems.value[0];
-    return bad.length > 0 ? bad : some ? [questionOf(some)] : [];
+    const bad = violated.value.map(questionOf);
+    const others = firstItems.value.map(questionOf).filter((one) => !bad.some((each) => each.name === one.name));
+    return [...bad, ...others].slice(0, STRIPS_MAX);
   }, [holds, predicate, violated.value, firstItems.value]);
-  const loaded = useTimeline(run, range, here ?? 0, end, questions, version.value);
+  const loaded = useTimeline(run, range, end, questions, version.value);
   const view = query.value.get("view");
   const grep = query.value.get("grep");
   const types = query.value.getAll("type");
@@ -97,7 +101,8 @@ export function RunScreen({ run }: { run: string }) {
   };
   useKeys({ n: () => nextBad(1), N: () => nextBad(-1), v: () => goViolation(1), V: () => goViolation(-1) });
   const chosenLanes = agents.join("\n");
-  const lanes = useMemo(() => (timeline ? shownLanes(timeline.lanes, agents) : []), [timeline, chosenLanes]);
+  const isUnfolded = query.value.get("fold") === "false";
+  const lanes = useMemo(() => shownLanes(timeline, agents, isUnfolded), [timeline, chosenLanes, isUnfolded]);
   const pane = useSignal<"list" | "tick">("tick");
   const pinch = (factor: number) => {
     if (end === null || here === null) return;
@@ -118,12 +123,11 @@ export function RunScreen({ run }: { run: string }) {
       {loaded.value.failure && <Fault of={loaded.value.failure} />}
       {timeline && here !== null && (
         <Picture
-          of={timeline} tick={here} lanes={lanes} canZoomOut={range !== null} onTick={goTick} onStep={(by) => goTick(here + by)} onPinch={pinch}
+          of={timeline} tick={here} lanes={lanes.shown} folded={lanes.folded} isUnfolded={isUnfolded} onFold={(isFolded) => setQuery({ fold: isFolded ? null : "false" })} canZoomOut={range !== null} onTick={goTick} onStep={(by) => goTick(here + by)} onPinch={pinch}
           onZoom={(to) => setQuery({ zoom: to ? `${to[0]}..${to[1]}` : null })}
         />
       )}
       {!timeline && !loaded.value.failure && !(first.value?.run === run && first.value.failure) && <div class="picture skeleton" aria-hidden="true" />}
-      {loaded.value.note && <p class="dim note" role="note">{loaded.value.note}</p>}
       <div class="bar">
         <div class="views" role="group" aria-label="view">
           {(["lanes", "list", "transcript"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={(view ?? "lanes") === one} onClick={() => setQuery({ view: one === "lanes" ? null : one })}>{one}</button>)}
@@ -154,9 +158,14 @@ function useTickId(run: string, here: number | null): string | null {
   return answer.value.state === "there" ? answer.value.document.id : null;
 }
 
-function shownLanes(all: readonly { agent: string | null }[], chosen: readonly string[]): number[] {
-  const every = all.map((_, at) => at).slice(0, LANES_MAX);
-  return chosen.length === 0 ? every : every.filter((at) => chosen.includes(all[at]?.agent ?? ""));
+/** Lanes to draw, in order; without a choice the quietest beyond eight are folded. */
+function shownLanes(of: Timeline | null, chosen: readonly string[], isUnfolded: boolean): { shown: ShownLane[]; folded: number[] } {
+  if (!of) return { shown: [], folded: [] };
+  const all = laneOrder(of.lanes.map((one) => one.agent));
+  if (chosen.length > 0) return { shown: all.filter(({ lane }) => chosen.includes(of.lanes[lane]?.agent ?? "")), folded: [] };
+  // The document has the lane with the most transitions first.
+  const isQuiet = (lane: number): boolean => !isUnfolded && lane >= LANES_SHOWN;
+  return { shown: all.filter(({ lane }) => !isQuiet(lane)), folded: all.filter(({ lane }) => isQuiet(lane)).map(({ lane }) => lane) };
 }
 
 function Headline({ run, typed, holds }: { run: string; typed: Answer<Bisect> | null; holds: string | null }) {

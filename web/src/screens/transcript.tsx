@@ -1,77 +1,112 @@
 // The run read as a conversation: who said what, calls with their answers. Text is shown as its source.
 
-import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { askOnce, has, list, of } from "../api.ts";
-import type { Log } from "../documents.ts";
+import { known, list, of, useAnswer } from "../api.ts";
+import type { Transcript as Document } from "../documents.ts";
+import { query, setQuery } from "../nav.ts";
+import { isAt, partsOf, rowsOf, type Row, type Said } from "../pure/said.ts";
+import { Answered } from "../parts/fault.tsx";
 import { T, Name } from "../parts/text.tsx";
 import { Line, Tree } from "../parts/value.tsx";
-import { isRecord } from "../pure/values.ts";
 
-/** An item of the document `dendrer.transcript/1`. */
-export type Said = {
-  tick: number; kind: string; agent: string | null; role: string; depth?: number | null; text?: string | null; json?: unknown; name?: string | null; call_id?: string | null;
-  params?: unknown; output?: unknown; status?: string | null; of?: number | null; changes?: number | null; anomalies?: number | null;
-};
-type Document = { items: Said[]; next: number | null };
+/** Ticks of one window. */
 const PAGE = 100;
 
-/** Reads an item of the log, for a server without the document `transcript`. */
-function ofLog(item: Exclude<Log["items"], number>[number]): Said {
-  const content: Record<string, unknown> = isRecord((item as { content?: unknown }).content) ? ((item as { content?: Record<string, unknown> }).content ?? {}) : {};
-  const intent = isRecord(content.intent) ? content.intent : {};
-  const action = isRecord(content.action) ? content.action : null;
-  const result = isRecord(content.result) ? content.result : null;
-  const kind = result ? "result" : action ? "call" : item.type === "policy.decision" ? "decision" : item.kind === "refusal" ? "refusal" : "message";
-  return {
-    tick: item.tick ?? 0, kind, agent: item.agent, role: item.author === "user" || item.author === "kernel" || item.author === "runtime" ? item.author : "agent",
-    text: typeof intent.description === "string" ? intent.description : typeof intent.content === "string" ? intent.content : kind === "message" || kind === "decision" ? item.summary : null,
-    name: action && typeof action.tool === "string" ? action.tool : null, params: action?.params, output: result?.output, status: typeof result?.status === "string" ? result.status : null,
-    changes: Array.isArray(content.delta) ? content.delta.length : null, anomalies: item.anomalies,
-  };
-}
+type Props = { run: string; tick: number; last: number; version: number; onTick: (tick: number) => void };
 
-export function Transcript({ run, tick, last, version, onTick }: { run: string; tick: number; last: number; version: number; onTick: (tick: number) => void }) {
+export function Transcript({ run, tick, last, version, onTick }: Props) {
   const page = Math.floor(tick / PAGE);
-  const said = useSignal<{ page: number; items: Said[] } | null>(null);
-  useEffect(() => {
-    let isOver = false;
-    (async () => {
-      const range = { from: Math.max(1, page * PAGE), to: Math.min(last, (page + 1) * PAGE - 1), limit: PAGE };
-      const items = (await has("/run/{run}/transcript.json"))
-        ? (await askOnce<Document>(of(run, "transcript", { from: range.from, limit: PAGE }))).items.filter((one) => one.tick <= range.to)
-        : list((await askOnce<Log>(of(run, "log", { ...range, full: true }))).items).map(ofLog);
-      if (!isOver) said.value = { page, items };
-    })().catch(() => {});
-    return () => {
-      isOver = true;
-    };
-  }, [run, page, version, last]);
-  const items = said.value?.items ?? [];
+  const from = Math.max(1, page * PAGE);
+  const to = Math.min(last, (page + 1) * PAGE - 1);
+  const answer = useAnswer<Document>(of(run, "transcript", { from, to, limit: PAGE }), version);
+  const isUnfolded = query.value.get("unfold") === "true";
+  const document_ = known(answer.value);
   useEffect(() => {
     const row = document.getElementById(`said-${tick}`);
     const box = row?.closest<HTMLElement>(".transcript");
     if (row && box && (row.offsetTop < box.scrollTop || row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight)) box.scrollTop = row.offsetTop - box.clientHeight / 3;
-  }, [tick, said.value]);
+  }, [tick, document_]);
   return (
     <div class="transcript" tabIndex={0} role="region" aria-label="transcript">
-      <p class="dim">ticks {Math.max(1, page * PAGE)} to {Math.min(last, (page + 1) * PAGE - 1)} of {last} {page > 0 && <button type="button" class="small" onClick={() => onTick(page * PAGE - 1)}>earlier</button>} {(page + 1) * PAGE <= last && <button type="button" class="small" onClick={() => onTick((page + 1) * PAGE)}>later</button>}</p>
-      {!said.value && <p class="wait" aria-busy="true">asking ..</p>}
-      <ol>
-        {items.map((one, at) => (
-          <li key={at} id={`said-${one.tick}`} class={`said-item role-${one.role} kind-${one.kind} ${one.tick === tick ? "chosen" : ""}`} style={{ marginLeft: `${Math.min(6, one.depth ?? 0) * 16}px` }}>
-            <button type="button" class="n" onClick={() => onTick(one.tick)} aria-label={`tick ${one.tick}`}>{one.tick}</button>
-            <div class="body">
-              <span class="who"><Name of={one.agent ?? one.role} /> <span class="dim">{one.kind}</span></span>
-              {one.name && <> <b><T of={one.name} limit={100} /></b></>}
-              {one.params !== undefined && one.params !== null && <> <Line value={one.params} limit={200} /></>}
-              {one.status && <> <b class={one.status === "ok" ? "ok-text" : "bad-text"}><T of={one.status} limit={40} /></b></>}
-              {one.text && <div class="source"><T of={one.text} limit={1200} /></div>}
-              {one.output !== undefined && one.output !== null && (typeof one.output === "string" ? <div class="source"><T of={one.output} limit={1200} /></div> : <Tree value={one.output} depth={1} />)}
-            </div>
-          </li>
-        ))}
-      </ol>
+      <p class="dim">
+        ticks {from.toLocaleString("en")} to {to.toLocaleString("en")} of {last.toLocaleString("en")}{" "}
+        {page > 0 && <button type="button" class="small" onClick={() => onTick(page * PAGE - 1)}>earlier</button>} {to < last && <button type="button" class="small" onClick={() => onTick((page + 1) * PAGE)}>later</button>}
+      </p>
+      <Answered answer={answer.value}>
+        {(one) => {
+          const parts = partsOf(rowsOf(list(one.items)));
+          const folded = parts.filter((part) => "rows" in part);
+          return (
+            <>
+              {folded.length > 0 && <p><button type="button" class="small" aria-pressed={isUnfolded} onClick={() => setQuery({ unfold: isUnfolded ? null : "true" })}>unfold sub-agents ({folded.reduce((sum, part) => sum + ("rows" in part ? part.rows.length : 0), 0)} turns)</button></p>}
+              {parts.length === 0 && <p class="dim">Nothing is recorded in these ticks.</p>}
+              <ol>
+                {parts.map((part, at) => ("row" in part
+                  ? <Turn key={at} of={part.row} tick={tick} onTick={onTick} />
+                  : (
+                    <li key={at} class="group">
+                      <details open={isUnfolded || part.rows.some((row) => isAt(row, tick))}>
+                        <summary>{part.rows.length} turn{part.rows.length === 1 ? "" : "s"} of <T of={part.agents.join(", ")} limit={100} /></summary>
+                        <ol>{part.rows.map((row, each) => <Turn key={each} of={row} tick={tick} onTick={onTick} />)}</ol>
+                      </details>
+                    </li>
+                  )))}
+              </ol>
+            </>
+          );
+        }}
+      </Answered>
     </div>
+  );
+}
+
+function Turn({ of: { item, answers }, tick, onTick }: { of: Row; tick: number; onTick: (tick: number) => void }) {
+  const isChosen = isAt({ item, answers }, tick);
+  return (
+    <li id={`said-${isChosen ? tick : item.tick}`} class={`said-item role-${item.role} kind-${item.kind} ${isChosen ? "chosen" : ""}`} style={{ marginLeft: `${Math.min(6, Math.max(0, item.depth - 1)) * 16}px` }}>
+      <Number_ of={item.tick} onTick={onTick} />
+      <div class="body">
+        <Words of={item} />
+        {answers.map((one, at) => <div key={at} class="answer"><span aria-label="answer">-&gt;</span> {one.tick !== item.tick && <Number_ of={one.tick} onTick={onTick} />} <Output of={one} /></div>)}
+      </div>
+    </li>
+  );
+}
+
+function Number_({ of: tick, onTick }: { of: number; onTick: (tick: number) => void }) {
+  return <button type="button" class="n" onClick={() => onTick(tick)} aria-label={`tick ${tick}`}>{tick}</button>;
+}
+
+const BAD = new Set(["deny", "error", "failed", "denied", "timeout", "cancelled"]);
+
+function Words({ of: item }: { of: Said }) {
+  const isNamed = item.name !== null && item.name !== item.agent;
+  return (
+    <>
+      <span class="who"><Name of={item.agent ?? item.role} /> <span class="dim">{item.kind === "refusal" ? <b class="bad-text">REFUSED</b> : item.kind === "gap" ? <span class="mark mark-gap"><b>gap</b></span> : item.kind === "step" && item.step !== null ? "" : item.kind}{item.step !== null && ` step ${item.step}`}</span></span>
+      {isNamed && (item.kind === "message" ? <span class="dim"> <T of={item.name ?? ""} limit={100} /></span> : <> <b><T of={item.name ?? ""} limit={100} /></b></>)}
+      {item.params !== null && <> <Line value={item.params} limit={200} /></>}
+      {item.kind !== "result" && <Status of={item} />}
+      {item.anomalies > 0 && <> <b class="warn-text">{item.anomalies} anomal{item.anomalies === 1 ? "y" : "ies"}</b></>}
+      {item.changes > 0 && <span class="dim"> {item.changes} place{item.changes === 1 ? "" : "s"}</span>}
+      {item.kind === "result" && item.of !== null && <span class="dim"> answer to the call of tick {item.of}</span>}
+      {item.kind !== "result" && (item.json !== null && typeof item.json === "object" ? <Tree value={item.json} /> : item.text !== null && item.text !== "" && <div class="source"><T of={item.text} limit={1200} /></div>)}
+      {item.kind === "result" && <Output of={item} />}
+    </>
+  );
+}
+
+function Status({ of: item }: { of: Said }) {
+  return item.status === null ? null : <> <b class={BAD.has(item.status) ? "bad-text" : item.status === "interrupt" ? "warn-text" : "ok-text"}><T of={item.status} limit={40} /></b></>;
+}
+
+/** Draws an answer: its status, and the value that was given back. */
+function Output({ of: item }: { of: Said }) {
+  const value = item.output ?? item.text;
+  return (
+    <>
+      <Status of={item} />
+      {value !== null && value !== "" && (typeof value === "string" ? <div class="source"><T of={value} limit={1200} /></div> : typeof value === "object" ? <Tree value={value} depth={1} /> : <> <Line value={value} /></>)}
+    </>
   );
 }

@@ -6,22 +6,20 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, Page } from "playwright-core";
-import { launch, makeDemo, open, remove, serve, settled, SHOTS, type Server } from "./harness.ts";
+import { open, settled, SHOTS, shared, type Server } from "./harness.ts";
 
 export const SCREENS = ["/runs", "/run/R", "/run/R?view=list", "/run/R?view=transcript", "/run/R?tab=record", "/run/R?grep=a", "/run/R/t/20/state", "/run/R/t/20/state?path=%2Fmemory&mode=raw", "/run/R/diff?with=logistics-fix-1", "/run/R/bisect", "/run/R/verify", "/run/R/commitments", "/run/R/conflicts", "/run/R/contract", "/run/R/t/20/why", "/run/R/backtrack?path=%2Fmemory", "/help/keys", "/help/about"];
 const MAIN = "/run/logistics-run-47";
 let server: Server;
 let browser: Browser;
+let end: () => Promise<void>;
 
 before(async () => {
-  server = await serve(makeDemo());
-  browser = await launch();
+  ({ server, browser, end } = await shared());
   mkdirSync(SHOTS, { recursive: true });
 });
 after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (server) remove(server.dir);
+  await end?.();
 });
 
 for (const dark of [false, true]) {

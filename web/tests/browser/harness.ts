@@ -1,4 +1,5 @@
-// Starts `dendrer serve` (the program of DENDRER) on a copy of the demo, and opens the page in Debian's Chromium.
+// Starts `dendrer serve` (the program of DENDRER) on a store, and opens the page in Debian's Chromium. `main.ts` makes the store,
+// its server and the browser once for all files; a file that is run alone makes its own.
 // A program that was built without the page answers documents alone: then the page comes from web/dist, under the same policy.
 
 import { spawn, execFileSync, type ChildProcess } from "node:child_process";
@@ -15,12 +16,62 @@ const TYPES: Record<string, string> = { ".html": "text/html; charset=utf-8", ".j
 
 export type Server = { url: string; origin: string; token: string; dir: string; stop: () => Promise<void> };
 
-/** Makes a directory with the demo; the chat is imported too. */
+/** Makes a directory with the demo alone: for tests that write. */
 export function makeDemo(): string {
   const parent = mkdtempSync(join(tmpdir(), "dendrer-web-"));
   const env = { ...process.env, HOME: parent, XDG_STATE_HOME: join(parent, "state"), XDG_CONFIG_HOME: join(parent, "config") };
   execFileSync(PROGRAM, ["demo"], { cwd: parent, env, stdio: "ignore" });
   return join(parent, "dendrer-demo");
+}
+
+const THREADS = resolve(import.meta.dirname, "../../../crates/dendrer-cli/tests/data/threads/threads.dnd");
+
+/** The messages of a chat with 25 calls. */
+export function shopChat(): unknown[] {
+  const items = [["torque wrench", 310], ["cable", 12.5], ["lamp", 61], ["glue", 4]] as const;
+  const messages: unknown[] = [{ role: "user", content: "Order what the workshop needs **now** ![x](https://leak.example/x.png)" }];
+  for (let call = 0; call < 25; call += 1) {
+    const [item, price] = items[Math.floor(call / 2) % 4] ?? ["", 0];
+    const name = call % 2 === 0 ? "search_price" : "place_order";
+    messages.push({ role: "assistant", content: null, tool_calls: [{ id: `c${call}`, type: "function", function: { name, arguments: JSON.stringify({ item }) } }] });
+    messages.push({ role: "tool", tool_call_id: `c${call}`, content: JSON.stringify(name === "search_price" ? { item, price, currency: "EUR" } : { ordered: item, at: price }) });
+  }
+  return [...messages, { role: "assistant", content: "All ordered." }, { role: "user", content: "Thanks." }];
+}
+
+/** Makes the store that tests read: the demo, a chat, LangGraph threads, and a run with an erased tick and a redacted value. */
+export function makeStore(): string {
+  const dir = makeDemo();
+  run(dir, ["import", "-", "--run", "shop-chat"], JSON.stringify(shopChat()));
+  run(dir, ["import", THREADS]);
+  const lines = [
+    { type: "observation.add", agent: "a", intent: { description: "first" }, delta: [{ set: "/api_key", value: "hunter2secretvalue" }, { set: "/n", value: 1 }] },
+    { type: "observation.add", agent: "a", intent: { description: 'a marker in text: {"$redacted":{"kind":"jwt"}}' }, delta: [{ set: "/text", value: '{"$redacted":{"kind":"jwt"}}' }, { set: "/big", value: { deep: [1, 2, 3] } }] },
+    { type: "observation.add", agent: "a", intent: { description: "third" }, delta: [{ add: "/n", value: 1 }] },
+  ];
+  run(dir, ["commit", "--run", "marks"], `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`);
+  run(dir, ["erase", "marks@2", "state.big", "--reason", "test", "--although", "delta", "--although", "intent.description"]);
+  return dir;
+}
+
+/** Returns the server that all files read, and the browser. */
+export async function shared(): Promise<{ server: Server; browser: Browser; end: () => Promise<void> }> {
+  const given = process.env.DENDRER_WEB_SHARED;
+  if (given) {
+    const { server, browser: endpoint } = JSON.parse(given) as { server: Omit<Server, "stop">; browser: string };
+    const browser = await chromium.connect(endpoint);
+    return { server: { ...server, stop: async () => {} }, browser, end: () => browser.close() };
+  }
+  const server = await serve(makeStore());
+  const browser = await launch();
+  return {
+    server, browser,
+    end: async () => {
+      await browser.close();
+      await server.stop();
+      remove(server.dir);
+    },
+  };
 }
 
 export function run(dir: string, words: string[], input?: string): string {
@@ -58,9 +109,16 @@ export function remove(dir: string): void {
   rmSync(resolve(dir, ".."), { recursive: true, force: true });
 }
 
+const OPTIONS = { executablePath: CHROMIUM, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] };
+
 export async function launch(): Promise<Browser> {
-  const asRoot = process.getuid?.() === 0;
-  return chromium.launch({ executablePath: CHROMIUM, args: asRoot ? ["--no-sandbox"] : [] });
+  return chromium.launch(OPTIONS);
+}
+
+/** Starts the browser for all files. */
+export async function launchShared(): Promise<{ endpoint: string; close: () => Promise<void> }> {
+  const server = await chromium.launchServer(OPTIONS);
+  return { endpoint: server.wsEndpoint(), close: () => server.close() };
 }
 
 export type Watched = { page: Page; context: BrowserContext; faults: string[]; requests: string[] };

@@ -3,21 +3,19 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { launch, makeDemo, open, remove, serve, settled, type Server } from "./harness.ts";
+import { open, settled, shared, type Server } from "./harness.ts";
 import { names } from "../../src/pure/places.ts";
 
 const RUN = "/run/hostile-1";
 let server: Server;
 let browser: Browser;
+let end: () => Promise<void>;
 
 before(async () => {
-  server = await serve(makeDemo());
-  browser = await launch();
+  ({ server, browser, end } = await shared());
 });
 after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (server) remove(server.dir);
+  await end?.();
 });
 
 test("hostile_text_does_nothing_on_any_screen", async () => {

@@ -3,25 +3,21 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { launch, makeDemo, open, remove, run, serve, settled, type Server } from "./harness.ts";
+import { open, run, serve, settled, shared, type Server } from "./harness.ts";
 
 const MAIN = "/run/logistics-run-47";
 let server: Server;
 let browser: Browser;
+let end: () => Promise<void>;
 let page: Page;
 let faults: string[];
 
 before(async () => {
-  const dir = makeDemo();
-  run(dir, ["import", "-", "--run", "chat"], JSON.stringify([{ role: "user", content: "Buy a lamp **now** ![x](https://leak.example/x.png)" }, { role: "assistant", content: "I look.", tool_calls: [{ id: "c1", type: "function", function: { name: "search", arguments: '{"item":"lamp"}' } }] }, { role: "tool", tool_call_id: "c1", content: '{"price": 61.0}' }, { role: "assistant", content: "61." }]));
-  server = await serve(dir);
-  browser = await launch();
+  ({ server, browser, end } = await shared());
   ({ page, faults } = await open(browser, server));
 });
 after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (server) remove(server.dir);
+  await end?.();
 });
 
 async function at(path: string): Promise<void> {
@@ -35,7 +31,7 @@ async function document_<T>(path: string): Promise<T> {
 
 test("runs_are_listed_filtered_sorted_and_compared", async () => {
   await at("/runs");
-  assert.equal(await page.locator(".run-link").count(), 16);
+  assert.equal(await page.locator(".run-link").count(), (await document_<{ total: number }>("/runs.json")).total);
   await page.fill("#where", "ticks > 60");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll(".run-link").length === 2);
@@ -113,11 +109,23 @@ test("list_transcript_and_filters_show_the_same_run", async () => {
 });
 
 test("a_chat_reads_as_a_conversation_and_markdown_is_its_source", async () => {
-  await at("/run/chat?view=transcript");
-  assert.match(await text(".transcript"), /Buy a lamp \*\*now\*\* !\[x\]\(https:\/\/leak\.example\/x\.png\)/);
-  assert.match(await text(".transcript"), /search/);
+  await at("/run/shop-chat?view=transcript&t=3");
+  assert.match(await text(".transcript"), /Order what the workshop needs \*\*now\*\* !\[x\]\(https:\/\/leak\.example\/x\.png\)/);
   assert.equal(await page.locator("main img, main strong").count(), 0);
   assert.match(await text("h1"), /NONE OF 4 QUESTIONS IS VIOLATED/);
+  assert.match((await text(".said-item.chosen")).replaceAll(/\s+/g, " "), /^2 assistant call search_price \{"item":"torque wrench"\} -> 3 ok \{"item":"torque wrench","price":310,"currency":"EUR"\}/);
+  const transcript = await document_<{ items: { kind: string }[] }>("/run/shop-chat/transcript.json");
+  assert.equal(await page.locator(".said-item").count(), transcript.items.filter((one) => one.kind !== "result").length, "a call and its answer are one row");
+});
+
+test("a_langgraph_thread_has_nodes_as_lanes_and_its_question", async () => {
+  const name = (await document_<{ items: { name: string }[] }>("/runs.json")).items.find((one) => one.name.endsWith("/t-a"))?.name ?? "";
+  await at(`/run/${encodeURIComponent(name)}?t=30`);
+  const labels = await page.locator(".label-lane .name").allInnerTexts();
+  assert.equal(labels.indexOf("quoter/ask"), labels.indexOf("quoter") + 1, "a subgraph is below its caller");
+  assert.match(await text(".legend"), /asks a person/);
+  await at(`/run/${encodeURIComponent(name)}?t=30&view=transcript`);
+  assert.match(await text(".said-item.chosen"), /interrupt[\s\S]*wrench for 310\.0\?/);
 });
 
 test("a_state_has_its_tree_its_value_and_its_history", async () => {
@@ -204,17 +212,9 @@ test("a_copied_command_gives_the_same_answer", async () => {
 });
 
 test("values_that_are_not_there_differ_from_each_other_and_from_text", async () => {
-  const lines = [
-    { type: "observation.add", agent: "a", intent: { description: "first" }, delta: [{ set: "/api_key", value: "hunter2secretvalue" }, { set: "/n", value: 1 }] },
-    { type: "observation.add", agent: "a", intent: { description: 'a marker in text: {"$redacted":{"kind":"jwt"}}' }, delta: [{ set: "/text", value: '{"$redacted":{"kind":"jwt"}}' }, { set: "/big", value: { deep: [1, 2, 3] } }] },
-    { type: "observation.add", agent: "a", intent: { description: "third" }, delta: [{ add: "/n", value: 1 }] },
-  ];
-  run(server.dir, ["commit", "--run", "marks"], `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`);
-  await at("/run/marks/t/2/state");
+  await at("/run/marks/t/1/state");
   assert.equal(await page.locator(".value .mark-redacted").count(), 1);
   assert.match(await text(".value"), /api_key:\s*redacted named medium/);
-  assert.match(await text(".value"), /text:\s*"\{\\"\$redacted/);
-  run(server.dir, ["erase", "marks@2", "state.big", "--reason", "test", "--although", "delta", "--although", "intent.description"]);
   await at("/run/marks?t=2");
   assert.match((await text(".tick")).replaceAll(/\s+/g, " "), /a marker in text: \{"\$redacted".* erased or withheld the changes are not read/);
   assert.equal(await page.locator(".places .mark-closed").count(), 2);

@@ -3,24 +3,22 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { launch, makeDemo, open, remove, serve, settled, type Server } from "./harness.ts";
+import { open, settled, shared, type Server } from "./harness.ts";
 
 const MAIN = "/run/logistics-run-47";
 let server: Server;
 let browser: Browser;
+let end: () => Promise<void>;
 let page: Page;
 let second: Page;
 
 before(async () => {
-  server = await serve(makeDemo());
-  browser = await launch();
+  ({ server, browser, end } = await shared());
   ({ page } = await open(browser, server));
   ({ page: second } = await open(browser, server));
 });
 after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (server) remove(server.dir);
+  await end?.();
 });
 
 /** What a reader sees of a screen. */

@@ -1,12 +1,12 @@
-// A document `dendrer.timeline/1` as its specification says: for tests without a server that has it.
+// A document `dendrer.timeline/1` of a long run, without recording one.
 
-import type { TimelineDocument, Verdict } from "../../src/pure/timeline.ts";
+import type { Bin, TimelineDocument } from "../../src/pure/timeline.ts";
 
 export function sample(last: number, wanted: number): TimelineDocument {
   let width = 1;
   while (Math.ceil((last + 1) / width) > wanted) width *= 2;
-  const lanes = [{ agent: "planner", total: 0 }, { agent: "worker", total: 0 }, { agent: null, agents: 7, total: 0 }];
-  const items: TimelineDocument["items"] = [];
+  const lanes = [{ agent: "planner", agents: 1, total: 0 }, { agent: "worker", agents: 1, total: 0 }, { agent: null, agents: 7, total: 0 }];
+  const items: Bin[] = [];
   const onset = Math.floor(last * 0.3);
   for (let from = 0; from <= last; from += width) {
     const to = Math.min(last, from + width - 1);
@@ -20,11 +20,11 @@ export function sample(last: number, wanted: number): TimelineDocument {
       confidence: 0.4, changes: n,
     });
   }
-  const verdicts: Verdict[][] = items.map((one) => (one.to < onset ? ["ok"] : one.from > onset ? ["violation"] : ["ok", "violation"]));
-  const unknown: Verdict[][] = items.map((_, at) => (at % 5 === 0 ? ["uncertain"] : ["ok"]));
+  const verdicts: string[][] = items.map((one) => (one.to < onset ? ["ok"] : one.from > onset ? ["violation"] : ["ok", "violation"]));
+  const unknown: string[][] = items.map((_, at) => (at % 5 === 0 ? ["uncertain"] : ["ok"]));
   return {
     schema: "dendrer.timeline/1", run: "long", from: 0, to: last, width, bins: wanted, lanes, items,
-    verdicts: [{ predicate: { name: "kernel.policy_compliant" }, onset, certainty: "exact", items: verdicts }, { predicate: { name: "expression", words: "must hold state.n < 4" }, onset: null, certainty: "unavailable", items: unknown }],
-    marks: [{ tick: onset, kind: "onset", text: "kernel.policy_compliant" }], left_out: 12,
+    verdicts: [{ predicate: "kernel.policy_compliant", onset, certainty: "exact", items: verdicts }, { predicate: "state.n < 4", onset: null, certainty: "unavailable", items: unknown }],
+    marks: [{ tick: onset, kind: "onset", text: "kernel.policy_compliant" }], left_out: { anomaly: 12 },
   };
 }
