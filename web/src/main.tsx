@@ -7,6 +7,7 @@ import { begin } from "./live.ts";
 import { follow, path, route } from "./nav.ts";
 import { Fault } from "./parts/fault.tsx";
 import { Header, Rail, Scrubber, Shared, useTitle } from "./parts/frame.tsx";
+import { Palette } from "./parts/palette.tsx";
 import { T } from "./parts/text.tsx";
 import { countTicks, last, loadRuns, runsFailure } from "./store.ts";
 import { BisectScreen } from "./screens/bisect.tsx";
@@ -68,6 +69,7 @@ function App() {
       </main>
       <Scrubber />
       <Shared />
+      <Palette />
     </div>
   );
 }

@@ -117,6 +117,15 @@ export async function goAnomaly(direction: 1 | -1): Promise<void> {
   if (found !== null && found !== undefined) goTick(found);
 }
 
+/** Goes to the first tick of an agent from a tick on. */
+export async function goAgent(agent: string, from: number): Promise<void> {
+  const name = run.peek();
+  if (name === null) return;
+  const log = await ask<Log>(of(name, "log", { from, agent, limit: 1 })).catch(() => null);
+  const found = list(log?.items)[0]?.tick;
+  if (found !== null && found !== undefined) goTick(found);
+}
+
 /** Goes to the next onset of a standard question, or of the one that was typed. */
 export function goViolation(direction: 1 | -1): void {
   const at = tick.peek() ?? 0;

@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { ask, at, has, list, of } from "../api.ts";
 import type { Show, Verify } from "../documents.ts";
 import { useKeys } from "../keys.ts";
-import { go, query, route } from "../nav.ts";
+import { go, query, route, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
 import { pathOf, queryOf, type View } from "../pure/route.ts";
 import { command } from "../pure/sh.ts";
@@ -91,8 +91,8 @@ function Badge({ run: name }: { run: string }) {
 
 const VIEWS: { view: View | null; word: string; key: string }[] = [
   { view: null, word: "Run", key: "t" }, { view: "state", word: "State", key: "s" }, { view: "diff", word: "Diff", key: "d" }, { view: "bisect", word: "Bisect", key: "b" },
-  { view: "backtrack", word: "History", key: "h" }, { view: "why", word: "Why", key: "c" }, { view: "commitments", word: "Commitments", key: "m" },
-  { view: "conflicts", word: "Conflicts", key: "o" }, { view: "contract", word: "Contract", key: "r" }, { view: "verify", word: "Verification", key: "v" },
+  { view: "backtrack", word: "History", key: "p" }, { view: "why", word: "Why", key: "c" }, { view: "commitments", word: "Commitments", key: "m" },
+  { view: "conflicts", word: "Conflicts", key: "o" }, { view: "contract", word: "Contract", key: "k" }, { view: "verify", word: "Verification", key: "v" },
 ];
 
 /** Writes the address of a view. The moment survives a change of the view. */
@@ -102,14 +102,14 @@ function addressOf(name: string, view: View | null): string {
   const isGiven = query.value.get("t") !== null || (route.value.name === "view" && route.value.tick !== null);
   if (view === "state" || view === "why") return pathOf(name, view, moment ?? 0) + queryOf({ path: place });
   const asked = { holds: query.value.get("holds"), predicate: query.value.get("predicate") };
-  return pathOf(name, view ?? undefined) + queryOf({ ...(view === null || view === "bisect" ? asked : {}), ...(view === "backtrack" ? { path: place } : {}), t: isGiven ? moment : null });
+  return pathOf(name, view ?? undefined) + queryOf({ ...(view === null || view === "bisect" ? asked : {}), ...(view === null || view === "backtrack" ? { path: place } : {}), t: isGiven ? moment : null });
 }
 
 export function Rail() {
   const name = run.value;
   const here = route.value;
   const shown = here.name === "view" ? here.view : here.name === "run" ? null : undefined;
-  useKeys(Object.fromEntries(name === null ? [["gr", () => go("/runs")]] : VIEWS.map((one) => [`g${one.key}`, () => go(addressOf(name, one.view))])));
+  useKeys({ gr: () => go("/runs"), ...Object.fromEntries(name === null ? [] : VIEWS.map((one) => [`g${one.key}`, () => go(addressOf(name, one.view))])) });
   return (
     <nav class="rail" aria-label="views">
       <a href="/runs" aria-current={here.name === "runs" ? "page" : undefined}>Runs</a>
@@ -117,6 +117,19 @@ export function Rail() {
       <a href="/help/about" aria-current={here.name === "help" ? "page" : undefined}>About</a>
     </nav>
   );
+}
+
+/** Pins the place that is chosen, else the first one that the tick changed; a pinned one is let go. */
+function pin(name: string): void {
+  if (query.peek().get("path") !== null && route.peek().name === "run") return setQuery({ path: null });
+  const place = query.peek().get("path");
+  const moment = tick.peek() ?? 0;
+  if (place !== null) return go(pathOf(name) + queryOf({ path: place, t: moment }));
+  ask<Show>(at(name, moment, "show", { provenance: true })).then((show) => {
+    const first = show.changes?.[0]?.path;
+    if (first === undefined) said.value = "this tick changed no place";
+    else setQuery({ path: first, t: moment });
+  }, () => {});
 }
 
 /** The moment that is looked at, at the bottom of each screen of a run. */
@@ -129,7 +142,7 @@ export function Scrubber() {
   useKeys(name === null || end === null ? {} : {
     j: by(1), k: by(-1), J: by(10), K: by(-10), Home: () => goTick(0), End: () => goTick(end),
     f: () => void copy(command(["dendrer", "fork", "--run", name, "--from", "tick", String(tick.peek() ?? end)]), "command of a fork"),
-    "[": () => void goWrite(-1), "]": () => void goWrite(1),
+    ...(place ? { "[": () => void goWrite(-1), "]": () => void goWrite(1) } : {}), x: () => pin(name),
   });
   useEffect(() => {
     if (name === null || now === null) return;
@@ -155,7 +168,7 @@ export function Scrubber() {
         <input id="jump" name="tick" inputMode="numeric" value={String(now)} key={now} autocomplete="off" /> of {end.toLocaleString("en")}
       </form>
       <span class="dim hint">next: violation <kbd>v</kbd> anomaly <kbd>n</kbd></span>
-      {place && <span class="pinned">change of <Name of={place.slice(1).replaceAll("/", ".")} /> <button type="button" onClick={() => void goWrite(-1)} aria-label="previous change of the pinned place">[</button> <button type="button" onClick={() => void goWrite(1)} aria-label="next change of the pinned place">]</button></span>}
+      {place && <span class="pinned">change of <Name of={place.slice(1).replaceAll("/", ".")} /> <button type="button" onClick={() => void goWrite(-1)} aria-label="previous change of the pinned place">[</button> <button type="button" onClick={() => void goWrite(1)} aria-label="next change of the pinned place">]</button>{route.value.name === "run" && <button type="button" onClick={() => pin(name)} aria-label="unpin the place">×</button>}</span>}
     </section>
   );
 }
@@ -172,7 +185,12 @@ export function Shared() {
       button?.click();
     },
     b: () => { if (run.peek() !== null) document.querySelector<HTMLElement>("#ask, #holds")?.focus(); },
-    Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
+    Escape: () => {
+      const from = document.activeElement as HTMLElement | null;
+      const list_ = from?.closest(".right") ? document.querySelector<HTMLElement>('.left [tabindex="0"][role], .left [tabindex="0"]') : null;
+      if (list_) list_.focus();
+      else from?.blur();
+    },
   });
   return <div class="hidden" role="status" aria-live="polite">{said.value}</div>;
 }

@@ -10,7 +10,7 @@ import { plain } from "../pure/invisible.ts";
 import { Name, T } from "./text.tsx";
 
 export type Row = Exclude<Log["items"], number>[number];
-export type Filter = { type?: readonly string[] | null; grep?: string | null; agent?: readonly string[] | null; refusals?: boolean };
+export type Filter = { type?: readonly string[] | null; grep?: string | null; path?: string | null; agent?: readonly string[] | null; refusals?: boolean };
 const PAGE = 200;
 
 /** Counts pages that arrived, so that rows are drawn again. */
@@ -115,7 +115,7 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
   const words = JSON.stringify(filter);
   const ask = async (from: number, before: readonly Row[], isOver: () => boolean) => {
     try {
-      const log = await askOnce<Log>(of(run, "log", { from, limit: PAGE, grep: filter.grep, type: filter.type, agent: filter.agent, refusals: filter.refusals }));
+      const log = await askOnce<Log>(of(run, "log", { from, limit: PAGE, grep: filter.grep, path: filter.path, type: filter.type, agent: filter.agent, refusals: filter.refusals }));
       if (isOver()) return;
       const rows = [...before, ...list(log.items)];
       const end = list(log.items).findLast((one) => one.tick !== null)?.tick ?? null;
@@ -146,6 +146,6 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
 }
 
 function describe(filter: Filter): string {
-  const words = [filter.refusals && "with refused lines", filter.grep && `text "${plain(filter.grep)}"`, ...(filter.type ?? []).map((one) => `type ${plain(one)}`), ...(filter.agent ?? []).map((one) => `agent ${plain(one)}`)];
+  const words = [filter.refusals && "with refused lines", filter.grep && `text "${plain(filter.grep)}"`, filter.path && `writes of ${plain(filter.path)}`, ...(filter.type ?? []).map((one) => `type ${plain(one)}`), ...(filter.agent ?? []).map((one) => `agent ${plain(one)}`)];
   return words.filter(Boolean).join(", ");
 }

@@ -4,14 +4,9 @@ import { useAnswer } from "../api.ts";
 import type { Version } from "../documents.ts";
 import { isOn, setOn } from "../keys.ts";
 import { Answered } from "../parts/fault.tsx";
+import { KEYS, pressed } from "../pure/keytable.ts";
 import { MarkOf, Missing } from "../parts/value.tsx";
 import { T } from "../parts/text.tsx";
-
-const KEYS: [string, string][] = [
-  ["j k", "next, previous tick or row"], ["J K", "ten at a time"], ["Home End", "tick 0, last tick"], ["v V", "next, previous violation"], ["n N", "next, previous anomaly, denial or failure"],
-  ["[ ]", "previous, next change of the pinned place"], ["/", "search in the run"], ["b", "ask what must hold"], ["y Y", "copy link, copy command"], ["f", "copy the command that forks at this tick"],
-  ["g then t s d b h c m o r v", "go to run, state, diff, bisect, history, why, commitments, conflicts, contract, verification"], ["w s a d", "on the picture: zoom in, out, move"], ["?", "this page"], ["Esc", "leave a field"],
-];
 
 export function HelpScreen({ page }: { page: string }) {
   const version = useAnswer<Version>(page === "about" ? "/version.json" : null);
@@ -38,8 +33,8 @@ export function HelpScreen({ page }: { page: string }) {
   ) : (
     <div class="screen">
       <h1 tabIndex={-1}>Keys</h1>
-      <p><label class="check"><input type="checkbox" checked={isOn.value} onChange={(event) => setOn(event.currentTarget.checked)} /> keys of one letter act</label></p>
-      <table class="list keys"><thead><tr><th scope="col">keys</th><th scope="col">action</th></tr></thead><tbody>{KEYS.map(([keys, words]) => <tr key={keys}><td><kbd>{keys}</kbd></td><td>{words}</td></tr>)}</tbody></table>
+      <p><label class="check"><input type="checkbox" checked={isOn.value} onChange={(event) => setOn(event.currentTarget.checked)} /> keys of one letter act</label> <span class="dim">they never act in a field; <kbd>Ctrl</kbd> or <kbd>Cmd</kbd> with <kbd>K</kbd> always does</span></p>
+      <table class="list keys"><thead><tr><th scope="col">keys</th><th scope="col">action</th></tr></thead><tbody>{KEYS.map(([key, words]) => <tr key={key}><td><kbd>{pressed(key)}</kbd></td><td>{words}</td></tr>)}</tbody></table>
       <p>The same documents on the command line: each screen has <i>Copy command</i>.</p>
     </div>
   );

@@ -9,9 +9,10 @@ import { useKeys } from "../keys.ts";
 import { plain } from "../pure/invisible.ts";
 import { written } from "../pure/places.ts";
 import { pathOf, queryOf, readRange } from "../pure/route.ts";
+import { readSearch, writeSearch, type Search } from "../pure/keytable.ts";
 import { laneOrder } from "../pure/said.ts";
 import { LANES_SHOWN, zoomed, type Bin, type Timeline } from "../pure/timeline.ts";
-import { askedOnset, countTicks, first, firstItems, goAnomaly, goTick, goViolation, item, last, tick, version, violated, type FirstItem } from "../store.ts";
+import { askedOnset, countTicks, first, firstItems, goAgent, goAnomaly, goTick, goViolation, item, last, tick, version, violated, type FirstItem } from "../store.ts";
 import { Buttons, Copy } from "../parts/copy.tsx";
 import { Fault } from "../parts/fault.tsx";
 import { Name, T } from "../parts/text.tsx";
@@ -79,10 +80,11 @@ export function RunScreen({ run }: { run: string }) {
   const loaded = useTimeline(run, range, end, questions, version.value);
   const view = query.value.get("view");
   const grep = query.value.get("grep");
+  const writes = query.value.get("writes");
   const types = query.value.getAll("type");
   const agents = query.value.getAll("lanes");
   const hasRefusals = query.value.get("refusals") === "true";
-  const isFiltered = Boolean(grep) || types.length > 0 || agents.length > 0 || hasRefusals;
+  const isFiltered = Boolean(grep) || Boolean(writes) || types.length > 0 || agents.length > 0 || hasRefusals;
   const bins = useMemo(() => {
     const map = new Map<number, Bin>();
     for (const bin of loaded.value.timeline?.bins ?? []) if (bin.from === bin.to) map.set(bin.from, bin);
@@ -99,10 +101,24 @@ export function RunScreen({ run }: { run: string }) {
     if (next !== undefined) goTick(next);
     else if (bins.size === 0 || (end !== null && bins.size < end)) void goAnomaly(direction);
   };
-  useKeys({ n: () => nextBad(1), N: () => nextBad(-1), v: () => goViolation(1), V: () => goViolation(-1) });
   const chosenLanes = agents.join("\n");
   const isUnfolded = query.value.get("fold") === "false";
   const lanes = useMemo(() => shownLanes(timeline, agents, isUnfolded), [timeline, chosenLanes, isUnfolded]);
+  const toLane = (by: number) => {
+    if (!timeline || here === null) return;
+    const drawn = lanes.shown.map(({ lane }) => lane);
+    const own = nearest(timeline, drawn, here);
+    const target = own === null ? drawn[0] : drawn[drawn.indexOf(own) + by];
+    const agent = target === undefined ? null : timeline.lanes[target]?.agent;
+    if (target === undefined) return;
+    const found = timeline.bins.filter((bin) => (bin.lanes[target] ?? 0) > 0).sort((a, b) => Math.abs(a.from - here) - Math.abs(b.from - here))[0];
+    if (!found) return;
+    if (found.from === found.to || agent === null || agent === undefined) goTick(found.from);
+    else void goAgent(agent, found.from);
+  };
+  useKeys({
+    h: () => toLane(-1), l: () => toLane(1),
+    Enter: () => document.getElementById("tab-panel")?.focus(), n: () => nextBad(1), N: () => nextBad(-1), v: () => goViolation(1), V: () => goViolation(-1), });
   const pane = useSignal<"list" | "tick">("tick");
   const pinch = (factor: number) => {
     if (end === null || here === null) return;
@@ -132,7 +148,7 @@ export function RunScreen({ run }: { run: string }) {
         <div class="views" role="group" aria-label="view">
           {(["lanes", "list", "transcript"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={(view ?? "lanes") === one} onClick={() => setQuery({ view: one === "lanes" ? null : one })}>{one}</button>)}
         </div>
-        <FilterBar types={knownTypes} agents={knownAgents} chosenType={types[0] ?? ""} chosenAgent={agents[0] ?? ""} grep={grep ?? ""} isFiltered={isFiltered} />
+        <FilterBar types={knownTypes} agents={knownAgents} chosenType={types[0] ?? ""} chosenAgent={agents[0] ?? ""} search={{ text: grep ?? "", type: types, agent: agents, path: writes }} isFiltered={isFiltered} />
         {(item.value?.refusals ?? 0) > 0 && <button type="button" class="small" aria-pressed={hasRefusals} onClick={() => setQuery({ refusals: hasRefusals ? null : "true" })}>{item.value?.refusals} refused lines</button>}
         <div class="panes" role="group" aria-label="part">
           <button type="button" class="small" aria-pressed={pane.value === "list"} onClick={() => (pane.value = "list")}>ticks</button>
@@ -142,7 +158,7 @@ export function RunScreen({ run }: { run: string }) {
       {end !== null && here !== null && (
         <div class={`split split-${view ?? "lanes"} show-${pane.value}`}>
           <div class="left">
-            {isFiltered ? <Found run={run} filter={{ grep, type: types, agent: agents, refusals: hasRefusals }} tick={here} version={version.value} onTick={goTick} />
+            {isFiltered ? <Found run={run} filter={{ grep, path: writes, type: types, agent: agents, refusals: hasRefusals }} tick={here} version={version.value} onTick={goTick} />
               : view === "transcript" ? <Transcript run={run} tick={here} last={end} version={version.value} onTick={goTick} />
               : <Ticks run={run} last={end} tick={here} version={version.value} onTick={goTick} isWide={view === "list"} bins={bins} />}
           </div>
@@ -156,6 +172,16 @@ export function RunScreen({ run }: { run: string }) {
 function useTickId(run: string, here: number | null): string | null {
   const answer = useAnswer<{ id: string; tick: number | null }>(here === null ? null : `${pathOf(run)}/t/${here}/show.json?provenance=true`);
   return answer.value.state === "there" ? answer.value.document.id : null;
+}
+
+/** The lane of a tick, else the one with the nearest mark. */
+function nearest(of: Timeline, lanes: readonly number[], tick: number): number | null {
+  let found: { lane: number; far: number } | null = null;
+  for (const bin of of.bins) {
+    const far = tick < bin.from ? bin.from - tick : tick > bin.to ? tick - bin.to : 0;
+    for (const lane of lanes) if ((bin.lanes[lane] ?? 0) > 0 && (found === null || far < found.far)) found = { lane, far };
+  }
+  return found?.lane ?? null;
 }
 
 /** Lanes to draw, in order; without a choice the quietest beyond eight are folded. */
@@ -260,18 +286,25 @@ function Ask({ holds, run }: { holds: string | null; run: string }) {
   );
 }
 
-function FilterBar({ types, agents, chosenType, chosenAgent, grep, isFiltered }: { types: string[]; agents: string[]; chosenType: string; chosenAgent: string; grep: string; isFiltered: boolean }) {
-  const text = useSignal(grep);
+function FilterBar({ types, agents, chosenType, chosenAgent, search, isFiltered }: { types: string[]; agents: string[]; chosenType: string; chosenAgent: string; search: Search; isFiltered: boolean }) {
+  // Choices that have a list of their own are not written twice.
+  const typed = writeSearch({ ...search, type: search.type.slice(1), agent: search.agent.slice(1) });
+  const text = useSignal(typed);
   useEffect(() => {
-    text.value = grep;
-  }, [grep]);
+    text.value = typed;
+  }, [typed]);
+  const submit = () => {
+    const found = readSearch(text.value);
+    const own = (chosen: string, given: string[]): string[] => [...new Set([...(chosen ? [chosen] : []), ...given])];
+    setQuery({ grep: found.text, type: own(chosenType, found.type), lanes: own(chosenAgent, found.agent), writes: found.path });
+  };
   // A word of the address is a choice too, whatever is drawn.
   const typesAndChosen = chosenType && !types.includes(chosenType) ? [...types, chosenType] : types;
   const agentsAndChosen = chosenAgent && !agents.includes(chosenAgent) ? [...agents, chosenAgent] : agents;
   return (
-    <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ grep: text.value.trim() }); }}>
+    <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <label for="grep" class="hidden">search text in this run</label>
-      <input id="grep" type="search" value={text.value} placeholder="search /" onInput={(event) => (text.value = event.currentTarget.value)} />
+      <input id="grep" type="search" value={text.value} placeholder="search /  type: agent: path:" title="text; type:, agent: and path: are filters" onInput={(event) => (text.value = event.currentTarget.value)} />
       <label for="type" class="hidden">type</label>
       <select id="type" value={chosenType} onChange={(event) => setQuery({ type: event.currentTarget.value })}>
         <option value="">every type</option>
@@ -282,7 +315,7 @@ function FilterBar({ types, agents, chosenType, chosenAgent, grep, isFiltered }:
         <option value="">every agent</option>
         {agentsAndChosen.map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
       </select>
-      {isFiltered && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null, refusals: null })}>clear</button>}
+      {isFiltered && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null, refusals: null, writes: null })}>clear</button>}
     </form>
   );
 }

@@ -49,9 +49,9 @@ test("a_tour_needs_no_mouse", async () => {
   await page.keyboard.press("Enter");
   await page.keyboard.press("j");
   await page.keyboard.press("j");
-  await page.waitForFunction(() => document.activeElement?.textContent === "logistics-fix-1");
+  await page.waitForFunction(() => document.activeElement?.textContent === document.querySelectorAll(".run-link")[1]?.textContent);
   await page.keyboard.press("Enter");
-  await page.waitForURL(/\/run\/logistics-fix-1/);
+  await page.waitForURL(/\/run\//);
   await page.goto(server.origin + MAIN);
   await settled(page);
   const tick = () => new URL(page.url()).searchParams.get("t");
@@ -81,6 +81,59 @@ test("a_tour_needs_no_mouse", async () => {
   await settled(page);
   await page.keyboard.press("j");
   assert.equal(tick(), "5", "keys are off");
+  await context.close();
+});
+
+test("the_palette_finds_views_runs_ticks_and_keys", async () => {
+  const { page, context } = await open(browser, server);
+  await page.goto(server.origin + MAIN);
+  await settled(page);
+  const ask = async (text: string) => {
+    await page.keyboard.press("Control+k");
+    await page.waitForSelector("dialog[open]");
+    await page.keyboard.type(text);
+  };
+  await ask("go to the state");
+  const found = await new AxeBuilder({ page: page as never }).include("dialog").analyze();
+  assert.deepEqual(found.violations.map((one) => `${one.id} ${one.nodes[0]?.html}`), []);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/t\/22\/state/);
+  await ask("41");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/t\/41\/state/);
+  await ask("trip-planner-b");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/run\/trip-planner-b/);
+  await settled(page);
+  await ask("nothing at all");
+  assert.match(await page.locator('[role="option"]').innerText(), /search "nothing at all" in this run/);
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
+  await context.close();
+});
+
+test("lanes_places_and_filters_have_keys", async () => {
+  const { page, context } = await open(browser, server);
+  await page.goto(`${server.origin}${MAIN}?t=22`);
+  await settled(page);
+  const at = async (key: string, tick: string) => {
+    await page.keyboard.press(key);
+    await page.waitForFunction((to) => new URLSearchParams(location.search).get("t") === to, tick, { timeout: 5000 }).catch(() => assert.fail(`${key}: ${page.url()} and not ${tick}`));
+  };
+  await at("l", "21");
+  await at("h", "22");
+  await page.keyboard.press("x");
+  await page.waitForURL(/path=%2Fsources/);
+  await page.keyboard.press("x");
+  await page.waitForFunction(() => !location.search.includes("path"));
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "tab-panel");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.evaluate(() => document.activeElement?.closest(".left") !== null), true);
+  await page.keyboard.press("/");
+  await page.keyboard.type("agent:router path:route_status night");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/grep=night&lanes=router&writes=route_status/);
   await context.close();
 });
 

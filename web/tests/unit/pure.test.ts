@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { hasInvisible, pieces, plain } from "../../src/pure/invisible.ts";
+import { fitting, KEYS, pressed, readSearch, writeSearch } from "../../src/pure/keytable.ts";
 import { HEIGHT_MAX, pages, topFor, windowOf } from "../../src/pure/list.ts";
 import { names, pointer, signed, written } from "../../src/pure/places.ts";
 import { pathOf, queryOf, readPath, readRange, readTick, segment, withQuery } from "../../src/pure/route.ts";
@@ -109,4 +110,22 @@ test("a_million_rows_fit_a_scroll_area", () => {
     assert.ok(y >= -1 && y + 28 <= view + 1, `row ${row} at ${y}`);
   }
   assert.deepEqual(pages(199, 400, 200), [0, 1, 2]);
+});
+
+test("a_search_has_filters_and_text", () => {
+  assert.deepEqual(readSearch('type:plan.update night agent:"a b" lock path:x.y'), { text: "night lock", type: ["plan.update"], agent: ["a b"], path: "x.y" });
+  assert.deepEqual(readSearch("prototype:x"), { text: "prototype:x", type: [], agent: [], path: null });
+  for (const text of ["night", 'agent:"a b" night lock', "type:a type:b path:x"]) assert.equal(writeSearch(readSearch(text)), text);
+});
+
+test("the_palette_puts_first_what_begins_with_the_text", () => {
+  const entries = [{ word: "go to the state", hint: "g s", kind: "view" }, { word: "state-run", hint: "", kind: "run" }, { word: "other", hint: "state", kind: "key" }] as const;
+  assert.deepEqual(fitting(entries, "state", 9).map((one) => one.word), ["state-run", "go to the state", "other"]);
+  assert.deepEqual(fitting(entries, "nope", 9), []);
+  assert.equal(fitting(entries, "", 2).length, 2);
+});
+
+test("each_key_is_named_once", () => {
+  assert.equal(new Set(KEYS.map(([key]) => key)).size, KEYS.length);
+  assert.equal(pressed("gs"), "g s");
 });
