@@ -1,127 +1,227 @@
-// The list of runs: filter, sort, pages, the tree of forks, and a pair to compare.
+// The list of runs: facets, filter, sort, pages, the tree of forks, a peek at one, and a pair to compare.
 
-import { useSignal } from "@preact/signals";
-import { useEffect, useLayoutEffect } from "preact/hooks";
-import { known, list, useAnswer } from "../api.ts";
-import type { Runs } from "../documents.ts";
+import { signal, useSignal, type Signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { askOnce, known, list, of, useAnswer } from "../api.ts";
+import type { BisectAll, Runs } from "../documents.ts";
 import { useKeys } from "../keys.ts";
 import { go, query, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
-import { live, version, type RunItem } from "../store.ts";
+import { facetsOf, held, treeOf, whereOf, type Choice, type RunItem } from "../pure/runs.ts";
+import { live, version } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
 import { Answered } from "../parts/fault.tsx";
 import { Missing } from "../parts/value.tsx";
 import { Name, T, Time } from "../parts/text.tsx";
+import { Peek } from "./peek.tsx";
 
 const PAGE = 200;
+/** Runs that are asked for their first violation at most, and the longest of them. */
+const FIRST_MAX = 100;
+const FIRST_TICKS = 20_000;
+
+type First = { onset: number | null; isKnown: boolean };
+const firsts = signal<ReadonlyMap<string, First>>(new Map());
+
+/** Asks the standard questions about the runs of a list, two at a time. */
+function useFirsts(runs: readonly RunItem[], isAsked: boolean): void {
+  const names = runs.slice(0, FIRST_MAX).filter((run) => (run.ticks ?? 0) <= FIRST_TICKS).map((run) => run.name);
+  useEffect(() => {
+    if (!isAsked) return;
+    const control = new AbortController();
+    const left = names.filter((name) => !firsts.peek().has(name));
+    const next = async (): Promise<void> => {
+      const name = left.shift();
+      if (name === undefined || control.signal.aborted) return;
+      await askOnce<BisectAll>(of(name, "first"), control.signal).then(
+        (document) => {
+          const items = list(document.items);
+          const onsets = items.flatMap((one) => (one.onset === null ? [] : [one.onset]));
+          firsts.value = new Map([...firsts.peek(), [name, { onset: onsets.length > 0 ? Math.min(...onsets) : null, isKnown: onsets.length > 0 || items.every((one) => one.outcome === "never") }]]);
+        },
+        () => {
+          if (!control.signal.aborted) firsts.value = new Map([...firsts.peek(), [name, { onset: null, isKnown: false }]]);
+        },
+      );
+      return next();
+    };
+    void next();
+    void next();
+    return () => control.abort();
+  }, [isAsked, names.join("\n")]);
+}
+
+/** Whether a reader points at a row or has the focus in it: then rows stay where they are. */
+function useHeld(): { box: { current: HTMLDivElement | null }; isHeld: () => boolean } {
+  const box = useRef<HTMLDivElement | null>(null);
+  return { box, isHeld: () => box.current !== null && (box.current.matches(":hover") || box.current.contains(document.activeElement)) };
+}
 
 export function RunsScreen() {
   const where = query.value.get("where") ?? "";
-  const stage = query.value.get("stage") ?? "";
   const sort = query.value.get("sort") ?? "";
+  const choice: Choice = { stage: query.value.get("stage"), verified: query.value.get("verified"), forked: query.value.get("forked") };
   const isTree = query.value.get("tree") === "true";
+  const isFirst = query.value.get("first") === "true";
+  const violated = query.value.get("violated");
+  const peek = query.value.get("peek");
   const limit = Math.max(PAGE, Math.min(10_000, Number(query.value.get("limit") ?? PAGE) || PAGE));
-  const answer = useAnswer<Runs>(`/runs.json${queryOf({ limit, where, stage, sort })}#${version.value}`);
-  const text = useSignal(where);
+  const whole = whereOf(where, choice);
+  const address = (asked: string, stage: string | null) => `/runs.json${queryOf({ limit, where: asked, stage, sort, tree: isTree ? "true" : null })}#${version.value}`;
+  const answer = useAnswer<Runs>(address(whole, choice.stage));
+  const base = useAnswer<Runs>(address(where, null));
   const chosen = useSignal<readonly string[]>([]);
-  const at = useSignal(-1);
-  useEffect(() => {
-    text.value = where;
-  }, [where]);
-  const document = known(answer.value);
-  const rows = order(list(document?.items), isTree);
-  useKeys({
-    j: () => (at.value = Math.min(rows.length - 1, at.value + 1)),
-    k: () => (at.value = Math.max(0, at.value - 1)),
-    Home: () => (at.value = 0),
-    End: () => (at.value = Math.max(0, rows.length - 1)),
-  });
+  const { box, isHeld } = useHeld();
+  const drawn = useRef<{ question: string; names: string[] }>({ question: "", names: [] });
+  const document_ = known(answer.value);
+  const question = JSON.stringify([whole, choice.stage, sort, limit]);
+  const given = list(document_?.items);
+  const loaded = drawn.current.question === question && isHeld() ? held(given, drawn.current.names) : given;
+  useFirsts(loaded, isFirst);
+  const fits = (run: RunItem): boolean => {
+    if (!isFirst || violated === null) return true;
+    const first = firsts.value.get(run.name);
+    return violated === "unknown" ? first !== undefined && !first.isKnown : first !== undefined && first.isKnown && (first.onset !== null) === (violated === "true");
+  };
+  const rows = treeOf(loaded.filter(fits), isTree);
   useLayoutEffect(() => {
-    if (at.value >= 0) window.document.querySelectorAll<HTMLElement>(".run-link")[at.value]?.focus();
-  }, [at.value]);
+    if (answer.value.state === "there") drawn.current = { question, names: loaded.map((run) => run.name) };
+  });
+  const at = rows.findIndex(({ run }) => run.name === peek);
+  const step = (to: number) => {
+    const next = rows[Math.max(0, Math.min(rows.length - 1, to))];
+    if (!next) return;
+    setQuery({ peek: next.run.name });
+    requestAnimationFrame(() => document.querySelectorAll<HTMLElement>(".run-link")[rows.indexOf(next)]?.focus());
+  };
+  useKeys({
+    j: () => step(at + 1), k: () => step(at < 0 ? 0 : at - 1), J: () => step(at + 10), K: () => step(at - 10), Home: () => step(0), End: () => step(rows.length - 1),
+    ...(peek === null ? {} : { Enter: () => go(pathOf(peek)), "gt": () => go(pathOf(peek)) }),
+  });
   const toggle = (name: string) => {
     const without = chosen.value.filter((one) => one !== name);
     chosen.value = without.length < chosen.value.length ? without : [...chosen.value, name].slice(-2);
   };
-  const [a, b] = chosen.value;
-  const words = ["dendrer", "runs", ...(where ? ["--where", where] : []), ...(stage ? ["--stage", stage] : []), ...(sort ? ["--sort", sort] : []), ...(isTree ? ["--tree"] : [])];
+  const words = ["dendrer", "runs", ...(whole ? ["--where", whole] : []), ...(choice.stage ? ["--stage", choice.stage] : []), ...(sort ? ["--sort", sort] : []), ...(isTree ? ["--tree"] : [])];
   return (
     <div class="runs">
       <div class="top"><h1 tabIndex={-1}>Runs</h1><Buttons words={words} /></div>
-      <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ where: text.value.trim() }); }}>
-        <label for="where">where</label>
-        <input id="where" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} placeholder="ticks > 20 && stage == 1" autocomplete="off" spellcheck={false} />
-        <button type="submit" class="small">filter</button>
-        <label for="stage">stage</label>
-        <select id="stage" value={stage} onChange={(event) => setQuery({ stage: event.currentTarget.value })}>
-          <option value="">all</option>{[0, 1, 2, 3].map((one) => <option key={one} value={String(one)}>{one}</option>)}
-        </select>
-        <label for="sort">sort</label>
-        <select id="sort" value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value })}>
-          <option value="">newest</option>{["name", "ticks", "updated"].map((one) => <option key={one} value={one}>{one}</option>)}
-        </select>
-        <label class="check"><input type="checkbox" checked={isTree} onChange={(event) => setQuery({ tree: event.currentTarget.checked ? "true" : null })} /> tree of forks</label>
-      </form>
-      <Answered answer={answer.value} expression={where}>
-        {(runs) => (
-          <>
-            {runs.total === 0 ? <Empty /> : rows.length === 0 ? <p>No run fits <code><T of={where} /></code>. <button type="button" class="small" onClick={() => setQuery({ where: null, stage: null })}>show all {runs.total}</button></p> : (
-              <div class="scroll">
-                <table class="list">
-                  <thead><tr><th scope="col"><span class="hidden">compare</span></th><th scope="col">name</th><th scope="col">updated</th><th scope="col" class="num">ticks</th><th scope="col">stage</th><th scope="col">goal</th><th scope="col">forked from</th><th scope="col">verified here</th></tr></thead>
-                  <tbody>{rows.map(({ run, depth }) => <Row key={run.name} run={run} depth={depth} isChosen={chosen.value.includes(run.name)} onToggle={() => toggle(run.name)} />)}</tbody>
-                </table>
-              </div>
+      <Filters where={where} sort={sort} isTree={isTree} />
+      <div class={`runs-split ${peek === null ? "" : "with-peek"}`}>
+        <Facets runs={list(known(base.value)?.items)} choice={choice} isFirst={isFirst} violated={violated} loaded={loaded} total={known(base.value)?.matching ?? 0} />
+        <div class="runs-list" ref={box}>
+          <Answered answer={answer.value} expression={where}>
+            {(runs) => (
+              <>
+                {runs.total === 0 ? <Empty /> : rows.length === 0 ? <p>No run fits{whole && <> <code><T of={whole} /></code></>}. <button type="button" class="small" onClick={() => setQuery({ where: null, stage: null, verified: null, forked: null, violated: null })}>show all {runs.total}</button></p> : (
+                  <div class="scroll">
+                    <table class="list">
+                      <thead><tr><th scope="col"><span class="hidden">compare</span></th><th scope="col">name</th>{isFirst && <th scope="col" class="num">first violation</th>}<th scope="col">updated</th><th scope="col" class="num">ticks</th><th scope="col">stage</th><th scope="col">forked from</th><th scope="col">verified here</th></tr></thead>
+                      <tbody>{rows.map(({ run, depth }) => <Row key={run.name} run={run} depth={depth} isFirst={isFirst} isPeeked={run.name === peek} isChosen={chosen.value.includes(run.name)} onToggle={() => toggle(run.name)} />)}</tbody>
+                    </table>
+                  </div>
+                )}
+                <p class="dim count">{rows.length} of {runs.matching} runs that fit, {runs.total} in the store{runs.hidden > 0 && `, ${runs.hidden} dropped ones left out`}{runs.unclear.length > 0 && `; ${runs.unclear.length} could not be judged`} {given.length < runs.matching && <button type="button" class="small" onClick={() => setQuery({ limit: limit + PAGE })}>more</button>}</p>
+                {runs.unclear.length > 0 && <ul class="places">{runs.unclear.slice(0, 20).map((one) => <li key={one.run}><Missing kind="unknown" /> <Name of={one.run} />: <T of={one.why} limit={200} /></li>)}</ul>}
+              </>
             )}
-            <p class="dim count">{rows.length} of {runs.matching} runs that fit, {runs.total} in the store{runs.hidden > 0 && `, ${runs.hidden} dropped ones left out`}{runs.unclear.length > 0 && `; ${runs.unclear.length} could not be judged`} {rows.length < runs.matching && <button type="button" class="small" onClick={() => setQuery({ limit: limit + PAGE })}>more</button>}</p>
-          </>
-        )}
-      </Answered>
-      {a !== undefined && (
-        <div class="compare-bar" role="status">
-          {b === undefined ? <>Choose another run to compare with <Name of={a} />.</> : <button type="button" onClick={() => go(pathOf(a, "diff") + queryOf({ with: b }))}>Compare <Name of={a} /> with <Name of={b} /></button>}
-          {" "}<button type="button" class="small" onClick={() => (chosen.value = [])}>clear</button>
+          </Answered>
         </div>
-      )}
+        {peek !== null && <Peek run={peek} item={given.find((one) => one.name === peek) ?? null} />}
+      </div>
+      <Pair of={chosen} />
     </div>
   );
 }
 
-type Placed = { run: RunItem; depth: number };
-
-/** Puts forks below the run that they are of; without a tree the order of the document stays. */
-function order(runs: readonly RunItem[], isTree: boolean): Placed[] {
-  if (!isTree) return runs.map((run) => ({ run, depth: 0 }));
-  const names = new Set(runs.map((run) => run.name));
-  const placed: Placed[] = [];
-  const add = (parent: string | null, depth: number): void => {
-    for (const run of runs) {
-      const from = run.forked_from && names.has(run.forked_from.run) ? run.forked_from.run : null;
-      if (from !== parent || from === run.name || depth > 100) continue;
-      placed.push({ run, depth });
-      add(run.name, depth + 1);
-    }
-  };
-  add(null, 0);
-  return placed;
+function Pair({ of: chosen }: { of: Signal<readonly string[]> }) {
+  const [a, b] = chosen.value;
+  if (a === undefined) return null;
+  return (
+    <div class="compare-bar" role="status">
+      {b === undefined ? <>Choose another run to compare with <Name of={a} />.</> : <button type="button" onClick={() => go(pathOf(a, "diff") + queryOf({ with: b }))}>Compare <Name of={a} /> with <Name of={b} /></button>}
+      {" "}<button type="button" class="small" onClick={() => (chosen.value = [])}>clear</button>
+    </div>
+  );
 }
 
-function Row({ run, depth, isChosen, onToggle }: { run: RunItem; depth: number; isChosen: boolean; onToggle: () => void }) {
+function Filters({ where, sort, isTree }: { where: string; sort: string; isTree: boolean }) {
+  const text = useSignal(where);
+  useEffect(() => {
+    text.value = where;
+  }, [where]);
   return (
-    <tr class={isChosen ? "chosen" : ""}>
+    <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ where: text.value.trim() }); }}>
+      <label for="where">where</label>
+      <input id="where" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} placeholder="ticks > 20 && stage == 1" autocomplete="off" spellcheck={false} />
+      <button type="submit" class="small">filter</button>
+      <label for="sort">sort</label>
+      <select id="sort" value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value })}>
+        <option value="">newest</option>{["name", "ticks"].map((one) => <option key={one} value={one}>{one}</option>)}
+      </select>
+      <label class="check"><input type="checkbox" checked={isTree} onChange={(event) => setQuery({ tree: event.currentTarget.checked ? "true" : null })} /> tree of forks</label>
+    </form>
+  );
+}
+
+type FacetsProps = { runs: readonly RunItem[]; choice: Choice; isFirst: boolean; violated: string | null; loaded: readonly RunItem[]; total: number };
+
+function Facets({ runs, choice, isFirst, violated, loaded, total }: FacetsProps) {
+  const groups: [keyof Choice, string][] = [["stage", "stage"], ["verified", "verification"], ["forked", "forks"]];
+  const all = facetsOf(runs);
+  const asked = loaded.flatMap((run) => firsts.value.get(run.name) ?? []);
+  const onsets: [string, string, number][] = [["true", "violated", asked.filter((one) => one.onset !== null).length], ["false", "never violated", asked.filter((one) => one.isKnown && one.onset === null).length], ["unknown", "unknown", asked.filter((one) => !one.isKnown).length]];
+  return (
+    <aside class="facets" aria-label="facets">
+      {groups.map(([name, words]) => (
+        <div key={name} role="group" aria-label={words}>
+          <h2>{words}</h2>
+          {all.filter((one) => one.name === name).map((one) => (
+            <button type="button" key={one.value} class="facet" aria-pressed={choice[name] === one.value} onClick={() => setQuery({ [name]: choice[name] === one.value ? null : one.value, peek: null })}>
+              <span>{one.words}</span> <span class="dim">{one.count}</span>
+            </button>
+          ))}
+        </div>
+      ))}
+      <div role="group" aria-label="first violation">
+        <h2>first violation</h2>
+        {isFirst ? onsets.map(([value, words, count]) => (
+          <button type="button" key={value} class="facet" aria-pressed={violated === value} onClick={() => setQuery({ violated: violated === value ? null : value, peek: null })}><span>{words}</span> <span class="dim">{count}</span></button>
+        )) : <button type="button" class="facet" onClick={() => setQuery({ first: "true" })}>ask the standard questions of {Math.min(FIRST_MAX, loaded.length)} runs</button>}
+        {isFirst && asked.length < loaded.length && <p class="dim" role="status">{asked.length} of {loaded.length} runs asked</p>}
+      </div>
+      {runs.length < total && <p class="dim">counts of the {runs.length} runs that are loaded</p>}
+    </aside>
+  );
+}
+
+type RowProps = { run: RunItem; depth: number; isFirst: boolean; isPeeked: boolean; isChosen: boolean; onToggle: () => void };
+
+function Row({ run, depth, isFirst, isPeeked, isChosen, onToggle }: RowProps) {
+  const first = firsts.value.get(run.name);
+  const peek = (event: MouseEvent) => {
+    if ((event.target as Element).closest("a, button, input")) return;
+    setQuery({ peek: isPeeked ? null : run.name });
+  };
+  return (
+    <tr class={isPeeked || isChosen ? "chosen" : ""} onClick={peek}>
       <td><input type="checkbox" checked={isChosen} onChange={onToggle} aria-label={`compare ${plain(run.name)}`} /></td>
       <td class="name-cell" style={{ paddingLeft: `${8 + Math.min(8, depth) * 18}px` }}>
         {depth > 0 && <span class="dim" aria-hidden="true">└ </span>}
         <a class="run-link" href={pathOf(run.name)}><Name of={run.name} /></a>
-        {live.value.has(run.name) && <span class="live" title="became longer while this page was open"> ● live</span>}
+        <span class="live-place">{live.value.has(run.name) && <span class="live" title="became longer while this page was open"> ● live</span>}</span>
+        {run.thread !== undefined && <> <span class="dim">thread <T of={run.thread} limit={60} /></span></>}
         {run.synthetic && <span class="chip">synthetic</span>}
         {run.unfinished && <span class="chip warn">import unfinished</span>}
+        {run.ended && <span class="chip">ended</span>}
+        {run.refusals > 0 && <span class="chip warn">{run.refusals} refused</span>}
+        {run.goal !== null && <div class="goal dim" title={plain(run.goal.slice(0, 400))}><T of={run.goal.slice(0, 200)} isOneLine /></div>}
       </td>
+      {isFirst && <td class="num">{first === undefined ? <span class="dim">..</span> : first.onset !== null ? <a href={pathOf(run.name) + queryOf({ t: first.onset })}>{first.onset}</a> : first.isKnown ? "never" : <Missing kind="unknown" />}</td>}
       <td><Time of={run.updated} /></td>
       <td class="num">{run.ticks === null ? <Missing kind="unknown" /> : run.ticks.toLocaleString("en")}</td>
       <td>{run.stage ?? "none"}</td>
-      <td class="goal">{run.goal === null ? <span class="none">none</span> : <T of={run.goal} limit={160} />}</td>
       <td>{run.forked_from ? <a href={pathOf(run.forked_from.run) + queryOf({ t: run.forked_from.tick })}><Name of={run.forked_from.run} />@{run.forked_from.tick}</a> : ""}</td>
       <td>{run.verified_here ? "yes" : "not checked"}{!run.state_read && <> <Missing kind="unknown" code="state" /></>}{run.unknown && run.unknown.length > 0 && <> <Missing kind="unknown" code={`${run.unknown.length} places`} /></>}</td>
     </tr>

@@ -50,6 +50,34 @@ test("runs_are_listed_filtered_sorted_and_compared", async () => {
   assert.match(page.url(), /\/diff\?with=logistics-fix-1$/);
 });
 
+test("facets_count_and_filter_and_a_row_is_peeked", async () => {
+  await at("/runs");
+  const all = await document_<{ items: { stage: number; verified_here: boolean; forked_from: unknown; name: string }[] }>("/runs.json?limit=200");
+  const facet = (name: RegExp) => page.getByRole("button", { name });
+  assert.equal(await facet(/^stage 2/).innerText().then((words) => words.replace(/\s+/g, " ")), `stage 2 ${all.items.filter((one) => one.stage === 2).length}`);
+  await facet(/^forks/).click();
+  await page.waitForFunction((count) => document.querySelectorAll(".run-link").length === count, all.items.filter((one) => one.forked_from !== null).length);
+  await facet(/^not checked/).click();
+  await settled(page);
+  await page.getByRole("button", { name: "Copy command" }).click();
+  const words = await page.evaluate(() => navigator.clipboard.readText());
+  assert.equal(words, "dendrer runs --where '!verified && forked'");
+  const printed = JSON.parse(run(server.dir, ["runs", "--where", "!verified && forked", "--json"])) as { items: { name: string }[] };
+  assert.deepEqual(await page.locator(".run-link").allInnerTexts(), printed.items.map((one) => one.name));
+  await at("/runs?where=stage%20%3D%3D%202&first=true");
+  await page.waitForFunction(() => !/\.\./.test([...document.querySelectorAll("tbody td.num")].map((one) => one.textContent).join(" ")));
+  const claims = await document_<{ items: { onset: number | null }[] }>("/run/claims-9/first.json");
+  const onset = Math.min(...claims.items.flatMap((one) => one.onset ?? []));
+  assert.match((await page.locator("tr", { has: page.getByRole("link", { name: "claims-9", exact: true }) }).innerText()).replaceAll(/\s+/g, " "), new RegExp(` ${onset} 2026-03-01`));
+  await at("/runs?where=name.startsWith(%22logistics%22)");
+  await page.keyboard.press("j");
+  await settled(page);
+  await page.waitForFunction(() => /violated at|ok/.test(document.querySelector(".peek .asked")?.textContent ?? ""));
+  assert.match(page.url(), /peek=/);
+  await page.getByRole("button", { name: "close the peek" }).click();
+  assert.equal(await page.locator(".peek").count(), 0);
+});
+
 test("a_run_opens_at_its_first_violated_tick", async () => {
   await at(MAIN);
   assert.match(await text("h1"), /FIRST VIOLATED AT TICK 22 \(exact\) kernel\.policy_compliant/);

@@ -40,7 +40,12 @@ async function seen(of: Page): Promise<unknown> {
 
 const STEPS: [string, string, (page: Page) => Promise<unknown>][] = [
   ["where", "/runs", async (p) => { await p.fill("#where", "stage == 2"); await p.keyboard.press("Enter"); }],
-  ["stage", "/runs", (p) => p.selectOption("#stage", "1")],
+  ["stage", "/runs", (p) => p.getByRole("button", { name: /^stage 1/ }).click()],
+  ["verified", "/runs?where=ticks%20%3E%2040", (p) => p.getByRole("button", { name: /^not checked/ }).click()],
+  ["forked", "/runs", (p) => p.getByRole("button", { name: /^forks/ }).click()],
+  ["first", "/runs?where=stage%20%3D%3D%202", (p) => p.getByRole("button", { name: /^ask the standard questions/ }).click()],
+  ["violated", "/runs?where=stage%20%3D%3D%202&first=true", (p) => p.getByRole("button", { name: /^never violated/ }).click()],
+  ["peek", "/runs", (p) => p.keyboard.press("j")],
   ["sort", "/runs", (p) => p.selectOption("#sort", "ticks")],
   ["tree", "/runs", (p) => p.getByLabel("tree of forks").check()],
   ["t", MAIN, (p) => p.keyboard.press("j")],
@@ -50,6 +55,9 @@ const STEPS: [string, string, (page: Page) => Promise<unknown>][] = [
   ["tab", MAIN, (p) => p.getByRole("tab", { name: "record" }).click()],
   ["grep", MAIN, async (p) => { await p.fill("#grep", "feed"); await p.keyboard.press("Enter"); }],
   ["type", MAIN, (p) => p.selectOption("#type", "plan.update")],
+  ["fold", "/run/trip-planner-a", async (p) => { const fold = p.getByRole("button", { name: /more lanes/ }); if (await fold.count()) await fold.click(); else await p.goto(`${p.url()}?fold=false`); }],
+  ["path", MAIN, (p) => p.keyboard.press("x")],
+  ["writes", MAIN, async (p) => { await p.fill("#grep", "path:route"); await p.keyboard.press("Enter"); }],
   ["refusals", "/run/hostile-1", (p) => p.getByRole("button", { name: "6 refused lines" }).click()],
   ["lanes", MAIN, (p) => p.selectOption("#agent", "router")],
   ["holds", MAIN, async (p) => { await p.fill("#ask", "state.budget_eur > 39000"); await p.keyboard.press("Enter"); }],
