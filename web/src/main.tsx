@@ -11,11 +11,14 @@ import { Palette } from "./parts/palette.tsx";
 import { T } from "./parts/text.tsx";
 import { countTicks, last, loadRuns, runsFailure } from "./store.ts";
 import { BisectScreen } from "./screens/bisect.tsx";
+import { CompareScreen } from "./screens/compare.tsx";
 import { DiffScreen } from "./screens/diff.tsx";
+import { HeatmapScreen } from "./screens/heatmap.tsx";
 import { HelpScreen } from "./screens/help.tsx";
 import { RunScreen } from "./screens/run.tsx";
 import { RunsScreen } from "./screens/runs.tsx";
 import { StateScreen } from "./screens/state.tsx";
+import { StepsScreen } from "./screens/steps.tsx";
 import { BacktrackScreen, CommitmentsScreen, ConflictsScreen, ContractScreen, WhyScreen } from "./screens/tables.tsx";
 import { VerifyScreen } from "./screens/verify.tsx";
 import "./theme.ts";
@@ -37,6 +40,9 @@ function Screen() {
         case "commitments": return <CommitmentsScreen run={here.run} />;
         case "contract": return <ContractScreen run={here.run} />;
         case "conflicts": return <ConflictsScreen run={here.run} />;
+        case "heatmap": return <HeatmapScreen run={here.run} />;
+        case "compare": return <CompareScreen run={here.run} />;
+        case "steps": return <StepsScreen run={here.run} />;
         case "backtrack": return <BacktrackScreen run={here.run} />;
       }
   }

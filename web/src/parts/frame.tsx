@@ -2,8 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { ask, at, has, list, of } from "../api.ts";
-import type { Show, Verify } from "../documents.ts";
+import { ask, at, has, known, list, of, useAnswer } from "../api.ts";
+import type { ContractCheck, Show, Verify } from "../documents.ts";
 import { useKeys } from "../keys.ts";
 import { go, query, route, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
@@ -31,6 +31,7 @@ export function Header() {
       {name !== null && stage !== null && stage !== undefined && <span class="chip" title={STAGES[stage] ?? ""}>stage {stage}</span>}
       {name !== null && last.value !== null && <span class="dim ticks-count">{last.value.toLocaleString("en")} ticks</span>}
       {name !== null && <Badge run={name} />}
+      {name !== null && tick.value !== null && <InForce run={name} tick={tick.value} />}
       <span class="grow" />
       <label class="hidden" for="theme">theme</label>
       <select id="theme" value={theme.value} onChange={(event) => setTheme(event.currentTarget.value as Theme)}>
@@ -40,6 +41,20 @@ export function Header() {
     </header>
   );
 }
+
+/** The contract in force at the moment, where the run has a pack. */
+function InForce({ run: name, tick: moment }: { run: string; tick: number }) {
+  const show = useAnswer<Show>(at(name, moment, "show", { provenance: true }));
+  const hasPack = Boolean(known(show.value)?.provenance?.pack);
+  const contract = useAnswer<ContractCheck>(hasPack && (last.value ?? 0) <= CONTRACT_TICKS ? of(name, "contract") : null, version.value);
+  if (!hasPack) return null;
+  const one = known(contract.value)?.in_force.find((each) => each.from <= moment && moment <= each.to);
+  const extended = one?.extensions.filter((each) => each.from <= moment) ?? [];
+  return <a class="chip in-force" href={pathOf(name, "contract") + queryOf({ t: moment })} title="the contract in force at this tick">{one ? plain(`${one.name} ${one.version}${extended.length > 0 ? ` + ${extended.map((each) => each.id).join(", ")}` : ""}`).slice(0, 60) : "contract"}</a>;
+}
+
+/** A contract check judges every tick, so it is asked for by itself in short runs alone. */
+const CONTRACT_TICKS = 20_000;
 
 const STAGES: Record<number, string> = { 0: "nothing was enforced when it was recorded", 1: "policy and authorship were enforced", 2: "a contract was enforced" };
 
@@ -92,7 +107,8 @@ function Badge({ run: name }: { run: string }) {
 const VIEWS: { view: View | null; word: string; key: string }[] = [
   { view: null, word: "Run", key: "t" }, { view: "state", word: "State", key: "s" }, { view: "diff", word: "Diff", key: "d" }, { view: "bisect", word: "Bisect", key: "b" },
   { view: "backtrack", word: "History", key: "p" }, { view: "why", word: "Why", key: "c" }, { view: "commitments", word: "Commitments", key: "m" },
-  { view: "conflicts", word: "Conflicts", key: "o" }, { view: "contract", word: "Contract", key: "k" }, { view: "verify", word: "Verification", key: "v" },
+  { view: "conflicts", word: "Conflicts", key: "o" }, { view: "contract", word: "Contract", key: "k" }, { view: "heatmap", word: "Heatmap", key: "h" },
+  { view: "compare", word: "Agents", key: "a" }, { view: "steps", word: "Steps", key: "e" }, { view: "verify", word: "Verification", key: "v" },
 ];
 
 /** Writes the address of a view. The moment survives a change of the view. */

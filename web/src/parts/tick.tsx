@@ -11,16 +11,23 @@ import { pathOf, queryOf } from "../pure/route.ts";
 import { last } from "../store.ts";
 import { Changes } from "./changes.tsx";
 import { Copy } from "./copy.tsx";
+import { command } from "../pure/sh.ts";
+import type { Result } from "../pure/rule.ts";
+import { Rule } from "./rule.tsx";
 import { Hash, Name, T, Time } from "./text.tsx";
 import { Line, Missing, Tree } from "./value.tsx";
 
-const TABS = ["changes", "record", "bound"] as const;
+const TABS = ["changes", "record", "bound", "rule"] as const;
+type Tab = (typeof TABS)[number];
 
 export function Tick({ run, tick }: { run: string; tick: number }) {
   const answer = useAnswer<Show>(at(run, tick, "show", { provenance: true }));
   const given = query.value.get("tab");
-  const tab = TABS.find((one) => one === given) ?? "changes";
   const document = known(answer.value);
+  const result = document && document.tick === tick ? resultOf(run, tick, document) : null;
+  // A rule is made of an answer alone; while the tick is asked for, its tab stays.
+  const tabs: readonly Tab[] = result || (given === "rule" && answer.value.state === "asking") ? TABS : TABS.filter((one) => one !== "rule");
+  const tab: Tab = tabs.find((one) => one === given) ?? "changes";
   useEffect(() => {
     // The ticks beside this one are asked for, so that a step is drawn at once.
     if (answer.value.state !== "there") return;
@@ -33,7 +40,7 @@ export function Tick({ run, tick }: { run: string; tick: number }) {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by === undefined) return;
     event.preventDefault();
-    const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length];
+    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
     setQuery({ tab: next === "changes" ? null : next });
     requestAnimationFrame(() => window.document.getElementById(`tab-${next}`)?.focus());
   };
@@ -45,17 +52,36 @@ export function Tick({ run, tick }: { run: string; tick: number }) {
       </h2>
       <div class="tabs">
       <div role="tablist" aria-label="parts of the tick" onKeyDown={key}>
-        {TABS.map((one) => <button type="button" key={one} id={`tab-${one}`} role="tab" aria-selected={tab === one} aria-controls="tab-panel" tabIndex={tab === one ? 0 : -1} onClick={() => setQuery({ tab: one === "changes" ? null : one })}>{one}</button>)}
+        {tabs.map((one) => <button type="button" key={one} id={`tab-${one}`} role="tab" aria-selected={tab === one} aria-controls="tab-panel" tabIndex={tab === one ? 0 : -1} onClick={() => setQuery({ tab: one === "changes" ? null : one })}>{one === "rule" ? "make a rule of it" : one}</button>)}
       </div>
         <a href={pathOf(run, "state", tick) + queryOf({ window: "before" })}>before</a>
         <a href={pathOf(run, "state", tick)}>after</a>
       </div>
       <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0} class="panel">
         <Answered answer={answer.value}>
-          {(show) => (tab === "record" ? <Record of={show} /> : tab === "bound" ? <Bound run={run} tick={tick} /> : <Body run={run} tick={tick} of={show} />)}
+          {(show) => (tab === "record" ? <Record of={show} /> : tab === "bound" ? <Bound run={run} tick={tick} /> : tab === "rule" && result ? <Rule of={result} /> : <Body run={run} tick={tick} of={show} />)}
         </Answered>
       </div>
     </section>
+  );
+}
+
+/** The answer of a tool at a tick, of which a rule can be made. */
+function resultOf(run: string, tick: number, show: Show): Result | null {
+  const action = isRecord(show.content.action) ? show.content.action : null;
+  const result = isRecord(show.content.result) ? show.content.result : null;
+  return action && result && typeof action.tool === "string" && result.output !== null && result.output !== undefined ? { run, tick, tool: action.tool, output: result.output } : null;
+}
+
+/** What a reader may do next at a tick. Each is a command to copy or a link: nothing is written. */
+function Acts({ run, tick }: { run: string; tick: number }) {
+  return (
+    <p class="acts tick-acts">
+      {tick > 0 && <Copy what="command of a fork" text={command(["dendrer", "fork", "--run", run, "--from", "tick", String(tick - 1)])} label={`what if: fork at ${tick - 1}`} />}
+      <Copy what="command of a note" text={command(["dendrer", "note", `${run}@${tick}`, "NOTE"])} label="note" />
+      <a href={pathOf(run, "state", tick) + queryOf({ mode: "diff" })}>diff to ..</a>
+      <a href={pathOf(run, "why", tick)}>why this action</a>
+    </p>
   );
 }
 
@@ -88,6 +114,7 @@ function Body({ run, tick, of: show }: { run: string; tick: number; of: Show }) 
       {policy && <p><span class="dim">policy</span> <b class={policy.decision === "deny" ? "bad-text" : ""}><T of={String(policy.decision ?? "")} /></b> {policy.notes !== null && policy.notes !== undefined && <Line value={policy.notes} limit={200} />}</p>}
       {show.changes === null ? <p><Missing kind="closed" /> the changes are not read</p> : <Changes run={run} tick={tick} of={show.changes} />}
       <Places closed={show.closed} unknown={show.unknown} />
+      <Acts run={run} tick={tick} />
       {links.some((link) => link.rel !== "predecessor") && (
         <p class="links"><span class="dim">follows from</span>{" "}
           {links.filter((link) => link.rel !== "predecessor").map((link) => (

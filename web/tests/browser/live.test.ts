@@ -1,9 +1,11 @@
 // New runs and ticks appear while they are recorded; a reader who looks elsewhere is not moved. Long runs, by document and without.
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { launch, makeDemo, open, remove, run, serve, settled, type Server } from "./harness.ts";
+import { launch, makeDemo, open, remove, run, serve, settled, shopChat, type Server } from "./harness.ts";
 import { sample } from "../unit/sample.ts";
 
 let server: Server;
@@ -84,6 +86,31 @@ test("a_million_ticks_are_drawn_from_the_document_timeline", async () => {
   await page.keyboard.press("End");
   await page.waitForFunction(() => /line 1000000/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
   assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("a_rule_that_was_made_of_a_result_keeps_its_places", async () => {
+  run(server.dir, ["import", "-", "--run", "shop-chat"], JSON.stringify(shopChat()));
+  const { page, context, faults } = await open(browser, server);
+  await page.goto(`${server.origin}/run/shop-chat?t=3`);
+  await settled(page);
+  await page.getByRole("tab", { name: "make a rule of it" }).click();
+  await page.getByRole("button", { name: "copy the lines" }).click();
+  writeFileSync(join(server.dir, "rule.yaml"), await page.evaluate(() => navigator.clipboard.readText()));
+  for (const row of await page.locator(".rule li code").allInnerTexts()) {
+    // The commands are typed as they are shown. The last one asks: exit 1 is `never violated`.
+    const [program, ...words] = row.match(/'[^']*'|\S+/g)?.map((word) => word.replaceAll("'", "")) ?? [];
+    assert.equal(program, "dendrer");
+    try {
+      run(server.dir, words);
+      assert.notEqual(words[0], "bisect");
+    } catch (fault) {
+      assert.deepEqual([words[0], (fault as { status?: number }).status], ["bisect", 1]);
+    }
+  }
+  const state = JSON.parse(run(server.dir, ["state", "shop_chat.rule@3", "--json"])) as { value: { search_price: unknown } };
+  assert.deepEqual(state.value.search_price, { item: "torque wrench", price: 310, currency: "EUR" });
   assert.deepEqual(faults, []);
   await context.close();
 });

@@ -219,6 +219,45 @@ test("commitments_contracts_and_conflicts_are_tables", async () => {
   assert.match((await text("main")).replaceAll(/\s+/g, " "), /memory\.cover_price written north 2: 280 south 3: 245/);
 });
 
+test("a_heatmap_has_its_numbers_twice", async () => {
+  await at(`${MAIN}/heatmap?metric=confidence`);
+  const heat = await document_<{ items: { value: number; tick: number }[] }>(`${MAIN}/heatmap.json?metric=confidence&limit=5000`);
+  assert.equal(await page.locator(".screen .list tbody tr").count(), heat.items.length);
+  const cells = (await page.locator(".heat td a").allInnerTexts()).map(Number);
+  assert.equal(Math.max(...cells), Math.max(...heat.items.map((one) => one.value)));
+  await page.locator(".heat td a").first().click();
+  await page.waitForURL(/run-47\?t=\d+/);
+});
+
+test("agents_of_a_run_are_compared", async () => {
+  await at(`${MAIN}/compare`);
+  await page.selectOption("#agent-a", "router");
+  await page.selectOption("#agent-b", "pricing");
+  await settled(page);
+  const compare = await document_<{ variance: unknown[] }>(`${MAIN}/compare.json?a=router&b=pricing`);
+  assert.equal(await page.locator(".screen .list tbody tr").count(), compare.variance.length);
+  assert.match(await text(".facts"), /100 % of 16 nodes/);
+  await page.getByRole("button", { name: "Copy command" }).click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "dendrer compare logistics-run-47:router logistics-run-47:pricing");
+});
+
+test("steps_are_listed_and_counted", async () => {
+  await at(`${MAIN}/steps`);
+  const steps = await document_<{ items: { action: string }[] }>(`${MAIN}/steps.json`);
+  assert.equal(await page.locator(".screen .list tbody tr").count(), steps.items.length);
+  await page.getByRole("button", { name: /^gate_check 4, 3 failed/ }).click();
+  await page.waitForFunction((count) => document.querySelectorAll(".screen .list tbody tr").length === count, steps.items.filter((one) => one.action === "gate_check").length);
+});
+
+test("the_contract_in_force_is_in_the_header", async () => {
+  await at("/run/claims-9?t=10");
+  await page.waitForFunction(() => document.querySelector(".in-force")?.textContent === "insurance.claims v1");
+  await at("/run/claims-9?t=30");
+  await page.waitForFunction(() => document.querySelector(".in-force")?.textContent === "insurance.claims v1 + e1");
+  await at(MAIN);
+  assert.equal(await page.locator(".in-force").count(), 0);
+});
+
 test("buttons_copy_a_link_a_command_and_a_citation", async () => {
   await at(`${MAIN}?holds=state.risk_score%20%3C%3D%200.75`);
   const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
