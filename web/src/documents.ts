@@ -1666,6 +1666,44 @@ export type Failure = {
   where: Record<string, string>;
 };
 
+/** The document `dendrer.frontier/1`. */
+export type Frontier = {
+  /** The number of edges */
+  edges: number;
+  items: {
+    /** The arguments */
+    args: unknown[];
+    /** The digest of effect and arguments */
+    asked: string;
+    /** The name of the effect */
+    call: string;
+    /** The digest of the value */
+    digest: string;
+    /** The class of the effect */
+    effect: string;
+    /** The place in the frontier */
+    index: string;
+    /** The path of the edge */
+    path: string;
+    /** The value */
+    value: unknown;
+  }[] | number;
+  /** The number of pure nodes */
+  nodes: number;
+  /** The run */
+  run: string;
+  schema: "dendrer.frontier/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+};
+
 /** The document `dendrer.heatmap/1`. */
 export type Heatmap = {
   /** Whether no node was left out because of the limit */
@@ -1730,6 +1768,15 @@ export type Log = {
     id: string;
     /** The kind of the record */
     kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+    /** The links to other records, if they were asked for */
+    links?: {
+      /** The relation */
+      rel: "caused_by" | "evidence" | "fork_of" | "merges" | "picked_from" | "predecessor";
+      /** The run; null if the record is in no run of this source */
+      run: string | null;
+      /** The tick; null if the record is in no run of this source */
+      tick: number | null;
+    }[];
     /** The namespace, with the ids of its tasks */
     namespace?: string;
     /** The nodes that follow a checkpoint; null for a write */
@@ -1760,6 +1807,8 @@ export type Log = {
       tick: number;
     }[];
   }[] | number;
+  /** The tick to go on from; null if no later record was left out because of the limit */
+  next?: number | null;
   /** The store and the bundles that were read, as paths */
   read_from?: string[];
   /** The number of refusals */
@@ -1840,6 +1889,8 @@ export type Runs = {
   }[] | number;
   /** The number of runs that fit the conditions */
   matching: number;
+  /** The last run of the list, to go on after; null if none was left out because of the limit */
+  next: string | null;
   schema: "dendrer.runs/1";
   /** The fault of a record that is not what was signed */
   tampered?: {

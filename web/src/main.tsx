@@ -15,6 +15,7 @@ import { CompareScreen } from "./screens/compare.tsx";
 import { DiffScreen } from "./screens/diff.tsx";
 import { HeatmapScreen } from "./screens/heatmap.tsx";
 import { HelpScreen } from "./screens/help.tsx";
+import { LayoutScreen } from "./screens/layout.tsx";
 import { RunScreen } from "./screens/run.tsx";
 import { RunsScreen } from "./screens/runs.tsx";
 import { StateScreen } from "./screens/state.tsx";
@@ -42,6 +43,7 @@ function Screen() {
         case "conflicts": return <ConflictsScreen run={here.run} />;
         case "heatmap": return <HeatmapScreen run={here.run} />;
         case "compare": return <CompareScreen run={here.run} />;
+        case "layout": return <LayoutScreen run={here.run} />;
         case "steps": return <StepsScreen run={here.run} />;
         case "backtrack": return <BacktrackScreen run={here.run} />;
       }

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { ask, at, has, known, list, of, useAnswer } from "../api.ts";
+import { ask, at, known, list, of, useAnswer } from "../api.ts";
 import type { ContractCheck, Show, Verify } from "../documents.ts";
 import { useKeys } from "../keys.ts";
 import { go, query, route, setQuery } from "../nav.ts";
@@ -58,56 +58,56 @@ const CONTRACT_TICKS = 20_000;
 
 const STAGES: Record<number, string> = { 0: "nothing was enforced when it was recorded", 1: "policy and authorship were enforced", 2: "a contract was enforced" };
 
-type BadgeDocument = { state: "not_checked" | "checking" | "checked"; done: number; of: number; verify: Verify | null; stale: boolean };
+/** The document `dendrer.badge/1`. */
+type BadgeDocument = { state: "not_checked" | "checking" | "checked"; done: number; of: number; verify: Verify | null; tip: number; log_size: number | null; at: string | null; stale: boolean };
 
-/** The word of the verification: never from an earlier claim, but from what this server reads now. */
+/** The word of the last verification that ended. */
+function wordOf(name: string, badge: BadgeDocument): { word: string; kind: string } {
+  const under = badge.state === "checking" ? `checking: ${badge.done.toLocaleString("en")} of ${badge.of.toLocaleString("en")}` : "not checked";
+  const verify = badge.verify;
+  if (!verify) return { word: under, kind: "none" };
+  const one = list(verify.items).find((each) => each.run === name) ?? list(verify.items)[0];
+  const isGood = verify.verdict === "INTACT" || verify.verdict === "VERIFIED";
+  const broken = verify.findings.find((each) => each.tick !== null);
+  const word = [
+    isGood || broken === undefined ? verify.verdict : `${verify.verdict} at tick ${broken.tick}`,
+    one?.state === "incomplete" ? "unknown places" : "", badge.stale ? (badge.state === "checking" ? under : "grew since") : "",
+  ].filter(Boolean).join(", ");
+  return { word, kind: isGood ? (badge.stale ? "none" : "good") : verify.verdict === "UNVERIFIABLE" ? "unknown" : "bad" };
+}
+
+/** How often a verification that is under way is looked at. */
+const LOOK = 700;
+
+/** The verification of the run by this server: it reads the bytes that it serves, and takes over no earlier claim. */
 function Badge({ run: name }: { run: string }) {
-  const state = useSignal<{ word: string; kind: string }>({ word: "not checked", kind: "none" });
-  const wanted = useSignal(0);
+  const state = useSignal<{ word: string; kind: string; when: string | null }>({ word: "not checked", kind: "none", when: null });
   const end = last.value;
   useEffect(() => {
-    let isOver = false;
+    if (end === null) return;
+    const control = new AbortController();
     let timer = 0;
-    const show = (verify: Verify, isStale: boolean) => {
-      const one = list(verify.items).find((each) => each.run === name) ?? list(verify.items)[0];
-      const isGood = verify.verdict === "INTACT" || verify.verdict === "VERIFIED";
-      const broken = verify.findings.find((each) => each.tick !== null);
-      const word = isGood ? `${verify.verdict}${isStale ? ", grew since" : ""}` : broken?.tick !== undefined && broken?.tick !== null ? `${verify.verdict} at tick ${broken.tick}` : verify.verdict;
-      state.value = { word: one?.state === "incomplete" ? `${word}, unknown places` : word, kind: isGood ? (isStale ? "none" : "good") : verify.verdict === "UNVERIFIABLE" ? "unknown" : "bad" };
-    };
     const look = async () => {
-      if (await has("/run/{run}/badge.json")) {
-        const badge = await ask<BadgeDocument>(of(name, "badge"));
-        if (isOver) return;
-        if (badge.state === "checked" && badge.verify) show(badge.verify, badge.stale);
-        else {
-          state.value = { word: badge.state === "checking" ? `checking: ${badge.done.toLocaleString("en")} of ${badge.of.toLocaleString("en")}` : "not checked", kind: "none" };
-          timer = window.setTimeout(() => void look().catch(() => {}), 700);
-        }
-        return;
-      }
-      // Without the document `badge` a short run is checked at once, a long one when its badge is opened.
-      if ((end ?? 0) > 5000 && wanted.value === 0) {
-        state.value = { word: "not checked", kind: "none" };
-        return;
-      }
-      state.value = { word: "checking", kind: "none" };
-      const verify = await ask<Verify>(of(name, "verify"));
-      if (!isOver) show(verify, false);
+      const badge = await ask<BadgeDocument>(of(name, "badge"), control.signal);
+      state.value = { ...wordOf(name, badge), when: badge.at };
+      if (badge.state !== "checked" || badge.stale) timer = window.setTimeout(() => void look().catch(() => {}), LOOK);
     };
-    if (end !== null) look().catch(() => { if (!isOver) state.value = { word: "not checked", kind: "none" }; });
+    look().catch(() => {
+      if (!control.signal.aborted) state.value = { word: "not checked", kind: "none", when: null };
+    });
     return () => {
-      isOver = true;
+      control.abort();
       clearTimeout(timer);
     };
-  }, [name, end, wanted.value]);
-  return <a class={`badge badge-${state.value.kind}`} href={pathOf(name, "verify")} title="the evidence, and the command that repeats it">{state.value.word}</a>;
+  }, [name, end]);
+  const { word, kind, when } = state.value;
+  return <a class={`badge badge-${kind}`} href={pathOf(name, "verify")} title={`the evidence, and the command that repeats it${when === null ? "" : `; checked by this server at ${when}`}`}>{word}</a>;
 }
 
 const VIEWS: { view: View | null; word: string; key: string }[] = [
   { view: null, word: "Run", key: "t" }, { view: "state", word: "State", key: "s" }, { view: "diff", word: "Diff", key: "d" }, { view: "bisect", word: "Bisect", key: "b" },
   { view: "backtrack", word: "History", key: "p" }, { view: "why", word: "Why", key: "c" }, { view: "commitments", word: "Commitments", key: "m" },
-  { view: "conflicts", word: "Conflicts", key: "o" }, { view: "contract", word: "Contract", key: "k" }, { view: "heatmap", word: "Heatmap", key: "h" },
+  { view: "conflicts", word: "Conflicts", key: "o" }, { view: "contract", word: "Contract", key: "k" }, { view: "layout", word: "Graph", key: "g" }, { view: "heatmap", word: "Heatmap", key: "h" },
   { view: "compare", word: "Agents", key: "a" }, { view: "steps", word: "Steps", key: "e" }, { view: "verify", word: "Verification", key: "v" },
 ];
 

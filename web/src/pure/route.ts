@@ -1,6 +1,6 @@
 // Addresses of the page: the path is the object, the query is the view. One table for reading and for writing.
 
-export type View = "state" | "diff" | "bisect" | "verify" | "commitments" | "why" | "backtrack" | "contract" | "conflicts" | "heatmap" | "compare" | "steps";
+export type View = "state" | "diff" | "bisect" | "verify" | "commitments" | "why" | "backtrack" | "contract" | "conflicts" | "heatmap" | "compare" | "steps" | "layout";
 export type Route =
   | { name: "runs" }
   | { name: "run"; run: string }
@@ -8,7 +8,7 @@ export type Route =
   | { name: "help"; page: string }
   | { name: "lost"; path: string };
 
-export const RUN_VIEWS: readonly View[] = ["diff", "bisect", "verify", "commitments", "backtrack", "contract", "conflicts", "heatmap", "compare", "steps"];
+export const RUN_VIEWS: readonly View[] = ["diff", "bisect", "verify", "commitments", "backtrack", "contract", "conflicts", "heatmap", "compare", "steps", "layout"];
 const TICK_VIEWS: readonly View[] = ["state", "why"];
 
 /** Reads a path. */

@@ -8,7 +8,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, Page } from "playwright-core";
 import { open, settled, SHOTS, shared, type Server } from "./harness.ts";
 
-export const SCREENS = ["/runs", "/runs?tree=true&peek=logistics-run-47", "/run/R", "/run/R?view=list", "/run/R?view=transcript", "/run/R?tab=record", "/run/R?grep=a", "/run/R/t/20/state", "/run/R/t/20/state?path=%2Fmemory&mode=raw", "/run/R/diff?with=logistics-fix-1", "/run/R/bisect", "/run/R/verify", "/run/R/heatmap?metric=confidence", "/run/R/compare?a=router&b=pricing", "/run/R/steps", "/run/R?t=4&tab=rule", "/run/R/commitments", "/run/R/conflicts", "/run/R/contract", "/run/R/t/20/why", "/run/R/backtrack?path=%2Fmemory", "/help/keys", "/help/about"];
+export const SCREENS = ["/runs", "/runs?tree=true&peek=logistics-run-47", "/run/R", "/run/R?view=list", "/run/R?view=transcript", "/run/R?tab=record", "/run/R?grep=a", "/run/R/t/20/state", "/run/R/t/20/state?path=%2Fmemory&mode=raw", "/run/R/diff?with=logistics-fix-1", "/run/R/bisect", "/run/R/verify", "/run/R/heatmap?metric=confidence", "/run/R/compare?a=router&b=pricing", "/run/R/steps", "/run/R/layout?t=23", "/run/R/layout?of=forks&size=fit", "/run/R?t=4&tab=rule", "/run/R/commitments", "/run/R/conflicts", "/run/R/contract", "/run/R/t/20/why", "/run/R/backtrack?path=%2Fmemory", "/help/keys", "/help/about"];
 const MAIN = "/run/logistics-run-47";
 let server: Server;
 let browser: Browser;

@@ -1,9 +1,10 @@
 // Starts `dendrer serve` (the program of DENDRER) on a store, and opens the page in Debian's Chromium. `main.ts` makes the store,
 // its server and the browser once for all files; a file that is run alone makes its own.
 // A program that was built without the page answers documents alone: then the page comes from web/dist, under the same policy.
+// DENDRER_DIST=1 takes web/dist in any case: for work on the page without building the program again.
 
 import { spawn, execFileSync, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { extname, join, resolve } from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
@@ -39,7 +40,23 @@ export function shopChat(): unknown[] {
   return [...messages, { role: "assistant", content: "All ordered." }, { role: "user", content: "Thanks." }];
 }
 
-/** Makes the store that tests read: the demo, a chat, LangGraph threads, and a run with an erased tick and a redacted value. */
+const BOUND = [
+  { type: "observation.add", agent: "dev", intent: { description: "the task" }, evidence: [{ id: "U17", content: "Keep the public interface." }], commitments: [{ id: "C1", type: "obl", hard: true, gloss: "Keep the public interface.", support: ["U17"] }] },
+  { type: "plan.update", agent: "dev", intent: { description: "a guess" }, evidence: [{ id: "N5", content: "the schema may differ" }], commitments: [{ id: "H4", type: "hyp", gloss: "The schema may differ.", support: ["N5"] }, { id: "P7", type: "plan", gloss: "Remove the old method.", conflicts: ["C1"] }] },
+];
+
+/** Records the run of an execution graph, as docs/graphs.md has it. */
+function graphRun(dir: string): void {
+  const files: Record<string, string> = {
+    "note.graph": "graph run-84f2\nn0 parse(request) pure\ne1 model.call(n0) -> rec frontier[1]\nn1 plan(e1) pure\ne2 tool.cal_read(n1) -> rec frontier[2]\nn2 brief(e1, e2) pure\nreplay(graph, frontier) == output ✓ required\n",
+    "note.json": JSON.stringify({ name: "note", version: "v1", define: { "parse(request)": "request.text", "plan(answer)": "answer.day", "brief(answer, calendar)": "{'day': answer.day, 'meetings': size(calendar.items)}" }, tools: { "model.call": { effect: "read" }, "tool.cal_read": { effect: "read" } } }),
+    "request.json": '{"text":"what is on friday?"}', "model.json": '{"day":"friday"}', "calendar.json": '{"items":["dentist","lunch"]}',
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
+  run(dir, ["graph", "run", "note.graph", "--pack", "note.json", "--input", "request=request.json", "--exec", "model.call=cat model.json", "--exec", "tool.cal_read=cat calendar.json"]);
+}
+
+/** Makes the store that tests read: the demo, a chat, LangGraph threads, the run of a graph, one with commitments, and one with an erased tick and a redacted value. */
 export function makeStore(): string {
   const dir = makeDemo();
   run(dir, ["import", "-", "--run", "shop-chat"], JSON.stringify(shopChat()));
@@ -50,6 +67,8 @@ export function makeStore(): string {
     { type: "observation.add", agent: "a", intent: { description: "third" }, delta: [{ add: "/n", value: 1 }] },
   ];
   run(dir, ["commit", "--run", "marks"], `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`);
+  graphRun(dir);
+  run(dir, ["commit", "--run", "bound", "--as", "user", "--stage", "2"], `${BOUND.map((line) => JSON.stringify(line)).join("\n")}\n`);
   run(dir, ["erase", "marks@2", "state.big", "--reason", "test", "--although", "delta", "--although", "intent.description"]);
   return dir;
 }
@@ -149,7 +168,7 @@ export async function open(browser: Browser, server: Server, options: { width?: 
   const response = await context.request.get(`${server.origin}/`);
   const policy = response.headers()["content-security-policy"] ?? "";
   if (!policy.includes("trusted-types 'none'")) throw new Error(`no policy: ${policy}`);
-  if (!(await response.text()).includes("/assets/")) {
+  if (process.env.DENDRER_DIST === "1" || !(await response.text()).includes("/assets/")) {
     if (!existsSync(join(DIST, "index.html"))) throw new Error("neither the program nor web/dist has the page: npm run build");
     await context.route("**/*", async (route) => {
       const url = new URL(route.request().url());

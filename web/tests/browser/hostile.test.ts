@@ -26,7 +26,7 @@ test("hostile_text_does_nothing_on_any_screen", async () => {
   const ticks = Array.from({ length: 21 }, (_, tick) => tick);
   const paths = [
     "/runs", "/runs?where=%3Cscript%3Ealert(1)%3C%2Fscript%3E", RUN, `${RUN}?view=list`, `${RUN}?view=transcript`, `${RUN}?grep=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E`,
-    `${RUN}?holds=%22%3Cscript%3E%22%20%3D%3D%20state.x`, `${RUN}?holds=state.length%20%3C%205`, `${RUN}/bisect`, `${RUN}/heatmap?metric=confidence`, `${RUN}/compare`, `${RUN}/steps`, "/runs?peek=hostile-1&first=true", `${RUN}/verify`, `${RUN}/commitments`, `${RUN}/conflicts`, `${RUN}/contract`, `${RUN}/diff?with=logistics-run-47`, "/run/logistics-run-47/diff?with=hostile-1",
+    `${RUN}?holds=%22%3Cscript%3E%22%20%3D%3D%20state.x`, `${RUN}?holds=state.length%20%3C%205`, `${RUN}/bisect`, `${RUN}/heatmap?metric=confidence`, `${RUN}/compare`, `${RUN}/steps`, `${RUN}/layout?t=6`, `${RUN}/layout?of=forks`, `${RUN}/layout?focus=%3Cb%3E`, "/runs?peek=hostile-1&first=true", `${RUN}/verify`, `${RUN}/commitments`, `${RUN}/conflicts`, `${RUN}/contract`, `${RUN}/diff?with=logistics-run-47`, "/run/logistics-run-47/diff?with=hostile-1",
     `${RUN}/backtrack?path=%2Fbeliefs`, `${RUN}/t/20/state?mode=raw`, `${RUN}/t/20/state?mode=diff&base=hostile-1%400`, "/run/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/help/%3Cscript%3E", "/run/javascript%3Aalert(1)/verify",
     ...ticks.flatMap((tick) => [`${RUN}?t=${tick}&tab=record`, `${RUN}?t=${tick}`, `${RUN}?t=${tick}&tab=rule`]), `${RUN}/t/20/state`, `${RUN}/t/6/why`, `${RUN}/t/6/state`,
   ];

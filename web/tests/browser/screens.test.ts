@@ -219,6 +219,29 @@ test("commitments_contracts_and_conflicts_are_tables", async () => {
   assert.match((await text("main")).replaceAll(/\s+/g, " "), /memory\.cover_price written north 2: 280 south 3: 245/);
 });
 
+test("graphs_are_pictures_with_a_table_beside", async () => {
+  for (const [path, word] of [[MAIN, "causal"], ["/run/run-84f2", "compiled"], ["/run/bound", "commitments"], ["/run/trip-planner-a", "forks"]] as const) {
+    await at(`${path}/layout?of=${word}&size=fit`);
+    const layout = await document_<{ nodes: { label: string }[]; edges: { rel: string }[] }>(`${path}/layout.json?of=${word}`);
+    assert.equal(await page.locator(".graph .node").count(), layout.nodes.length, word);
+    assert.equal(await page.locator(".graph path.edge").count(), layout.edges.length, word);
+    assert.equal(await page.locator(".layout-side .list tbody tr").count(), Math.min(100, layout.edges.length), word);
+  }
+  await at("/run/run-84f2/layout?of=compiled");
+  await page.locator(".outcome summary").click();
+  assert.match((await text(".outcome")).replaceAll(/\s+/g, " "), /2 recorded edges, 3 pure nodes .* e1 model\.call read \["what is on friday\?"\] \{"day":"friday"\}/);
+  await at(`${MAIN}/layout?t=23`);
+  assert.match(await text(".layout-side .card"), /23 compliance[\s\S]*transition, denied/);
+  await page.locator('.node[aria-current="true"]').focus();
+  await page.keyboard.press("ArrowUp");
+  await page.waitForURL(/t=11/);
+  await page.getByRole("button", { name: "draw only what is near" }).click();
+  await settled(page);
+  assert.match(page.url(), /focus=/);
+  await at(`${MAIN}/layout?focus=9999`);
+  assert.match(await text(".fault"), /E0104/);
+});
+
 test("a_heatmap_has_its_numbers_twice", async () => {
   await at(`${MAIN}/heatmap?metric=confidence`);
   const heat = await document_<{ items: { value: number; tick: number }[] }>(`${MAIN}/heatmap.json?metric=confidence&limit=5000`);
