@@ -13,8 +13,8 @@ export function MarkOf({ value }: { value: unknown }) {
 }
 
 /** A place without a value: each kind has its word and its frame. */
-export function Missing({ kind, code }: { kind: "absent" | "closed" | "unknown" | "withheld" | "conflict"; code?: string }) {
-  const words = { absent: "absent", closed: "erased or withheld", unknown: "unknown", withheld: "withheld", conflict: "conflict" };
+export function Missing({ kind, code }: { kind: "absent" | "closed" | "unknown" | "conflict"; code?: string }) {
+  const words = { absent: "absent", closed: "erased or withheld", unknown: "unknown", conflict: "conflict" };
   return <span class={`mark mark-${kind}`}><b>{words[kind]}</b>{code && <> {code}</>}</span>;
 }
 

@@ -20,13 +20,16 @@ export function HelpScreen({ page }: { page: string }) {
       <ul class="mark-list">
         <li><Missing kind="absent" /> nothing is at the place</li>
         <li><Missing kind="unknown" /> the value cannot be known, for example because a record was erased</li>
-        <li><Missing kind="closed" /> the bytes are not here</li>
+        <li><Missing kind="closed" /> the record has a hash of it, and the bytes are not here</li>
         <li><Missing kind="conflict" /> two agents wrote the place at once</li>
         <li><MarkOf value={{ $redacted: { kind: "named", len: "short" } }} /> taken out before it was recorded</li>
         <li><MarkOf value={{ $vault: { bytes: 12, commitment: "" } }} /> kept under another key</li>
         <li><MarkOf value={{ $gap: { reason: "value_too_large" } }} /> a value that was not accepted by the recorder</li>
         <li><MarkOf value={{ $cut: { kind: "text", bytes: 5000 } }} /> longer than what was sent to this page</li>
-        <li><MarkOf value={{ $bytes: "AAEC" }} /> <MarkOf value={{ $float: "NaN" }} /> bytes, a number that JSON has no word for</li>
+        <li><MarkOf value={{ $bytes: "AAEC" }} /> bytes</li>
+        <li><MarkOf value={{ $float: "NaN" }} /> a number that JSON has no word for</li>
+        <li><MarkOf value={{ $wtf8: "7b-_" }} /> a text that is no Unicode</li>
+        <li><code>null</code> is a value, and <code>"$redacted"</code> is a text that an agent wrote</li>
       </ul>
       <p>Each address of this page is also a document: add <code>.json</code>. <a href="/openapi.json">/openapi.json</a> lists them.</p>
     </div>

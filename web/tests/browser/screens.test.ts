@@ -317,6 +317,20 @@ test("values_that_are_not_there_differ_from_each_other_and_from_text", async () 
   assert.match(await page.locator("tr", { has: page.getByRole("link", { name: "marks", exact: true }) }).innerText(), /unknown\s+state/);
 });
 
+test("each_kind_of_missing_value_looks_different", async () => {
+  for (const theme of ["light", "dark"]) {
+    await at(`/help/about?theme=${theme}`);
+    const looks = await page.evaluate(() => [...document.querySelectorAll(".mark-list .mark")].map((one) => {
+      const style = getComputedStyle(one);
+      return [one.className, [style.borderStyle, style.borderWidth, style.borderColor, style.background, style.borderRadius].join("|"), one.textContent ?? ""];
+    }));
+    assert.equal(looks.length, 11);
+    assert.equal(new Set(looks.map(([, look]) => look)).size, looks.length, "frame and ground");
+    assert.equal(new Set(looks.map(([, , word]) => word)).size, looks.length, "word");
+    assert.ok(looks.every(([, , word]) => word !== ""));
+  }
+});
+
 test("the_same_screen_prints_in_full_and_follows_the_theme_of_the_address", async () => {
   await page.emulateMedia({ media: "print" });
   await at(`${MAIN}/verify`);
