@@ -58,6 +58,36 @@ async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
   return document as T;
 }
 
+/** The progress of a long question: `dendrer.progress/1`. */
+export type Progress = { done: number; total: number | null };
+
+/** Asks for the items of a document line by line, with progress before the first. */
+export async function items<T>(address: string, abort: AbortSignal, onProgress: (progress: Progress) => void): Promise<T[]> {
+  const response = await fetch(address, { signal: abort, headers: { accept: "application/jsonl" } }).catch((fault: unknown) => {
+    if (abort.aborted) throw fault;
+    throw new Refused(failure("offline", "the server does not answer"), 0);
+  });
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  const found: T[] = [];
+  let rest = "";
+  const take = (line: string): void => {
+    if (line === "") return;
+    const one = JSON.parse(line) as { schema?: string };
+    if (one.schema === "dendrer.error/1") throw new Refused(one as Failure, response.status);
+    if (one.schema === "dendrer.progress/1") onProgress(one as unknown as Progress);
+    else found.push(one as T);
+  };
+  for (;;) {
+    const part = await reader?.read();
+    if (!part || part.done) break;
+    const lines = (rest + part.value).split("\n");
+    rest = lines.pop() ?? "";
+    lines.forEach(take);
+  }
+  take(rest);
+  return found;
+}
+
 /** Writes the address of a document of a run. */
 export function of(run: string, name: string, query: Query = {}): string {
   return `${pathOf(run)}/${name}.json${queryOf(query)}`;

@@ -43,8 +43,8 @@ export async function countTicks(name: string): Promise<void> {
   try {
     const log = await ask<Log>(of(name, "log", { from: 0, limit: 1 }));
     counted.value = { run: name, ticks: log.total };
-  } catch {
-    // The screen of the run says what is wrong.
+  } catch (fault) {
+    if (fault instanceof Refused && run.peek() === name) first.value = { run: name, document: null, failure: fault.document };
   }
 }
 

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { plain } from "../pure/invisible.ts";
-import { binAt, isBad, rowOf, spotsOf, tickOf, WORDS, wordsOf, xOf, type Shape, type Sign, type Timeline } from "../pure/timeline.ts";
+import { binAt, isBad, laneAt, linksOf, rowOf, spotsOf, tickOf, WORDS, wordsOf, xOf, type Link, type Shape, type Sign, type Timeline } from "../pure/timeline.ts";
 import { painted } from "../theme.ts";
 import { Name } from "./text.tsx";
 
@@ -17,11 +17,11 @@ export type ShownLane = { lane: number; depth: number };
 const NO_LANES: readonly ShownLane[] = [];
 
 type Props = {
-  of: Timeline; tick: number; lanes: readonly ShownLane[]; folded: readonly number[]; canZoomOut: boolean; isUnfolded: boolean; onFold: (isFolded: boolean) => void;
+  of: Timeline; links: readonly Link[]; tick: number; lanes: readonly ShownLane[]; folded: readonly number[]; canZoomOut: boolean; isUnfolded: boolean; onFold: (isFolded: boolean) => void;
   onTick: (tick: number) => void; onZoom: (range: [number, number] | null) => void; onStep: (by: number) => void; onPinch: (factor: number) => void;
 };
 
-export function Picture({ of, tick, lanes: every, folded, isUnfolded, canZoomOut, onFold, onTick, onZoom, onStep, onPinch }: Props) {
+export function Picture({ of, links, tick, lanes: every, folded, isUnfolded, canZoomOut, onFold, onTick, onZoom, onStep, onPinch }: Props) {
   const base = useRef<HTMLCanvasElement>(null);
   // The moment is drawn over the picture, which stays as it is while a reader scrubs.
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -50,8 +50,10 @@ export function Picture({ of, tick, lanes: every, folded, isUnfolded, canZoomOut
   }, [of, lanes, wide, height, paint]);
   useLayoutEffect(() => {
     const context = wide > 0 ? sized(canvas.current, wide, height) : null;
-    if (context) drawMoment(context, of, tick, wide, height, range, colours(context.canvas));
-  }, [of, tick, wide, height, paint, range]);
+    if (!context) return;
+    drawMoment(context, of, tick, wide, height, range, colours(context.canvas));
+    drawLinks(context, of, linksOf(links, tick), lanes, wide, colours(context.canvas));
+  }, [of, links, lanes, tick, wide, height, paint, range]);
 
   const xFrom = (event: PointerEvent): number => event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
   const binFrom = (x: number) => of.bins[binAt(x, wide, of.bins.length)];
@@ -115,7 +117,7 @@ export function Picture({ of, tick, lanes: every, folded, isUnfolded, canZoomOut
         </div>
       </div>
       <figcaption>
-        <Legend of={of} />
+        <Legend of={of} hasLinks={lanes.length > 0 && linksOf(links, tick).length > 0} />
         <LeftOut of={of} />
         {(folded.length > 0 || isUnfolded) && <button type="button" class="small" aria-pressed={isUnfolded} onClick={() => onFold(isUnfolded)}>{isUnfolded ? "fold quiet lanes" : `${folded.length} more lanes: ${folded.slice(0, 3).map((lane) => plain(nameOf(of, lane))).join(", ").slice(0, 60)}${folded.length > 3 ? ", .." : ""}`}</button>}
         {canZoomOut && <button type="button" class="small" onClick={() => onZoom(null)}>Show all ticks</button>}
@@ -141,7 +143,7 @@ function LeftOut({ of }: { of: Timeline }) {
   return <span class="left-out">marks left out: {kinds.map(([kind, count]) => `${count.toLocaleString("en")} ${kind}`).join(", ")}</span>;
 }
 
-function Legend({ of }: { of: Timeline }) {
+function Legend({ of, hasLinks }: { of: Timeline; hasLinks: boolean }) {
   const found = new Set<Sign>(rowOf(of, of.bins.length, MARKS, null).map((shape) => shape.sign));
   if (of.width > 1) for (const one of spotsOf(of, 1000, 10)) found.add(one.sign);
   found.delete("none");
@@ -150,6 +152,7 @@ function Legend({ of }: { of: Timeline }) {
       {[...found].map((sign) => <span key={sign} class="legend-item"><svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true" class={`sign sign-${sign}`}><path d={PATHS[sign]} /></svg> {WORDS[sign]}</span>)}
       {of.width > 1 && <span class="legend-item">height: the count; colour and mark: the worst</span>}
       {of.strips.some((strip) => strip.items.some((words) => words.includes("uncertain"))) && <span class="legend-item"><span class="hatch" aria-hidden="true" /> unknown verdict</span>}
+      {hasLinks && <span class="legend-item">line: follows from</span>}
       {of.width === 1 && of.bins.some((bin) => bin.n > 0 && bin.changes === 0) && <span class="legend-item">hollow: no change</span>}
     </span>
   );
@@ -236,6 +239,29 @@ function drawMoment(c: CanvasRenderingContext2D, of: Timeline, tick: number, wid
     c.fillRect(Math.min(...brush), 0, Math.abs(brush[1] - brush[0]), height);
   }
   c.globalAlpha = 1;
+}
+
+/** Draws links of the record between lanes: what a tick follows from, and merges. */
+function drawLinks(c: CanvasRenderingContext2D, of: Timeline, links: readonly Link[], lanes: readonly ShownLane[], width: number, paint: Colours): void {
+  const numbers = lanes.map(({ lane }) => lane);
+  const top = topOf(of) + GAP + of.strips.length * (STRIP + GAP);
+  c.lineWidth = 1.4;
+  c.strokeStyle = c.fillStyle = paint.accent;
+  for (const link of links) {
+    const [a, b] = [laneAt(of, numbers, link.from), laneAt(of, numbers, link.to)];
+    if (a < 0 || b < 0) continue;
+    const [x, y, tox, toy] = [xOf(link.from, of, width), top + a * LANE + LANE / 2, xOf(link.to, of, width), top + b * LANE + LANE / 2];
+    const bend = a === b ? LANE * 0.8 : 0;
+    c.setLineDash(link.rel === "merges" ? [] : [4, 3]);
+    c.beginPath();
+    c.moveTo(x, y);
+    c.quadraticCurveTo((x + tox) / 2, (y + toy) / 2 - bend, tox, toy);
+    c.stroke();
+    c.setLineDash([]);
+    c.beginPath();
+    c.arc(tox, toy, 2.6, 0, Math.PI * 2);
+    c.fill();
+  }
 }
 
 /** Draws verdicts of a bin. An unknown one is hatched, and is never drawn as ok. */

@@ -2,9 +2,9 @@
 
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { askOnce, of, Refused } from "../api.ts";
-import type { Failure } from "../documents.ts";
-import { binsOf, ofDocument, type Timeline, type TimelineDocument } from "../pure/timeline.ts";
+import { askOnce, list, of, Refused } from "../api.ts";
+import type { Failure, Log } from "../documents.ts";
+import { binsOf, ofDocument, type Link, type Timeline, type TimelineDocument } from "../pure/timeline.ts";
 
 /** A question whose verdicts are drawn. */
 export type Question = { name: string; predicate?: string; holds?: string };
@@ -30,4 +30,31 @@ export function useTimeline(run: string, range: [number, number] | null, last: n
     return () => control.abort();
   }, [run, range?.[0], range?.[1], last, names.join("\n"), version]);
   return loaded;
+}
+
+/** Ticks of which the links are asked for at most. */
+const LINKS_MAX = 500;
+
+/** Loads the links of the ticks that are drawn one by one. */
+export function useLinks(run: string, timeline: Timeline | null): Signal<readonly Link[]> {
+  const links = useSignal<readonly Link[]>([]);
+  const isDrawn = timeline !== null && timeline.width === 1 && timeline.bins.length <= LINKS_MAX;
+  const [from, to] = isDrawn ? [timeline.from, timeline.to] : [0, -1];
+  useEffect(() => {
+    links.value = [];
+    if (to < from) return;
+    const control = new AbortController();
+    askOnce<Log>(of(run, "log", { from, to, limit: LINKS_MAX, links: "true" }), control.signal).then(
+      (log) => {
+        if (control.signal.aborted) return;
+        links.value = list(log.items).flatMap((item) => {
+          const to = item.tick;
+          return to === null ? [] : (item.links ?? []).flatMap((link) => (link.run === run && link.tick !== null ? [{ from: link.tick, to, rel: link.rel }] : []));
+        });
+      },
+      () => {},
+    );
+    return () => control.abort();
+  }, [run, from, to]);
+  return links;
 }

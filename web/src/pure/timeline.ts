@@ -130,6 +130,22 @@ export function tickOf(timeline: Timeline, bin: Bin, now: number): number {
   return timeline.marks.find((one) => one.tick >= bin.from && one.tick <= bin.to)?.tick ?? bin.from;
 }
 
+/** A link of the record between two ticks of a run. */
+export type Link = { from: number; to: number; rel: string };
+
+const ALWAYS = new Set(["merges", "picked_from", "fork_of"]);
+
+/** Links that are drawn: merges and imports always, the others of the tick in sight. A predecessor is the lane itself. */
+export function linksOf(links: readonly Link[], tick: number): Link[] {
+  return links.filter((one) => one.rel !== "predecessor" && (ALWAYS.has(one.rel) || one.from === tick || one.to === tick));
+}
+
+/** The lane of a tick among those that are drawn; -1 if none is. */
+export function laneAt(timeline: Timeline, lanes: readonly number[], tick: number): number {
+  const bin = timeline.bins[tick - (timeline.bins[0]?.from ?? 0)];
+  return bin === undefined ? -1 : lanes.findIndex((lane) => (bin.lanes[lane] ?? 0) > 0);
+}
+
 /** Returns the bin below a horizontal position. */
 export function binAt(x: number, width: number, count: number): number {
   return Math.max(0, Math.min(count - 1, Math.floor((x / Math.max(1, width)) * count)));

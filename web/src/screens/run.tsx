@@ -1,8 +1,8 @@
 // The screen of a run: what went wrong first, where and why, before anything is clicked.
 
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { askOnce, known, of, Refused, useAnswer, type Answer } from "../api.ts";
+import { askOnce, items, known, of, Refused, useAnswer, type Answer } from "../api.ts";
 import type { Bisect, BisectAll } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { useKeys } from "../keys.ts";
@@ -19,7 +19,7 @@ import { Name, T } from "../parts/text.tsx";
 import { Tick } from "../parts/tick.tsx";
 import { Found, Ticks } from "../parts/ticks.tsx";
 import { Picture, type ShownLane } from "../parts/timeline.tsx";
-import { useTimeline, type Question } from "../parts/use-timeline.ts";
+import { useLinks, useTimeline, type Question } from "../parts/use-timeline.ts";
 import { Line } from "../parts/value.tsx";
 import { command } from "../pure/sh.ts";
 import { Transcript } from "./transcript.tsx";
@@ -35,6 +35,21 @@ export function questionOf(one: { predicate: { name: string; words: string } }):
   return { name: holds, holds };
 }
 
+/** Runs of more ticks are asked with their progress in sight. */
+const LONG = 10_000;
+/** How many records of the run were read for the standard questions. */
+const progress = signal<{ run: string; done: number } | null>(null);
+
+/** Asks the standard questions line by line: the answer has the items, and the server says how far it is. */
+async function askLong(run: string, abort: AbortSignal): Promise<BisectAll> {
+  try {
+    const found = await items<FirstItem>(`${pathOf(run)}/first.jsonl`, abort, (one) => (progress.value = { run, done: one.done }));
+    return { schema: "dendrer.bisect-all/1", run, exit: 0, items: found } as unknown as BisectAll;
+  } finally {
+    progress.value = null;
+  }
+}
+
 /** Asks the standard questions by itself. */
 export function useFirst(run: string): void {
   const changed = version.value;
@@ -42,16 +57,19 @@ export function useFirst(run: string): void {
   useEffect(() => {
     if (end === null) void countTicks(run);
   }, [run, end === null]);
+  const isLong = (end ?? 0) > LONG;
   useEffect(() => {
+    if (end === null) return;
     const control = new AbortController();
-    askOnce<BisectAll>(of(run, "first"), control.signal).then(
+    const asked = isLong ? askLong(run, control.signal) : askOnce<BisectAll>(of(run, "first"), control.signal);
+    asked.then(
       (document) => (first.value = { run, document, failure: null }),
       (fault: unknown) => {
         if (!control.signal.aborted && fault instanceof Refused) first.value = { run, document: null, failure: fault.document };
       },
     );
     return () => control.abort();
-  }, [run, changed]);
+  }, [run, changed, end === null, isLong]);
 }
 
 export function RunScreen({ run }: { run: string }) {
@@ -91,6 +109,7 @@ export function RunScreen({ run }: { run: string }) {
     return map;
   }, [loaded.value.timeline]);
   const timeline = loaded.value.timeline;
+  const links = useLinks(run, timeline);
   const knownTypes = useMemo(() => [...new Set((timeline?.bins ?? []).flatMap((bin) => Object.keys(bin.types)))].sort(), [timeline]);
   const knownAgents = useMemo(() => (timeline?.lanes ?? []).flatMap((one) => (one.agent === null || one.agent === "" ? [] : [one.agent])), [timeline]);
   const nextBad = (direction: 1 | -1) => {
@@ -139,7 +158,7 @@ export function RunScreen({ run }: { run: string }) {
       {loaded.value.failure && <Fault of={loaded.value.failure} />}
       {timeline && here !== null && (
         <Picture
-          of={timeline} tick={here} lanes={lanes.shown} folded={lanes.folded} isUnfolded={isUnfolded} onFold={(isFolded) => setQuery({ fold: isFolded ? null : "false" })} canZoomOut={range !== null} onTick={goTick} onStep={(by) => goTick(here + by)} onPinch={pinch}
+          of={timeline} links={links.value} tick={here} lanes={lanes.shown} folded={lanes.folded} isUnfolded={isUnfolded} onFold={(isFolded) => setQuery({ fold: isFolded ? null : "false" })} canZoomOut={range !== null} onTick={goTick} onStep={(by) => goTick(here + by)} onPinch={pinch}
           onZoom={(to) => setQuery({ zoom: to ? `${to[0]}..${to[1]}` : null })}
         />
       )}
@@ -200,7 +219,7 @@ function Headline({ run, typed, holds }: { run: string; typed: Answer<Bisect> | 
   if (typed && !document) return <div class="headline"><h1 tabIndex={-1} aria-busy="true">asking ..</h1></div>;
   const all = first.value && first.value.run === run ? first.value : null;
   if (!typed && all?.failure) return <div class="headline"><h1 tabIndex={-1}><Name of={run} /></h1><Fault of={all.failure} /></div>;
-  if (!typed && !all?.document) return <div class="headline"><h1 tabIndex={-1} aria-busy="true">asking the standard questions{last.value === null ? "" : ` about ${last.value.toLocaleString("en")} ticks`} ..</h1><p class="dim">everything else can be used meanwhile</p></div>;
+  if (!typed && !all?.document) return <div class="headline"><h1 tabIndex={-1} aria-busy="true">asking the standard questions{progress.value?.run === run ? `: ${progress.value.done.toLocaleString("en")} of ` : " about "}{last.value === null ? "this run" : `${last.value.toLocaleString("en")} ticks`} ..</h1><p class="dim">everything else can be used meanwhile</p></div>;
   const bad = document ? document : violated.value[0];
   const caveat = document?.caveat ?? all?.document?.caveat;
   if (!bad || bad.onset === null) return <NotViolated run={run} items={document ? [document as unknown as FirstItem] : firstItems.value} caveat={caveat} />;

@@ -64,6 +64,10 @@ test("a_million_ticks_are_drawn_from_the_document_timeline", async () => {
   const { page, context, faults } = await open(browser, server);
   const last = 1_000_000;
   // The answers of a run of a million ticks are played here.
+  const first = (await (await context.request.get(`${server.origin}/run/shop-team/first.json`)).json()) as { items: unknown[] };
+  const neverViolated = first.items[0];
+  let letGo = () => {};
+  const firstIsHeld = new Promise<void>((over) => (letGo = over));
   await context.route("**/run/long/**", (route) => {
     const url = new URL(route.request().url());
     if (url.pathname.endsWith("timeline.json")) return route.fulfill({ json: sample(last, 512) });
@@ -73,13 +77,21 @@ test("a_million_ticks_are_drawn_from_the_document_timeline", async () => {
       const items = Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => ({ agent: "worker", anomalies: 0, author: "agent", confidence: 0.5, id: `sha256:${String(from + at).padStart(64, "0")}`, kind: "transition", summary: `line ${from + at}`, tick: from + at, ts: "2026-01-01T00:00:00.000Z", type: "plan.update" }));
       return route.fulfill({ json: { schema: "dendrer.log/1", certainty: "recorded", closed: [], complete: false, items, refusals: 0, run: "long", total: last, tip: "" } });
     }
-    if (url.pathname.endsWith("first.json")) return route.fulfill({ json: { schema: "dendrer.bisect-all/1", run: "long", exit: 1, items: [] } });
+    if (url.pathname.endsWith("first.jsonl")) {
+      const line = (done: number) => JSON.stringify({ schema: "dendrer.progress/1", what: "bisect", unit: "records", done, total: null, rate: 1, remaining_s: null });
+      return firstIsHeld.then(() => route.fulfill({ contentType: "application/jsonl", body: `${line(210_000)}\n${line(640_000)}\n${JSON.stringify(neverViolated)}\n` }));
+    }
+    if (url.pathname.endsWith("badge.json")) return route.fulfill({ json: { schema: "dendrer.badge/1", run: "long", state: "checking", done: 41, of: 64, verify: null, tip: last, log_size: null, at: null, stale: false } });
     if (url.pathname.endsWith("show.json")) return route.fulfill({ json: { schema: "dendrer.show/1", run: "long", tick: Number(url.pathname.split("/").at(-2)), type: "plan.update", kind: "transition", author: "agent", certainty: "recorded", changes: [], closed: [], content: { agent_id: "worker" }, id: "sha256:0", links: [], prev: null, ts: "" } });
     if (url.pathname.endsWith("events")) return route.abort();
     return route.fallback();
   });
   await page.goto(`${server.origin}/run/long?t=777777`);
-  await settled(page);
+  // Until the first violation is known everything else can be used.
+  await page.waitForFunction(() => /asking the standard questions about 1,000,000 ticks/.test(document.querySelector("h1")?.textContent ?? "") && /line 777777/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  assert.equal(await page.locator(".badge").innerText(), "checking: 41 of 64");
+  letGo();
+  await page.waitForFunction(() => /NEVER VIOLATED/.test(document.querySelector("h1")?.textContent ?? ""));
   await page.waitForFunction(() => /line 777777/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
   assert.match((await page.locator(".label-marks").innerText()), /1 mark = 2,048 ticks/);
   assert.match((await page.locator(".labels").innerText()), /7 more agents/);

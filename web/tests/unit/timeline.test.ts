@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { binAt, binsOf, ofDocument, rowOf, spotsOf, tickOf, wordsOf, xOf, zoomed, type Bin } from "../../src/pure/timeline.ts";
+import { binAt, binsOf, laneAt, linksOf, ofDocument, rowOf, spotsOf, tickOf, wordsOf, xOf, zoomed, type Bin } from "../../src/pure/timeline.ts";
 import { sample } from "./sample.ts";
 
 test("the_document_timeline_is_read", () => {
@@ -63,4 +63,15 @@ test("zoom_stays_inside_the_run", () => {
   assert.equal(zoomed([6, 38], 22, 4, 64), null);
   const end = zoomed([0, 1_000_000], 999_999, 0.001, 1_000_000);
   assert.equal(end?.[1], 1_000_000);
+});
+
+test("links_of_the_tick_in_sight_and_merges_are_drawn", () => {
+  const links = [{ from: 1, to: 2, rel: "predecessor" }, { from: 1, to: 3, rel: "caused_by" }, { from: 4, to: 5, rel: "caused_by" }, { from: 6, to: 7, rel: "merges" }];
+  assert.deepEqual(linksOf(links, 3).map((one) => one.to), [3, 7]);
+  assert.deepEqual(linksOf(links, 9).map((one) => one.to), [7]);
+  const timeline = ofDocument(sample(50, 100));
+  const bin = timeline.bins.findIndex((one) => (one.lanes[1] ?? 0) > 0);
+  assert.equal(laneAt(timeline, [1], bin), 0);
+  assert.equal(laneAt(timeline, [], bin), -1);
+  assert.equal(laneAt(timeline, [0], 5000), -1);
 });
