@@ -102,7 +102,7 @@ function TickRow({ at, row, isChosen, isWide, bin, onTick, isLoaded }: RowProps)
       {isWide && <span role="gridcell" class="sure">{row?.confidence === null || row?.confidence === undefined ? "" : row.confidence.toFixed(2)}</span>}
       <span role="gridcell" class="what">
         {isBad && <b class="word">{WORDS[sign].toUpperCase()} </b>}
-        {row ? <T of={row.summary.slice(0, 300)} /> : at === 0 ? <span class="dim">the run begins</span> : isLoaded ? <span class="mark mark-gap"><b>no record</b></span> : <span class="dim">..</span>}
+        {row ? (row.summary === "" ? <span class="dim">{plain(row.type ?? row.kind)}</span> : <T of={row.summary.slice(0, 300)} />) : at === 0 ? <span class="dim">the run begins</span> : isLoaded ? <span class="mark mark-gap"><b>no record</b></span> : <span class="dim">..</span>}
         {row?.unknown && <span class="mark mark-unknown"><b>unknown</b></span>}
       </span>
     </div>

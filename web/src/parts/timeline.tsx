@@ -145,7 +145,11 @@ function LeftOut({ of }: { of: Timeline }) {
 
 function Legend({ of, hasLinks }: { of: Timeline; hasLinks: boolean }) {
   const found = new Set<Sign>(rowOf(of, of.bins.length, MARKS, null).map((shape) => shape.sign));
-  if (of.width > 1) for (const one of spotsOf(of, 1000, 10)) found.add(one.sign);
+  if (of.width > 1) {
+    // A bar has the colour of its worst sign; forms are drawn for marks alone.
+    for (const sign of found) if (!isBad(sign)) found.delete(sign);
+    for (const one of spotsOf(of, 1000, 10)) found.add(one.sign);
+  }
   found.delete("none");
   return (
     <span class="legend">

@@ -82,7 +82,7 @@ function HeatGrid({ of: grid }: { of: Grid }) {
 /** The ground of a cell: four steps, so that a legend can name them. */
 function ground(part: number): { background: string } {
   const step = Math.max(1, Math.ceil(part * 4));
-  return { background: `color-mix(in srgb, var(--warn) ${step * 18}%, var(--page))` };
+  return { background: `color-mix(in srgb, var(--warn) ${step * 10}%, var(--page))` };
 }
 
 function HeatCell({ of: cell, run, column, most }: { of: Cell; run: string; column: { from: number; to: number }; most: number }) {

@@ -22,15 +22,44 @@ after(async () => {
   await end?.();
 });
 
-for (const dark of [false, true]) {
-  test(`axe_finds_nothing_in_the_${dark ? "dark" : "light"}_theme`, async () => {
-    const { page, context } = await open(browser, server, { dark });
-    for (const screen of SCREENS) {
+const SIZES = [["390_px", { width: 390, height: 844 }], ["400_percent", { width: 320, height: 256 }]] as const;
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const PARTS = 4;
+
+async function axe(page: Page, screen: string, rules: string[] | null): Promise<void> {
+  const builder = new AxeBuilder({ page: page as never });
+  const found = await (rules ? builder.withRules(rules) : builder.withTags(TAGS)).analyze();
+  assert.deepEqual(found.violations.map((one) => `${screen} ${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`).join(" | ")}`), []);
+}
+
+for (let part = 0; part < PARTS; part += 1) {
+  // Each screen is loaded once: axe in both themes, then it must flow in narrow windows.
+  test(`screens_pass_axe_in_both_themes_and_flow_when_narrow_${part + 1}`, async () => {
+    const { page, context } = await open(browser, server);
+    for (const screen of SCREENS.filter((_, at) => at % PARTS === part)) {
+      const name = screen.replaceAll(/[^a-z0-9]+/gi, "-");
+      // A high window: nothing is behind the bar at its end.
+      await page.setViewportSize({ width: 1280, height: 3000 });
+      await page.emulateMedia({ colorScheme: "light" });
       await page.goto(server.origin + screen.replace("R", "logistics-run-47"));
       await settled(page);
-      const found = await new AxeBuilder({ page: page as never }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]).analyze();
-      assert.deepEqual(found.violations.map((one) => `${screen} ${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`).join(" | ")}`), []);
-      if (/^\/run\/R$|runs$|state$|bisect$|diff/.test(screen)) await page.screenshot({ path: join(SHOTS, `${screen.replaceAll(/[^a-z]+/gi, "-")}${dark ? "dark" : "light"}.png`) });
+      await axe(page, screen, null);
+      await page.emulateMedia({ colorScheme: "dark" });
+      await axe(page, screen, ["color-contrast"]);
+      for (const [size, to] of SIZES) {
+        await page.setViewportSize(to);
+        await settled(page);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `${screen} is ${wide} px too wide at ${size}`);
+        if (process.env.DENDRER_SHOTS) await page.screenshot({ path: join(SHOTS, `${name}${size}-dark.png`) });
+      }
+      if (process.env.DENDRER_SHOTS) {
+        await page.setViewportSize({ width: 1280, height: 800 });
+        for (const scheme of ["dark", "light"] as const) {
+          await page.emulateMedia({ colorScheme: scheme });
+          await page.screenshot({ path: join(SHOTS, `${name}1280-${scheme}.png`) });
+        }
+      }
     }
     await context.close();
   });
@@ -145,17 +174,3 @@ test("scrubbing_is_announced", async () => {
   await page.waitForFunction(() => /tick 22 of 64, observation add, feed-reader, confidence 0\.31/.test(document.querySelector('[aria-live="polite"].hidden')?.textContent ?? ""));
   await context.close();
 });
-
-for (const [name, size] of [["390_px", { width: 390, height: 844 }], ["400_percent", { width: 320, height: 256 }]] as const) {
-  test(`screens_flow_at_${name}`, async () => {
-    const { page, context } = await open(browser, server, size);
-    for (const screen of SCREENS) {
-      await page.goto(server.origin + screen.replace("R", "logistics-run-47"));
-      await settled(page);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(wide <= 0, `${screen} is ${wide} px too wide`);
-      if (screen === "/run/R" || screen === "/runs") await page.screenshot({ path: join(SHOTS, `${screen.replaceAll(/[^a-z]+/gi, "-")}${name}.png`) });
-    }
-    await context.close();
-  });
-}

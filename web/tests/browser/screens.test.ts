@@ -361,6 +361,31 @@ for (const [file, verdict] of [["logistics-run-47.dnd", "INTACT"], ["tampered.dn
   });
 }
 
+test("a_bundle_with_withheld_values_says_where", async () => {
+  run(server.dir, ["export", "logistics-run-47", "--withhold", "/result/output", "-o", "withheld.dnd"]);
+  const own = await serve(server.dir, ["withheld.dnd"]);
+  const opened = await open(browser, own);
+  await opened.page.goto(`${own.origin}/run/logistics-run-47?t=4&tab=record`);
+  await settled(opened.page);
+  await opened.page.goto(`${own.origin}/run/logistics-run-47?t=4`);
+  await settled(opened.page);
+  assert.match(await opened.page.locator(".tick .places").innerText(), /erased or withheld result\.output/);
+  assert.equal(await opened.page.getByRole("tab", { name: "make a rule of it" }).count(), 0, "no rule of what is not here");
+  await opened.page.waitForFunction(() => /INTACT|UNVERIFIABLE/.test(document.querySelector(".badge")?.textContent ?? ""));
+  assert.deepEqual(opened.faults, []);
+  await opened.context.close();
+  await own.stop();
+});
+
+test("a_run_that_came_from_another_store_has_its_screens", async () => {
+  const name = (await document_<{ items: { name: string }[] }>("/runs.json")).items.find((one) => one.name.endsWith("/t-a+2"))?.name ?? "";
+  const path = `/run/${encodeURIComponent(name).replaceAll(".", "%2E")}`;
+  for (const screen of ["", "?view=transcript", "/t/40/state", "/bisect", "/verify", "/layout", "/layout?of=forks", "/steps", "/heatmap", "/backtrack?path=%2Fvalues"]) {
+    await at(path + screen);
+    assert.equal(await page.locator("main .fault").count(), 0, screen);
+  }
+});
+
 test("a_run_that_is_missing_says_so", async () => {
   await page.goto(`${server.origin}/run/nope`);
   await page.waitForSelector(".fault");
