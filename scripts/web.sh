@@ -7,6 +7,7 @@
 #
 #   scripts/web.sh          everything
 #   scripts/web.sh build    web/dist alone: run it before cargo, which embeds the files
+#   scripts/web.sh picture  docs/pictures/serve.png, the picture of the README; a full run takes it to web/tests/shots
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,9 +28,11 @@ say "build"
 npm run --silent build
 [ "${1:-}" = build ] && exit 0
 
-say "types and units"
-npm run --silent check
-npm run --silent unit
+if [ "${1:-}" != picture ]; then
+  say "types and units"
+  npm run --silent check
+  npm run --silent unit
+fi
 
 say "the program"
 cd ..
@@ -59,7 +62,14 @@ if [ ! -x "$CHROMIUM" ]; then
   fi
 fi
 
-say "documents and screens"
 cd web
+if [ "${1:-}" = picture ]; then
+  say "the picture of the README"
+  npm run --silent picture
+  exit 0
+fi
+
+say "documents and screens"
 npm run --silent types
 npm run --silent browser
+npm run --silent picture -- tests/shots/serve.png

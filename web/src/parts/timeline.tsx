@@ -166,7 +166,7 @@ function Legend({ of, hasLinks }: { of: Timeline; hasLinks: boolean }) {
 const PATHS: Record<Sign, string> = {
   onset: "M2 1h8l-4 10z",
   question: "M3 4a3 3 0 1 1 4 2.6l-1 1v1M6 10.2v1",
-  denied: "M2 2h8v8h-8z M4 4l4 4M8 4l-4 4",
+  denied: "M2 2h8v8h-8z M4 6h4",
   failed: "M2 2l8 8M10 2l-8 8",
   anomaly: "M6 1l5 9h-10z",
   gap: "M1 2h2v8h-2z M9 2h2v8h-2z",

@@ -99,10 +99,10 @@ export function run(dir: string, words: string[], input?: string): string {
   return execFileSync(PROGRAM, words, { cwd: dir, env, encoding: "utf8", input, stdio: ["pipe", "pipe", "ignore"] });
 }
 
-export async function serve(dir: string, more: string[] = []): Promise<Server> {
+export async function serve(dir: string, more: string[] = [], address = "127.0.0.1:0"): Promise<Server> {
   const parent = resolve(dir, "..");
   const env = { ...process.env, HOME: parent, XDG_STATE_HOME: join(parent, "state"), XDG_CONFIG_HOME: join(parent, "config") };
-  const child: ChildProcess = spawn(PROGRAM, ["serve", "--addr", "127.0.0.1:0", "--no-open", "--json", ...more], { cwd: dir, env, stdio: ["ignore", "pipe", "pipe"] });
+  const child: ChildProcess = spawn(PROGRAM, ["serve", "--addr", address, "--no-open", "--json", ...more], { cwd: dir, env, stdio: ["ignore", "pipe", "pipe"] });
   const line = await new Promise<string>((found, failed) => {
     let text = "";
     let error = "";
