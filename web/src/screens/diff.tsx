@@ -7,6 +7,7 @@ import { query, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
 import { written } from "../pure/places.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
+import { partsOf, type Part } from "../pure/words.ts";
 import { runs, version } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
 import { Answered } from "../parts/fault.tsx";
@@ -90,7 +91,20 @@ function side(run: string, tick: number | null, name: string) {
   return tick === null ? <span>{name}: none</span> : <a href={pathOf(run) + queryOf({ t: tick })}>{name}: tick {tick}</a>;
 }
 
+/** A text of one side; words that the other side does not have are marked. */
+function Side({ parts, side }: { parts: readonly Part[]; side: "a" | "b" }) {
+  return <code class="v v-text">{parts.map((one, at) => (one.isOwn ? (side === "a" ? <del key={at}><T of={one.text} limit={300} /></del> : <ins key={at}><T of={one.text} limit={300} /></ins>) : <T key={at} of={one.text} limit={300} />))}</code>;
+}
+
+/** Texts that are compared word by word at most. */
+const TEXT_MAX = 20_000;
+
 function One({ of: change }: { of: Change }) {
+  const { a, b } = change;
+  if (typeof a === "string" && typeof b === "string" && a.length + b.length <= TEXT_MAX) {
+    const parts = partsOf(a, b);
+    return <div class="one"><code><T of={written(change.path)} limit={120} /></code> <Side parts={parts.a} side="a" /> <span aria-label="against">|</span> <Side parts={parts.b} side="b" /> <span class="dim">{change.kind}</span></div>;
+  }
   return (
     <div class="one"><code><T of={written(change.path)} limit={120} /></code> {"a" in change ? <Line value={change.a} limit={80} /> : <Missing kind="absent" />} <span aria-label="against">|</span> {"b" in change ? <Line value={change.b} limit={80} /> : <Missing kind="absent" />} <span class="dim">{change.kind}</span></div>
   );

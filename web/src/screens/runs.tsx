@@ -66,16 +66,16 @@ export function RunsScreen() {
   const isFirst = query.value.get("first") === "true";
   const violated = query.value.get("violated");
   const peek = query.value.get("peek");
-  const limit = Math.max(PAGE, Math.min(10_000, Number(query.value.get("limit") ?? PAGE) || PAGE));
+  const after = query.value.get("after");
   const whole = whereOf(where, choice);
-  const address = (asked: string, stage: string | null) => `/runs.json${queryOf({ limit, where: asked, stage, sort, tree: isTree ? "true" : null })}#${version.value}`;
+  const address = (asked: string, stage: string | null) => `/runs.json${queryOf({ limit: PAGE, after, where: asked, stage, sort, tree: isTree ? "true" : null })}#${version.value}`;
   const answer = useAnswer<Runs>(address(whole, choice.stage));
   const base = useAnswer<Runs>(address(where, null));
   const chosen = useSignal<readonly string[]>([]);
   const { box, isHeld } = useHeld();
   const drawn = useRef<{ question: string; names: string[] }>({ question: "", names: [] });
   const document_ = known(answer.value);
-  const question = JSON.stringify([whole, choice.stage, sort, limit]);
+  const question = JSON.stringify([whole, choice.stage, sort, after]);
   const given = list(document_?.items);
   const loaded = drawn.current.question === question && isHeld() ? held(given, drawn.current.names) : given;
   useFirsts(loaded, isFirst);
@@ -122,7 +122,7 @@ export function RunsScreen() {
                     </table>
                   </div>
                 )}
-                <p class="dim count">{rows.length} of {runs.matching} runs that fit, {runs.total} in the store{runs.hidden > 0 && `, ${runs.hidden} dropped ones left out`}{runs.unclear.length > 0 && `; ${runs.unclear.length} could not be judged`} {given.length < runs.matching && <button type="button" class="small" onClick={() => setQuery({ limit: limit + PAGE })}>more</button>}</p>
+                <p class="dim count">{rows.length} of {runs.matching} runs that fit, {runs.total} in the store{runs.hidden > 0 && `, ${runs.hidden} dropped ones left out`}{runs.unclear.length > 0 && `; ${runs.unclear.length} could not be judged`} {after !== null && <button type="button" class="small" onClick={() => setQuery({ after: null, peek: null })}>from the beginning</button>} {runs.next !== null && <button type="button" class="small" onClick={() => setQuery({ after: runs.next, peek: null })}>next {PAGE}</button>}</p>
                 {runs.unclear.length > 0 && <ul class="places">{runs.unclear.slice(0, 20).map((one) => <li key={one.run}><Missing kind="unknown" /> <Name of={one.run} />: <T of={one.why} limit={200} /></li>)}</ul>}
               </>
             )}
@@ -152,12 +152,12 @@ function Filters({ where, sort, isTree }: { where: string; sort: string; isTree:
     text.value = where;
   }, [where]);
   return (
-    <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ where: text.value.trim() }); }}>
+    <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); setQuery({ where: text.value.trim(), after: null }); }}>
       <label for="where">where</label>
       <input id="where" value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} placeholder="ticks > 20 && stage == 1" autocomplete="off" spellcheck={false} />
       <button type="submit" class="small">filter</button>
       <label for="sort">sort</label>
-      <select id="sort" value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value })}>
+      <select id="sort" value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value, after: null })}>
         <option value="">newest</option>{["name", "ticks"].map((one) => <option key={one} value={one}>{one}</option>)}
       </select>
       <label class="check"><input type="checkbox" checked={isTree} onChange={(event) => setQuery({ tree: event.currentTarget.checked ? "true" : null })} /> tree of forks</label>
@@ -178,7 +178,7 @@ function Facets({ runs, choice, isFirst, violated, loaded, total }: FacetsProps)
         <div key={name} role="group" aria-label={words}>
           <h2>{words}</h2>
           {all.filter((one) => one.name === name).map((one) => (
-            <button type="button" key={one.value} class="facet" aria-pressed={choice[name] === one.value} onClick={() => setQuery({ [name]: choice[name] === one.value ? null : one.value, peek: null })}>
+            <button type="button" key={one.value} class="facet" aria-pressed={choice[name] === one.value} onClick={() => setQuery({ [name]: choice[name] === one.value ? null : one.value, peek: null, after: null })}>
               <span>{one.words}</span> <span class="dim">{one.count}</span>
             </button>
           ))}

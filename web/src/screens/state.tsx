@@ -140,7 +140,7 @@ function Branch({ value, path, changed, chosen }: { value: unknown; path: string
       {all.slice(0, shown.value).map((entry) => <Leaf key={entry.name} name={entry.name} value={entry.value} path={[...path, entry.name]} changed={changed} chosen={chosen} />)}
       {all.length > shown.value && <li><button type="button" class="more" onClick={() => (shown.value += SHOWN)}>{all.length - shown.value} more</button></li>}
       {isCut && <li><MarkOf value={value} /></li>}
-      {gone.map((change) => <li key={change.path} class="cut"><span class="sign">-</span> <a href={queryOf({ ...Object.fromEntries(query.value), path: change.path })}><T of={names(change.path).at(-1) ?? ""} limit={80} /></a> <Missing kind="absent" /></li>)}
+      {gone.map((change) => <li key={change.path} class="cut"><span class="sign">-</span><span class="leaf-space" /><a href={queryOf({ ...Object.fromEntries(query.value), path: change.path })}><T of={names(change.path).at(-1) ?? ""} limit={80} /></a> <Missing kind="absent" /></li>)}
     </>
   );
 }
@@ -158,6 +158,7 @@ function Leaf({ name, value, path, changed, chosen }: { name: string; value: unk
   return (
     <li class={sign === "+" ? "add" : sign === "~" ? "alter" : ""}>
       <span class="sign" title={sign === "·" ? `${inside} changes inside` : sign ? "changed" : ""}>{sign}</span>
+      {!isBranch && <span class="leaf-space" />}
       {isBranch && <button type="button" class="twist" aria-expanded={isOpen} aria-label={`${isOpen ? "close" : "open"} ${plain(name.slice(0, 60))}`} onClick={() => (wish.value = !isOpen)}><span aria-hidden="true">{isOpen ? "▾" : "▸"}</span></button>}
       <a href={queryOf({ ...Object.fromEntries(query.value), path: here })} aria-current={chosen === here ? "true" : undefined} class={chosen === here ? "chosen" : ""}><T of={name === "" ? '""' : name} limit={80} isOneLine /></a>
       {kind === "mark" ? <> <MarkOf value={value} /></> : !isOpen && <span class="dim"> <T of={isBranch ? counted(kind, entries(value).length) : oneLine(value, 40)} limit={60} /></span>}

@@ -69,6 +69,11 @@ test("facets_count_and_filter_and_a_row_is_peeked", async () => {
   const claims = await document_<{ items: { onset: number | null }[] }>("/run/claims-9/first.json");
   const onset = Math.min(...claims.items.flatMap((one) => one.onset ?? []));
   assert.match((await page.locator("tr", { has: page.getByRole("link", { name: "claims-9", exact: true }) }).innerText()).replaceAll(/\s+/g, " "), new RegExp(` ${onset} 2026-03-01`));
+  await at("/runs?sort=name&after=financial-agent-C");
+  const later = await document_<{ items: { name: string }[] }>("/runs.json?sort=name&after=financial-agent-C&limit=200");
+  assert.deepEqual(await page.locator(".run-link").allInnerTexts(), later.items.map((one) => one.name));
+  await page.getByRole("button", { name: "from the beginning" }).click();
+  await page.waitForFunction((count) => document.querySelectorAll(".run-link").length === count, all.items.length);
   await at("/runs?where=name.startsWith(%22logistics%22)");
   await page.keyboard.press("j");
   await settled(page);
