@@ -18,6 +18,8 @@ const KINDS = ["structural", "semantic", "confidence", "outcome"] as const;
 type Item = Exclude<Diff["items"], number>[number];
 type Change = Item["changes"][number];
 const PAGE = 200;
+/** Pairs that are asked for at most; the counts are of all. */
+const PAIRS_MAX = 2000;
 
 export function DiffScreen({ run }: { run: string }) {
   const other = query.value.get("with");
@@ -26,7 +28,7 @@ export function DiffScreen({ run }: { run: string }) {
   const kinds = query.value.getAll("kind");
   const types = query.value.getAll("type");
   const shown = useSignal(PAGE);
-  const answer = useAnswer<Diff>(other ? of(run, "diff", { with: other, align, ignore, type: types, from: query.value.get("from"), to: query.value.get("to") }) : null, version.value);
+  const answer = useAnswer<Diff>(other ? of(run, "diff", { with: other, align, ignore, type: types, limit: PAIRS_MAX, from: query.value.get("from"), to: query.value.get("to") }) : null, version.value);
   const text = useSignal("");
   const words = ["dendrer", "diff", run, other ?? "OTHER", ...(align ? ["--align", align] : []), ...ignore.flatMap((one) => ["--ignore", one]), ...types.flatMap((one) => ["--type", one])];
   return (
@@ -77,7 +79,7 @@ export function DiffScreen({ run }: { run: string }) {
                   </table>
                 </div>
                 {rows.length > shown.value && <button type="button" class="more" onClick={() => (shown.value += PAGE)}>{rows.length - shown.value} more</button>}
-                {!diff.complete && <p class="warn-text">The list is cut: not every difference is here.</p>}
+                {!diff.complete && <p class="warn-text">The list has {all.length.toLocaleString("en")} pairs and is cut: <i>Copy command</i> lists every one.</p>}
               </>
             );
           }}

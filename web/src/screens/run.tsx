@@ -138,7 +138,7 @@ export function RunScreen({ run }: { run: string }) {
   useKeys({
     h: () => toLane(-1), l: () => toLane(1),
     Enter: () => document.getElementById("tab-panel")?.focus(), n: () => nextBad(1), N: () => nextBad(-1), v: () => goViolation(1), V: () => goViolation(-1), });
-  const pane = useSignal<"list" | "tick">("tick");
+  const pane = query.value.get("pane") === "list" ? "list" : "tick";
   const pinch = (factor: number) => {
     if (end === null || here === null) return;
     const next = zoomed(range ?? [0, end], here, factor, end);
@@ -167,15 +167,15 @@ export function RunScreen({ run }: { run: string }) {
         <div class="views" role="group" aria-label="view">
           {(["lanes", "list", "transcript"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={(view ?? "lanes") === one} onClick={() => setQuery({ view: one === "lanes" ? null : one })}>{one}</button>)}
         </div>
-        <FilterBar types={knownTypes} agents={knownAgents} chosenType={types[0] ?? ""} chosenAgent={agents[0] ?? ""} search={{ text: grep ?? "", type: types, agent: agents, path: writes }} isFiltered={isFiltered} />
+        <FilterBar types={knownTypes} agents={knownAgents} chosenType={types[0] ?? ""} chosenAgents={agents} search={{ text: grep ?? "", type: types, agent: agents, path: writes }} isFiltered={isFiltered} />
         {(item.value?.refusals ?? 0) > 0 && <button type="button" class="small" aria-pressed={hasRefusals} onClick={() => setQuery({ refusals: hasRefusals ? null : "true" })}>{item.value?.refusals} refused lines</button>}
         <div class="panes" role="group" aria-label="part">
-          <button type="button" class="small" aria-pressed={pane.value === "list"} onClick={() => (pane.value = "list")}>ticks</button>
-          <button type="button" class="small" aria-pressed={pane.value === "tick"} onClick={() => (pane.value = "tick")}>tick</button>
+          <button type="button" class="small" aria-pressed={pane === "list"} onClick={() => setQuery({ pane: "list" })}>{view === "transcript" ? "transcript" : "ticks"}</button>
+          <button type="button" class="small" aria-pressed={pane === "tick"} onClick={() => setQuery({ pane: null })}>tick</button>
         </div>
       </div>
       {end !== null && here !== null && (
-        <div class={`split split-${view ?? "lanes"} show-${pane.value}`}>
+        <div class={`split split-${view ?? "lanes"} show-${pane}`}>
           <div class="left">
             {isFiltered ? <Found run={run} filter={{ grep, path: writes, type: types, agent: agents, refusals: hasRefusals }} tick={here} version={version.value} onTick={goTick} />
               : view === "transcript" ? <Transcript run={run} tick={here} last={end} version={version.value} onTick={goTick} />
@@ -305,21 +305,20 @@ function Ask({ holds, run }: { holds: string | null; run: string }) {
   );
 }
 
-function FilterBar({ types, agents, chosenType, chosenAgent, search, isFiltered }: { types: string[]; agents: string[]; chosenType: string; chosenAgent: string; search: Search; isFiltered: boolean }) {
+function FilterBar({ types, agents, chosenType, chosenAgents, search, isFiltered }: { types: string[]; agents: string[]; chosenType: string; chosenAgents: readonly string[]; search: Search; isFiltered: boolean }) {
   // Choices that have a list of their own are not written twice.
-  const typed = writeSearch({ ...search, type: search.type.slice(1), agent: search.agent.slice(1) });
+  const typed = writeSearch({ ...search, type: search.type.slice(1), agent: [] });
   const text = useSignal(typed);
   useEffect(() => {
     text.value = typed;
   }, [typed]);
   const submit = () => {
     const found = readSearch(text.value);
-    const own = (chosen: string, given: string[]): string[] => [...new Set([...(chosen ? [chosen] : []), ...given])];
-    setQuery({ grep: found.text, type: own(chosenType, found.type), lanes: own(chosenAgent, found.agent), writes: found.path });
+    const own = (chosen: readonly string[], given: readonly string[]): string[] => [...new Set([...chosen.filter(Boolean), ...given])];
+    setQuery({ grep: found.text, type: own([chosenType], found.type), lanes: own(chosenAgents, found.agent), writes: found.path });
   };
   // A word of the address is a choice too, whatever is drawn.
   const typesAndChosen = chosenType && !types.includes(chosenType) ? [...types, chosenType] : types;
-  const agentsAndChosen = chosenAgent && !agents.includes(chosenAgent) ? [...agents, chosenAgent] : agents;
   return (
     <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <label for="grep" class="hidden">search text in this run</label>
@@ -330,10 +329,11 @@ function FilterBar({ types, agents, chosenType, chosenAgent, search, isFiltered 
         {typesAndChosen.map((one) => <option key={one} value={one}>{plain(one)}</option>)}
       </select>
       <label for="agent" class="hidden">agent</label>
-      <select id="agent" value={chosenAgent} onChange={(event) => setQuery({ lanes: event.currentTarget.value })}>
-        <option value="">every agent</option>
-        {agentsAndChosen.map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
+      <select id="agent" value="" onChange={(event) => setQuery({ lanes: [...chosenAgents, event.currentTarget.value] })}>
+        <option value="">{chosenAgents.length > 0 ? "one more agent" : "every agent"}</option>
+        {agents.filter((one) => !chosenAgents.includes(one)).map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
       </select>
+      {chosenAgents.map((one) => <button type="button" key={one} class="chip" onClick={() => setQuery({ lanes: chosenAgents.filter((kept) => kept !== one) })} aria-label={`without the lane ${plain(one)}`}><T of={one.slice(0, 40)} isOneLine /> ×</button>)}
       {isFiltered && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null, refusals: null, writes: null })}>clear</button>}
     </form>
   );

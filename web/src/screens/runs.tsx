@@ -1,6 +1,6 @@
 // The list of runs: facets, filter, sort, pages, the tree of forks, a peek at one, and a pair to compare.
 
-import { signal, useSignal, type Signal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { askOnce, known, list, of, useAnswer } from "../api.ts";
 import type { BisectAll, Runs } from "../documents.ts";
@@ -71,7 +71,7 @@ export function RunsScreen() {
   const address = (asked: string, stage: string | null) => `/runs.json${queryOf({ limit: PAGE, after, where: asked, stage, sort, tree: isTree ? "true" : null })}#${version.value}`;
   const answer = useAnswer<Runs>(address(whole, choice.stage));
   const base = useAnswer<Runs>(address(where, null));
-  const chosen = useSignal<readonly string[]>([]);
+  const chosen = query.value.getAll("compare");
   const { box, isHeld } = useHeld();
   const drawn = useRef<{ question: string; names: string[] }>({ question: "", names: [] });
   const document_ = known(answer.value);
@@ -100,8 +100,8 @@ export function RunsScreen() {
     ...(peek === null ? {} : { Enter: () => go(pathOf(peek)), "gt": () => go(pathOf(peek)) }),
   });
   const toggle = (name: string) => {
-    const without = chosen.value.filter((one) => one !== name);
-    chosen.value = without.length < chosen.value.length ? without : [...chosen.value, name].slice(-2);
+    const without = chosen.filter((one) => one !== name);
+    setQuery({ compare: without.length < chosen.length ? without : [...chosen, name].slice(-2) });
   };
   const words = ["dendrer", "runs", ...(whole ? ["--where", whole] : []), ...(choice.stage ? ["--stage", choice.stage] : []), ...(sort ? ["--sort", sort] : []), ...(isTree ? ["--tree"] : [])];
   return (
@@ -118,7 +118,7 @@ export function RunsScreen() {
                   <div class="scroll">
                     <table class="list">
                       <thead><tr><th scope="col"><span class="hidden">compare</span></th><th scope="col">name</th>{isFirst && <th scope="col" class="num">first violation</th>}<th scope="col">updated</th><th scope="col" class="num">ticks</th><th scope="col">stage</th><th scope="col">forked from</th><th scope="col">verified here</th></tr></thead>
-                      <tbody>{rows.map(({ run, depth }) => <Row key={run.name} run={run} depth={depth} isFirst={isFirst} isPeeked={run.name === peek} isChosen={chosen.value.includes(run.name)} onToggle={() => toggle(run.name)} />)}</tbody>
+                      <tbody>{rows.map(({ run, depth }) => <Row key={run.name} run={run} depth={depth} isFirst={isFirst} isPeeked={run.name === peek} isChosen={chosen.includes(run.name)} onToggle={() => toggle(run.name)} />)}</tbody>
                     </table>
                   </div>
                 )}
@@ -135,13 +135,13 @@ export function RunsScreen() {
   );
 }
 
-function Pair({ of: chosen }: { of: Signal<readonly string[]> }) {
-  const [a, b] = chosen.value;
+function Pair({ of: chosen }: { of: readonly string[] }) {
+  const [a, b] = chosen;
   if (a === undefined) return null;
   return (
     <div class="compare-bar" role="status">
       {b === undefined ? <>Choose another run to compare with <Name of={a} />.</> : <button type="button" onClick={() => go(pathOf(a, "diff") + queryOf({ with: b }))}>Compare <Name of={a} /> with <Name of={b} /></button>}
-      {" "}<button type="button" class="small" onClick={() => (chosen.value = [])}>clear</button>
+      {" "}<button type="button" class="small" onClick={() => setQuery({ compare: null })}>clear</button>
     </div>
   );
 }

@@ -44,7 +44,7 @@ export function CommitmentsScreen({ run }: { run: string }) {
               <div class="scroll"><table class="list"><thead><tr><th scope="col">status</th><th scope="col">type</th><th scope="col">what</th><th scope="col">owner</th><th scope="col" class="num">tick</th><th scope="col" class="num">changed</th><th scope="col">support</th><th scope="col">depends on</th><th scope="col">conflicts</th></tr></thead>
                 <tbody>{list(document.items).map((one) => (
                   <tr key={one.id} id={`c-${one.id}`} class={one.binds ? "" : "later"}>
-                    <td><b>{one.status}</b>{one.hard ? " hard" : ""}</td><td>{one.type}</td><td><T of={one.gloss} limit={300} />{one.because.length > 0 && <span class="dim"> <T of={one.because.join("; ")} limit={200} /></span>}</td><td><Name of={one.owner} /></td>
+                    <td><a href={pathOf(run, "layout") + queryOf({ of: "commitments", focus: one.id, t: here })} title="what supports it, and what it rests on"><b>{one.status}</b></a>{one.hard ? " hard" : ""}</td><td>{one.type}</td><td><T of={one.gloss} limit={300} />{one.because.length > 0 && <span class="dim"> <T of={one.because.join("; ")} limit={200} /></span>}</td><td><Name of={one.owner} /></td>
                     <td class="num"><Moment run={run} tick={one.tick} /></td><td class="num">{one.changed !== null && <Moment run={run} tick={one.changed} />}</td>
                     <td>{one.support.length}{one.support.length > 0 && one.support.every((each) => each.mode === "self-authored") && <span class="mark mark-unknown"><b>self-authored, not externally confirmed</b></span>}</td>
                     <td>{one.depends_on.map((id) => <code key={id}><T of={id} limit={24} /> </code>)}</td><td>{one.conflicts.length > 0 && <Missing kind="conflict" code={one.conflicts.map((id) => id.slice(0, 12)).join(", ")} />}</td>
@@ -114,17 +114,20 @@ export function ConflictsScreen({ run }: { run: string }) {
   );
 }
 
+/** Writes that are asked for at most, the newest first. */
+const WRITES_MAX = 500;
+
 export function BacktrackScreen({ run }: { run: string }) {
   const place = query.value.get("path") ?? "";
   const agent = query.value.get("agent");
-  const answer = useAnswer<Backtrack>(place ? of(run, "backtrack", { path: place, agent, values: true }) : null, version.value);
+  const answer = useAnswer<Backtrack>(place ? of(run, "backtrack", { path: place, agent, values: true, limit: WRITES_MAX }) : null, version.value);
   return (
     <Screen title={<>History of <T of={written(place)} limit={200} /></>} words={["dendrer", "backtrack", run, place, "--values"]}>
       {!place ? <p>Choose a place: in <a href={pathOf(run, "state", tick.value ?? last.value ?? 0)}>the state</a> each has a history.</p> : (
         <Answered answer={answer.value}>
           {(document) => (
             <>
-              <p class="dim">{document.total} writes in ticks {document.from}..{document.to}, newest first ({document.certainty}){document.followed !== document.path && <>; written at <code><T of={written(document.followed)} /></code></>}</p>
+              <p class="dim">{list(document.items).length < document.total && `the newest ${list(document.items).length} of `}{document.total} writes in ticks {document.from}..{document.to}, newest first ({document.certainty}){document.followed !== document.path && <>; written at <code><T of={written(document.followed)} /></code></>}</p>
               <Places closed={document.hidden.map((one) => `/tick ${one}`)} unknown={document.unknown} />
               <div class="scroll"><table class="list"><thead><tr><th scope="col" class="num">tick</th><th scope="col">before</th><th scope="col">after</th><th scope="col">agent</th><th scope="col">type</th><th scope="col">record</th><th scope="col"><span class="hidden">links</span></th></tr></thead>
                 <tbody>{list(document.items).map((one) => (

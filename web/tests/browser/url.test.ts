@@ -45,6 +45,7 @@ const STEPS: [string, string, (page: Page) => Promise<unknown>][] = [
   ["forked", "/runs", (p) => p.getByRole("button", { name: /^forks/ }).click()],
   ["first", "/runs?where=stage%20%3D%3D%202", (p) => p.getByRole("button", { name: /^ask the standard questions/ }).click()],
   ["violated", "/runs?where=stage%20%3D%3D%202&first=true", (p) => p.getByRole("button", { name: /^never violated/ }).click()],
+  ["compare", "/runs", (p) => p.getByLabel("compare shop-team").check()],
   ["peek", "/runs", (p) => p.keyboard.press("j")],
   ["sort", "/runs", (p) => p.selectOption("#sort", "ticks")],
   ["tree", "/runs", (p) => p.getByLabel("tree of forks").check()],
@@ -60,6 +61,7 @@ const STEPS: [string, string, (page: Page) => Promise<unknown>][] = [
   ["writes", MAIN, async (p) => { await p.fill("#grep", "path:route"); await p.keyboard.press("Enter"); }],
   ["refusals", "/run/hostile-1", (p) => p.getByRole("button", { name: "6 refused lines" }).click()],
   ["lanes", MAIN, (p) => p.selectOption("#agent", "router")],
+  ["lanes", `${MAIN}?lanes=router`, (p) => p.selectOption("#agent", "pricing")],
   ["holds", MAIN, async (p) => { await p.fill("#ask", "state.budget_eur > 39000"); await p.keyboard.press("Enter"); }],
   ["zoom", MAIN, async (p) => {
     const box = await p.locator("canvas.moment").boundingBox();
