@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
 const NAMES = [
-  "action-why", "backtrack", "bisect", "bisect-all", "commitments", "compare", "conflicts", "contract-check", "diff", "error", "frontier", "heatmap", "log",
+  "action-why", "backtrack", "badge", "bisect", "bisect-all", "commitments", "compare", "conflicts", "contract-check", "diff", "error", "frontier", "heatmap", "layout", "log", "progress",
   "runs", "show", "state", "state-difference", "steps", "timeline", "transcript", "verify", "version", "why",
 ];
 const program = process.env.DENDRER ?? "dendrer";

@@ -2,7 +2,7 @@
 
 import { signal, useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Failure } from "./documents.ts";
+import type { Failure, Progress } from "./documents.ts";
 import { pathOf, queryOf, segment, type Query } from "./pure/route.ts";
 
 export class Refused extends Error {
@@ -58,9 +58,6 @@ async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
   return document as T;
 }
 
-/** The progress of a long question: `dendrer.progress/1`. */
-export type Progress = { done: number; total: number | null };
-
 /** Asks for the items of a document line by line, with progress before the first. */
 export async function items<T>(address: string, abort: AbortSignal, onProgress: (progress: Progress) => void): Promise<T[]> {
   const response = await fetch(address, { signal: abort, headers: { accept: "application/jsonl" } }).catch((fault: unknown) => {
@@ -74,7 +71,7 @@ export async function items<T>(address: string, abort: AbortSignal, onProgress: 
     if (line === "") return;
     const one = JSON.parse(line) as { schema?: string };
     if (one.schema === "dendrer.error/1") throw new Refused(one as Failure, response.status);
-    if (one.schema === "dendrer.progress/1") onProgress(one as unknown as Progress);
+    if (one.schema === "dendrer.progress/1") onProgress(one as Progress);
     else found.push(one as T);
   };
   for (;;) {

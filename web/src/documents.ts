@@ -168,6 +168,38 @@ export type Backtrack = {
   }[];
 };
 
+/** The document `dendrer.badge/1`. */
+export type Badge = {
+  /** The time at which that verification ended; null if none has */
+  at: string | null;
+  /** The number of records that the verification under way has read */
+  done: number;
+  /** The number of records of the log when that verification began; null if none has ended */
+  log_size: number | null;
+  /** The number of records of the log */
+  of: number;
+  /** The run */
+  run: string;
+  schema: "dendrer.badge/1";
+  /** Whether the log grew since */
+  stale: boolean;
+  /** How far the server has verified it */
+  state: "not_checked" | "checking" | "checked";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The last tick */
+  tip: number;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The document of the last verification that ended; null if none has */
+  verify: Record<string, unknown> | null;
+};
+
 /** The document `dendrer.bisect/1`. */
 export type Bisect = {
   /** The last tick at which the type was allowed, for a policy flip */
@@ -1738,6 +1770,64 @@ export type Heatmap = {
   unfinished?: boolean;
 };
 
+/** The document `dendrer.layout/1`. */
+export type Layout = {
+  /** The last tick that is drawn; null if the picture has no ticks */
+  at: number | null;
+  /** The edges */
+  edges: {
+    /** The id of the node that it begins at */
+    from: string;
+    /** The points that it passes, each with its distance from the left and from above */
+    points: number[][];
+    /** The relation */
+    rel: string;
+    /** The id of the node that it leads to */
+    to: string;
+  }[];
+  /** The height */
+  height: number;
+  /** The nodes */
+  nodes: {
+    /** The height */
+    h: number;
+    /** The id, which no other node has */
+    id: string;
+    /** What it is, like `transition`, `edge` or the kind of a commitment */
+    kind: string;
+    /** The text in the box */
+    label: string;
+    /** The run; null if the node is of no run */
+    run: string | null;
+    /** A word for how it ended or stands; null if nothing is of note */
+    status: string | null;
+    /** The tick; null if it is none */
+    tick: number | null;
+    /** The width */
+    w: number;
+    /** The left side */
+    x: number;
+    /** The upper side */
+    y: number;
+  }[];
+  /** The kind of the picture */
+  of: "causal" | "compiled" | "commitments" | "steps" | "forks";
+  /** The run */
+  run: string;
+  schema: "dendrer.layout/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The width */
+  width: number;
+};
+
 /** The document `dendrer.log/1`. */
 export type Log = {
   /** For a run of stage 0: what the answer does not claim */
@@ -1829,6 +1919,32 @@ export type Log = {
   total: number;
   /** Whether an import of a run that was read was stopped before its end */
   unfinished?: boolean;
+};
+
+/** The document `dendrer.progress/1`. */
+export type Progress = {
+  /** The number of units so far */
+  done: number;
+  /** The number of units a second */
+  rate: number;
+  /** The seconds that are left at that rate; null if they are not known */
+  remaining_s: number | null;
+  schema: "dendrer.progress/1";
+  /** The fault of a record that is not what was signed */
+  tampered?: {
+    /** The code of the fault, as `dendrer explain` takes it */
+    code: string;
+    /** The fault in one sentence */
+    message: string;
+  };
+  /** The number of all units; null if it is not known */
+  total: number | null;
+  /** Whether an import of a run that was read was stopped before its end */
+  unfinished?: boolean;
+  /** The unit that is counted */
+  unit: string;
+  /** The work */
+  what: string;
 };
 
 /** The document `dendrer.runs/1`. */

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ask, at, known, list, of, useAnswer } from "../api.ts";
-import type { ContractCheck, Show, Verify } from "../documents.ts";
+import type { Badge as BadgeAnswer, ContractCheck, Show, Verify } from "../documents.ts";
 import { useKeys } from "../keys.ts";
 import { go, query, route, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
@@ -58,13 +58,10 @@ const CONTRACT_TICKS = 20_000;
 
 const STAGES: Record<number, string> = { 0: "nothing was enforced when it was recorded", 1: "policy and authorship were enforced", 2: "a contract was enforced" };
 
-/** The document `dendrer.badge/1`. */
-type BadgeDocument = { state: "not_checked" | "checking" | "checked"; done: number; of: number; verify: Verify | null; tip: number; log_size: number | null; at: string | null; stale: boolean };
-
 /** The word of the last verification that ended. */
-function wordOf(name: string, badge: BadgeDocument): { word: string; kind: string } {
+function wordOf(name: string, badge: BadgeAnswer): { word: string; kind: string } {
   const under = badge.state === "checking" ? `checking: ${badge.done.toLocaleString("en")} of ${badge.of.toLocaleString("en")}` : "not checked";
-  const verify = badge.verify;
+  const verify = badge.verify as Verify | null;
   if (!verify) return { word: under, kind: "none" };
   const one = list(verify.items).find((each) => each.run === name) ?? list(verify.items)[0];
   const isGood = verify.verdict === "INTACT" || verify.verdict === "VERIFIED";
@@ -88,7 +85,7 @@ function Badge({ run: name }: { run: string }) {
     const control = new AbortController();
     let timer = 0;
     const look = async () => {
-      const badge = await ask<BadgeDocument>(of(name, "badge"), control.signal);
+      const badge = await ask<BadgeAnswer>(of(name, "badge"), control.signal);
       state.value = { ...wordOf(name, badge), when: badge.at };
       if (badge.state !== "checked" || badge.stale) timer = window.setTimeout(() => void look().catch(() => {}), LOOK);
     };

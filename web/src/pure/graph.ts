@@ -1,11 +1,7 @@
 // A placed picture: which boxes are in sight, how an edge is drawn, what a label shows, and where an arrow key leads.
+import type { Layout } from "../documents.ts";
 
-/** The document `dendrer.layout/1`. */
-export type Layout = {
-  schema: "dendrer.layout/1"; run: string; of: "causal" | "compiled" | "commitments" | "steps" | "forks"; at: number | null; width: number; height: number;
-  nodes: { id: string; label: string; kind: string; tick: number | null; run: string | null; status: string | null; x: number; y: number; w: number; h: number }[];
-  edges: { from: string; to: string; rel: string; points: number[][] }[];
-};
+export type { Layout };
 export type GraphNode = Layout["nodes"][number];
 export type GraphEdge = Layout["edges"][number];
 export type Box = { x: number; y: number; w: number; h: number };

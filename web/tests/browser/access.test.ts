@@ -174,3 +174,16 @@ test("scrubbing_is_announced", async () => {
   await page.waitForFunction(() => /tick 22 of 64, observation add, feed-reader, confidence 0\.31/.test(document.querySelector('[aria-live="polite"].hidden')?.textContent ?? ""));
   await context.close();
 });
+
+test("ticks_and_the_tick_are_two_tabs_in_a_narrow_window", async () => {
+  const { page, context } = await open(browser, server, { width: 390, height: 844 });
+  await page.goto(`${server.origin}${MAIN}?view=transcript`);
+  await settled(page);
+  assert.equal(await page.locator(".left").isVisible(), false);
+  await page.getByRole("group", { name: "part" }).getByRole("button", { name: "transcript" }).click();
+  await page.waitForURL(/pane=list/);
+  assert.equal(await page.locator(".left").isVisible(), true);
+  assert.equal(await page.locator(".right").isVisible(), false);
+  assert.equal(await page.locator(".label-lane").count(), 0, "the strip of marks stands for the lanes");
+  await context.close();
+});
