@@ -1,7 +1,8 @@
 // The picture of a run: all ticks, verdicts, a lane per agent. Decoration over the list of ticks, which says the same.
 
-import { useSignal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { isOn } from "../keys.ts";
 import { plain } from "../pure/invisible.ts";
 import { binAt, isBad, laneAt, linksOf, rowOf, spotsOf, tickOf, WORDS, wordsOf, xOf, type Link, type Shape, type Sign, type Timeline } from "../pure/timeline.ts";
 import { painted } from "../theme.ts";
@@ -25,21 +26,12 @@ export function Picture({ of, links, tick, lanes: every, folded, isUnfolded, can
   const base = useRef<HTMLCanvasElement>(null);
   // The moment is drawn over the picture, which stays as it is while a reader scrubs.
   const canvas = useRef<HTMLCanvasElement>(null);
-  const width = useSignal(0);
+  const width = useWidth(canvas);
   const brush = useSignal<[number, number] | null>(null);
   // A narrow window has the strip of marks instead of lanes.
   const lanes = width.value > 0 && matchMedia("(max-width: 640px)").matches ? NO_LANES : every;
   const top = topOf(of);
   const height = top + GAP + of.strips.length * (STRIP + GAP) + lanes.length * LANE + GAP;
-
-  useLayoutEffect(() => {
-    const box = canvas.current?.parentElement;
-    if (!box) return;
-    const observer = new ResizeObserver(() => (width.value = box.clientWidth));
-    observer.observe(box);
-    width.value = box.clientWidth;
-    return () => observer.disconnect();
-  }, []);
 
   const wide = width.value;
   const paint = painted.value;
@@ -55,52 +47,13 @@ export function Picture({ of, links, tick, lanes: every, folded, isUnfolded, can
     drawLinks(context, of, linksOf(links, tick), lanes, wide, colours(context.canvas));
   }, [of, links, lanes, tick, wide, height, paint, range]);
 
-  const xFrom = (event: PointerEvent): number => event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
-  const binFrom = (x: number) => of.bins[binAt(x, wide, of.bins.length)];
-  const down = (event: PointerEvent) => {
-    canvas.current?.setPointerCapture(event.pointerId);
-    brush.value = [xFrom(event), xFrom(event)];
-  };
-  const move = (event: PointerEvent) => {
-    if (brush.value) brush.value = [brush.value[0], xFrom(event)];
-    // The words of the mark under the pointer, without drawing anything again.
-    const bin = binFrom(xFrom(event));
-    if (canvas.current && bin) canvas.current.title = plain(wordsOf(bin));
-  };
-  const up = (event: PointerEvent) => {
-    const drawn = brush.value;
-    brush.value = null;
-    if (!drawn) return;
-    const a = binFrom(Math.min(drawn[0], xFrom(event)));
-    const b = binFrom(Math.max(drawn[0], xFrom(event)));
-    if (!a || !b) return;
-    if (Math.abs(drawn[0] - xFrom(event)) > 6 && b.to > a.from) onZoom([a.from, b.to]);
-    else onTick(tickOf(of, a, tick));
-  };
-  const key = (event: KeyboardEvent) => {
-    const does: Record<string, () => void> = {
-      w: () => onPinch(0.5), s: () => onPinch(2), a: () => onStep(-Math.max(1, of.width * 8)), d: () => onStep(Math.max(1, of.width * 8)),
-      ArrowLeft: () => onStep(-1), ArrowRight: () => onStep(1),
-    };
-    const found = does[event.key];
-    if (!found || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    found();
-  };
+  const acts = pointerOf({ of, tick, wide, canvas, brush, onTick, onZoom });
+  const key = keysOf(of.width, onPinch, onStep);
   const bins = of.bins.length;
   return (
     <figure class="picture">
       <div class="rows">
-        <div class="labels">
-          <div class="label label-marks" style={{ height: `${top}px` }}>{of.width === 1 ? "all ticks" : `1 mark = ${of.width.toLocaleString("en")} ticks`}</div>
-          {of.strips.map((strip) => <div class="label label-strip" key={strip.predicate} title={plain(strip.predicate)}><Name of={strip.predicate} /></div>)}
-          {lanes.map(({ lane, depth }) => {
-            const one = of.lanes[lane];
-            if (!one) return null;
-            return <div class="label label-lane" key={lane} style={{ paddingLeft: `${Math.min(3, depth) * 10}px` }}>{one.agent === null && one.agents > 0 ? <span class="dim">{one.agents} more agents</span> : <Name of={one.agent ?? "(no agent)"} />} <span class="dim count">{one.total.toLocaleString("en")}</span></div>;
-          })}
-        </div>
+        <Labels of={of} lanes={lanes} />
         <div class="canvas">
           <canvas ref={base} aria-hidden="true" />
           <canvas
@@ -109,9 +62,7 @@ export function Picture({ of, links, tick, lanes: every, folded, isUnfolded, can
             tabIndex={0}
             role="img"
             aria-label={`Timeline of ticks ${of.from} to ${of.to}, ${bins} marks, ${of.lanes.length} lanes; tick ${tick} is selected. The list below says the same. Keys: w and s zoom, a and d pan.`}
-            onPointerDown={down}
-            onPointerMove={move}
-            onPointerUp={up}
+            {...acts}
             onKeyDown={key}
           />
         </div>
@@ -119,11 +70,91 @@ export function Picture({ of, links, tick, lanes: every, folded, isUnfolded, can
       <figcaption>
         <Legend of={of} hasLinks={lanes.length > 0 && linksOf(links, tick).length > 0} />
         <LeftOut of={of} />
-        {(folded.length > 0 || isUnfolded) && <button type="button" class="small" aria-pressed={isUnfolded} onClick={() => onFold(isUnfolded)}>{isUnfolded ? "fold quiet lanes" : `${folded.length} more lanes: ${folded.slice(0, 3).map((lane) => plain(nameOf(of, lane))).join(", ").slice(0, 60)}${folded.length > 3 ? ", .." : ""}`}</button>}
+        {(folded.length > 0 || isUnfolded) && <Fold of={of} folded={folded} isUnfolded={isUnfolded} onFold={onFold} />}
         {canZoomOut && <button type="button" class="small" onClick={() => onZoom(null)}>Show all ticks</button>}
       </figcaption>
     </figure>
   );
+}
+
+/** Follows the width of the box around a canvas. */
+function useWidth(canvas: { current: HTMLCanvasElement | null }): Signal<number> {
+  const width = useSignal(0);
+  useLayoutEffect(() => {
+    const box = canvas.current?.parentElement;
+    if (!box) return;
+    const observer = new ResizeObserver(() => (width.value = box.clientWidth));
+    observer.observe(box);
+    width.value = box.clientWidth;
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
+/** The names beside the picture: of the marks, of each question, of each lane. */
+function Labels({ of, lanes }: { of: Timeline; lanes: readonly ShownLane[] }) {
+  return (
+    <div class="labels">
+      <div class="label label-marks" style={{ height: `${topOf(of)}px` }}>{of.width === 1 ? "all ticks" : `1 mark = ${of.width.toLocaleString("en")} ticks`}</div>
+      {of.strips.map((strip) => <div class="label label-strip" key={strip.predicate} title={plain(strip.predicate)}><Name of={strip.predicate} /></div>)}
+      {lanes.map(({ lane, depth }) => (
+        <div class="label label-lane" key={lane} style={{ paddingLeft: `${Math.min(3, depth) * 10}px` }}><Name of={nameOf(of, lane)} /> <span class="dim count">{of.lanes[lane]?.total.toLocaleString("en")}</span></div>
+      ))}
+    </div>
+  );
+}
+
+function Fold({ of, folded, isUnfolded, onFold }: { of: Timeline; folded: readonly number[]; isUnfolded: boolean; onFold: (isFolded: boolean) => void }) {
+  const names = folded.slice(0, 3).map((lane) => plain(nameOf(of, lane))).join(", ").slice(0, 60);
+  return <button type="button" class="small" aria-pressed={isUnfolded} onClick={() => onFold(isUnfolded)}>{isUnfolded ? "fold quiet lanes" : `${folded.length} more lanes: ${names}${folded.length > 3 ? ", .." : ""}`}</button>;
+}
+
+type Pointed = {
+  of: Timeline; tick: number; wide: number; canvas: { current: HTMLCanvasElement | null }; brush: Signal<[number, number] | null>;
+  onTick: (tick: number) => void; onZoom: (range: [number, number] | null) => void;
+};
+
+/** A click goes to a tick; a drawn range is zoomed to, and ends at ticks. */
+function pointerOf({ of, tick, wide, canvas, brush, onTick, onZoom }: Pointed) {
+  const xFrom = (event: PointerEvent): number => event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
+  const binFrom = (x: number) => of.bins[binAt(x, wide, of.bins.length)];
+  return {
+    onPointerDown: (event: PointerEvent) => {
+      canvas.current?.setPointerCapture(event.pointerId);
+      brush.value = [xFrom(event), xFrom(event)];
+    },
+    onPointerMove: (event: PointerEvent) => {
+      if (brush.value) brush.value = [brush.value[0], xFrom(event)];
+      // The words of the mark under the pointer, without drawing anything again.
+      const bin = binFrom(xFrom(event));
+      if (canvas.current && bin) canvas.current.title = plain(wordsOf(bin));
+    },
+    onPointerUp: (event: PointerEvent) => {
+      const drawn = brush.value;
+      brush.value = null;
+      if (!drawn) return;
+      const a = binFrom(Math.min(drawn[0], xFrom(event)));
+      const b = binFrom(Math.max(drawn[0], xFrom(event)));
+      if (!a || !b) return;
+      if (Math.abs(drawn[0] - xFrom(event)) > 6 && b.to > a.from) onZoom([a.from, b.to]);
+      else onTick(tickOf(of, a, tick));
+    },
+  };
+}
+
+/** Keys of the picture while it has the focus. */
+function keysOf(width: number, onPinch: (factor: number) => void, onStep: (by: number) => void): (event: KeyboardEvent) => void {
+  const far = Math.max(1, width * 8);
+  const does: Record<string, () => void> = {
+    w: () => onPinch(0.5), s: () => onPinch(2), a: () => onStep(-far), d: () => onStep(far), ArrowLeft: () => onStep(-1), ArrowRight: () => onStep(1),
+  };
+  return (event) => {
+    const found = does[event.key];
+    if (!found || event.ctrlKey || event.metaKey || event.altKey || (event.key.length === 1 && !isOn.peek())) return;
+    event.preventDefault();
+    event.stopPropagation();
+    found();
+  };
 }
 
 function nameOf(of: Timeline, lane: number): string {

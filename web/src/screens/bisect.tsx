@@ -59,37 +59,12 @@ export function BisectScreen({ run }: { run: string }) {
 }
 
 function Found({ run, of: bisect }: { run: string; of: Bisect }) {
-  const end = last.value ?? 1;
-  const probes = list(bisect.items);
-  const probe = Number(query.value.get("probe") ?? probes.length);
-  const begin = bisect.ends[0]?.tick ?? 0;
-  const lastTick = bisect.ends[1]?.tick ?? end;
-  const part = (tick: number): string => `${((tick - begin) / Math.max(1, lastTick - begin)) * 100}%`;
   return (
     <>
       <p><b><T of={bisect.predicate.name} limit={100} /></b> <T of={bisect.predicate.version} limit={20} /> <span class="dim"><T of={bisect.predicate.words} limit={400} />; monotone: {bisect.predicate.monotone}; digest</span> <Hash of={bisect.predicate.digest} /></p>
       <Outcome run={run} of={bisect} />
       {bisect.caveat && <p class="dim"><T of={bisect.caveat} /></p>}
-      <section>
-        <h2>Probes <span class="dim">{probes.length} of at most {bisect.probes_max}, in ticks {begin}..{lastTick}</span></h2>
-        <div class="scroll">
-          <table class="list probes">
-            <thead><tr><th scope="col">probe</th><th scope="col" class="num">tick</th><th scope="col">verdict</th><th scope="col" class="num">left</th><th scope="col" class="axis-head">interval</th></tr></thead>
-            <tbody>
-              {bisect.ends.map((one, at) => <tr key={`end${at}`}><td>{at === 0 ? "begin" : "end"}</td><td class="num"><a href={pathOf(run) + queryOf({ t: one.tick })}>{one.tick}</a></td><td><Verdict of={one.verdict} why={one.why} /></td><td /><td /></tr>)}
-              {probes.map((one, at) => (
-                <tr key={at} class={at + 1 === probe ? "chosen" : at + 1 > probe ? "later" : ""}>
-                  <td><button type="button" class="small" aria-pressed={at + 1 === probe} onClick={() => setQuery({ probe: at + 1 })}>{at + 1}/{probes.length}</button></td>
-                  <td class="num"><a href={pathOf(run) + queryOf({ t: one.tick })}>{one.tick}</a></td>
-                  <td><Verdict of={one.verdict} why={one.why} /></td>
-                  <td class="num">{one.left[0]}..{one.left[1]}</td>
-                  <td class="axis"><span class="interval" style={{ left: part(one.left[0] ?? begin), right: `calc(100% - ${part(one.left[1] ?? lastTick)})` }} /><span class={`dot dot-${one.verdict}`} style={{ left: part(one.tick) }} /></td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      </section>
+      <Probes run={run} of={bisect} />
       {bisect.moved && bisect.moved.length > 0 && (
         <section>
           <h2>Largest writes {bisect.looked && <span class="dim">{bisect.moved.length} of {bisect.looked.writes} to <T of={bisect.looked.places.map(written).join(", ")} limit={300} />{bisect.looked.rule && <>, which <T of={bisect.looked.rule} limit={100} /> reads</>}{bisect.looked.hidden > 0 && `; ${bisect.looked.hidden} not read`}</span>}</h2>
@@ -119,6 +94,38 @@ function Found({ run, of: bisect }: { run: string; of: Bisect }) {
         <section><h2>What could be tried</h2><ul>{bisect.suggestions.map((one, at) => <li key={at}><code><T of={command(one.argv)} limit={400} /></code> <Copy what="command" text={command(one.argv)} label="copy" /> {one.remark && <span class="dim"><T of={one.remark} /></span>}</li>)}</ul></section>
       )}
     </>
+  );
+}
+
+/** The probes of the search, each with the interval that was left. */
+function Probes({ run, of: bisect }: { run: string; of: Bisect }) {
+  const end = last.value ?? 1;
+  const probes = list(bisect.items);
+  const probe = Number(query.value.get("probe") ?? probes.length);
+  const begin = bisect.ends[0]?.tick ?? 0;
+  const lastTick = bisect.ends[1]?.tick ?? end;
+  const part = (tick: number): string => `${((tick - begin) / Math.max(1, lastTick - begin)) * 100}%`;
+  return (
+    <section>
+      <h2>Probes <span class="dim">{probes.length} of at most {bisect.probes_max}, in ticks {begin}..{lastTick}</span></h2>
+      <div class="scroll">
+        <table class="list probes">
+          <thead><tr><th scope="col">probe</th><th scope="col" class="num">tick</th><th scope="col">verdict</th><th scope="col" class="num">left</th><th scope="col" class="axis-head">interval</th></tr></thead>
+          <tbody>
+            {bisect.ends.map((one, at) => <tr key={`end${at}`}><td>{at === 0 ? "begin" : "end"}</td><td class="num"><a href={pathOf(run) + queryOf({ t: one.tick })}>{one.tick}</a></td><td><Verdict of={one.verdict} why={one.why} /></td><td /><td /></tr>)}
+            {probes.map((one, at) => (
+              <tr key={at} class={at + 1 === probe ? "chosen" : at + 1 > probe ? "later" : ""}>
+                <td><button type="button" class="small" aria-pressed={at + 1 === probe} onClick={() => setQuery({ probe: at + 1 })}>{at + 1}/{probes.length}</button></td>
+                <td class="num"><a href={pathOf(run) + queryOf({ t: one.tick })}>{one.tick}</a></td>
+                <td><Verdict of={one.verdict} why={one.why} /></td>
+                <td class="num">{one.left[0]}..{one.left[1]}</td>
+                <td class="axis"><span class="interval" style={{ left: part(one.left[0] ?? begin), right: `calc(100% - ${part(one.left[1] ?? lastTick)})` }} /><span class={`dot dot-${one.verdict}`} style={{ left: part(one.tick) }} /></td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
   );
 }
 

@@ -25,9 +25,7 @@ export function DiffScreen({ run }: { run: string }) {
   const other = query.value.get("with");
   const ignore = query.value.getAll("ignore");
   const align = query.value.get("align");
-  const kinds = query.value.getAll("kind");
   const types = query.value.getAll("type");
-  const shown = useSignal(PAGE);
   const answer = useAnswer<Diff>(other ? of(run, "diff", { with: other, align, ignore, type: types, limit: PAIRS_MAX, from: query.value.get("from"), to: query.value.get("to") }) : null, version.value);
   const text = useSignal("");
   const words = ["dendrer", "diff", run, other ?? "OTHER", ...(align ? ["--align", align] : []), ...ignore.flatMap((one) => ["--ignore", one]), ...types.flatMap((one) => ["--type", one])];
@@ -50,42 +48,42 @@ export function DiffScreen({ run }: { run: string }) {
         <button type="submit" class="small">add</button>
         {ignore.map((one) => <button type="button" key={one} class="chip" onClick={() => setQuery({ ignore: ignore.filter((kept) => kept !== one) })} aria-label={`no longer ignore ${plain(one)}`}><T of={one} limit={60} /> ×</button>)}
       </form>
-      {!other ? <p>Choose the run to compare with.</p> : (
-        <Answered answer={answer.value}>
-          {(diff) => {
-            const all = list(diff.items);
-            const rows = kinds.length === 0 ? all : all.filter((item) => item.kinds.some((kind) => kinds.includes(kind)));
-            return (
-              <>
-                <p class="first-difference">
-                  {diff.first ? <><b>FIRST DIFFERENCE</b> ({diff.certainty}) {side(diff.a, diff.first.a, "a")} {side(diff.b, diff.first.b, "b")} {diff.first.cause && <span class="reason">cause: <T of={diff.first.cause} limit={300} /></span>}</> : <b>{diff.certainty === "exact" ? "NO DIFFERENCE" : "NO DIFFERENCE IS KNOWN"}</b>}
-                </p>
-                {diff.fork_point !== null && <p class="shared">ticks 1..{diff.fork_point} identical, same hashes</p>}
-                {diff.note && <p class="note">note: <T of={diff.note} /></p>}
-                <div class="chips" role="group" aria-label="kinds of difference">
-                  {KINDS.map((kind) => <button type="button" key={kind} class="chip" aria-pressed={kinds.includes(kind)} onClick={() => setQuery({ kind: kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind] })}>{kind} {diff.counts[kind] ?? 0}</button>)}
-                  <span class="dim">{diff.pairs} pairs, {diff.differ} differ, {diff.only_a} only in a, {diff.only_b} only in b{diff.not_comparable > 0 && `, ${diff.not_comparable} not comparable`}; {diff.ignored.length} paths ignored{diff.ignored.length > 0 && <>: {diff.ignored.map((one) => <code key={one.path}><T of={one.path} limit={60} />{one.met ? "" : " (not met)"} </code>)}</>}</span>
-                </div>
-                {diff.outcome && (
-                  <details class="outcome" open={diff.outcome.changes.length <= 3}>
-                    <summary>outcome: <b>{diff.outcome.state}</b> {diff.outcome.why && <T of={diff.outcome.why} limit={200} />} <span class="dim">{diff.outcome.changes.length} places, tick {diff.outcome.a_tick} against {diff.outcome.b_tick}</span></summary>
-                    {diff.outcome.changes.map((change) => <One key={change.path} of={change} />)}
-                  </details>
-                )}
-                <div class="scroll">
-                  <table class="list diff-table">
-                    <thead><tr><th scope="col" class="num">a</th><th scope="col"><Name of={diff.a} /></th><th scope="col" class="num">b</th><th scope="col"><Name of={diff.b} /></th><th scope="col">differs</th></tr></thead>
-                    <tbody>{rows.slice(0, shown.value).map((item, at) => <Pair key={at} a={diff.a} b={diff.b} of={item} />)}</tbody>
-                  </table>
-                </div>
-                {rows.length > shown.value && <button type="button" class="more" onClick={() => (shown.value += PAGE)}>{rows.length - shown.value} more</button>}
-                {!diff.complete && <p class="warn-text">The list has {all.length.toLocaleString("en")} pairs and is cut: <i>Copy command</i> lists every one.</p>}
-              </>
-            );
-          }}
-        </Answered>
-      )}
+      {!other ? <p>Choose the run to compare with.</p> : <Answered answer={answer.value}>{(diff) => <Differences of={diff} />}</Answered>}
     </div>
+  );
+}
+
+function Differences({ of: diff }: { of: Diff }) {
+  const kinds = query.value.getAll("kind");
+  const shown = useSignal(PAGE);
+  const all = list(diff.items);
+  const rows = kinds.length === 0 ? all : all.filter((item) => item.kinds.some((kind) => kinds.includes(kind)));
+  return (
+    <>
+      <p class="first-difference">
+        {diff.first ? <><b>FIRST DIFFERENCE</b> ({diff.certainty}) {side(diff.a, diff.first.a, "a")} {side(diff.b, diff.first.b, "b")} {diff.first.cause && <span class="reason">cause: <T of={diff.first.cause} limit={300} /></span>}</> : <b>{diff.certainty === "exact" ? "NO DIFFERENCE" : "NO DIFFERENCE IS KNOWN"}</b>}
+      </p>
+      {diff.fork_point !== null && <p class="shared">ticks 1..{diff.fork_point} identical, same hashes</p>}
+      {diff.note && <p class="note">note: <T of={diff.note} /></p>}
+      <div class="chips" role="group" aria-label="kinds of difference">
+        {KINDS.map((kind) => <button type="button" key={kind} class="chip" aria-pressed={kinds.includes(kind)} onClick={() => setQuery({ kind: kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind] })}>{kind} {diff.counts[kind] ?? 0}</button>)}
+        <span class="dim">{diff.pairs} pairs, {diff.differ} differ, {diff.only_a} only in a, {diff.only_b} only in b{diff.not_comparable > 0 && `, ${diff.not_comparable} not comparable`}; {diff.ignored.length} paths ignored{diff.ignored.length > 0 && <>: {diff.ignored.map((one) => <code key={one.path}><T of={one.path} limit={60} />{one.met ? "" : " (not met)"} </code>)}</>}</span>
+      </div>
+      {diff.outcome && (
+        <details class="outcome" open={diff.outcome.changes.length <= 3}>
+          <summary>outcome: <b>{diff.outcome.state}</b> {diff.outcome.why && <T of={diff.outcome.why} limit={200} />} <span class="dim">{diff.outcome.changes.length} places, tick {diff.outcome.a_tick} against {diff.outcome.b_tick}</span></summary>
+          {diff.outcome.changes.map((change) => <One key={change.path} of={change} />)}
+        </details>
+      )}
+      <div class="scroll">
+        <table class="list diff-table">
+          <thead><tr><th scope="col" class="num">a</th><th scope="col"><Name of={diff.a} /></th><th scope="col" class="num">b</th><th scope="col"><Name of={diff.b} /></th><th scope="col">differs</th></tr></thead>
+          <tbody>{rows.slice(0, shown.value).map((item, at) => <Pair key={at} a={diff.a} b={diff.b} of={item} />)}</tbody>
+        </table>
+      </div>
+      {rows.length > shown.value && <button type="button" class="more" onClick={() => (shown.value += PAGE)}>{rows.length - shown.value} more</button>}
+      {!diff.complete && <p class="warn-text">The list has {all.length.toLocaleString("en")} pairs and is cut: <i>Copy command</i> lists every one.</p>}
+    </>
   );
 }
 

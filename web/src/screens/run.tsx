@@ -17,7 +17,7 @@ import { Buttons, Copy } from "../parts/copy.tsx";
 import { Fault } from "../parts/fault.tsx";
 import { Name, T } from "../parts/text.tsx";
 import { Tick } from "../parts/tick.tsx";
-import { Found, Ticks } from "../parts/ticks.tsx";
+import { Found, Ticks, type Filter } from "../parts/ticks.tsx";
 import { Picture, type ShownLane } from "../parts/timeline.tsx";
 import { useLinks, useTimeline, type Question } from "../parts/use-timeline.ts";
 import { Line } from "../parts/value.tsx";
@@ -78,73 +78,28 @@ export function RunScreen({ run }: { run: string }) {
   const predicate = query.value.get("predicate");
   const typed = useAnswer<Bisect>(holds ? of(run, "bisect", { holds }) : predicate ? of(run, "bisect", { predicate }) : null, version.value);
   const isTyped = Boolean(holds || predicate);
-  const typedOnset = isTyped ? (known(typed.value)?.onset ?? null) : null;
-  useEffect(() => {
-    askedOnset.value = typedOnset;
-    return () => {
-      askedOnset.value = null;
-    };
-  }, [typedOnset]);
+  useAskedOnset(isTyped ? (known(typed.value)?.onset ?? null) : null);
   const end = last.value;
   const here = tick.value;
   const range = end === null ? null : readRange(query.value.get("zoom"), end);
-  const questions = useMemo<Question[]>(() => {
-    if (holds) return [{ name: holds, holds }];
-    if (predicate) return [{ name: predicate, predicate }];
-    const bad = violated.value.map(questionOf);
-    const others = firstItems.value.map(questionOf).filter((one) => !bad.some((each) => each.name === one.name));
-    return [...bad, ...others].slice(0, STRIPS_MAX);
-  }, [holds, predicate, violated.value, firstItems.value]);
+  const questions = useQuestions(holds, predicate);
   const loaded = useTimeline(run, range, end, questions, version.value);
   const view = query.value.get("view");
-  const grep = query.value.get("grep");
-  const writes = query.value.get("writes");
-  const types = query.value.getAll("type");
-  const agents = query.value.getAll("lanes");
-  const hasRefusals = query.value.get("refusals") === "true";
-  const isFiltered = Boolean(grep) || Boolean(writes) || types.length > 0 || agents.length > 0 || hasRefusals;
-  const bins = useMemo(() => {
-    const map = new Map<number, Bin>();
-    for (const bin of loaded.value.timeline?.bins ?? []) if (bin.from === bin.to) map.set(bin.from, bin);
-    return map;
-  }, [loaded.value.timeline]);
+  const filter: Filter = { grep: query.value.get("grep"), path: query.value.get("writes"), type: query.value.getAll("type"), agent: query.value.getAll("lanes"), refusals: query.value.get("refusals") === "true" };
+  const agents = filter.agent ?? [];
   const timeline = loaded.value.timeline;
+  const bins = useMemo(() => new Map((timeline?.bins ?? []).filter((bin) => bin.from === bin.to).map((bin) => [bin.from, bin])), [timeline]);
   const links = useLinks(run, timeline);
-  const knownTypes = useMemo(() => [...new Set((timeline?.bins ?? []).flatMap((bin) => Object.keys(bin.types)))].sort(), [timeline]);
-  const knownAgents = useMemo(() => (timeline?.lanes ?? []).flatMap((one) => (one.agent === null || one.agent === "" ? [] : [one.agent])), [timeline]);
-  const nextBad = (direction: 1 | -1) => {
-    // Ticks that are drawn one by one are in sight; beyond them the server is asked.
-    const at = here ?? 0;
-    const ticks = [...bins.values()].filter((bin) => bin.anomalies + bin.denied + bin.failed > 0).map((bin) => bin.from);
-    const next = direction > 0 ? ticks.find((one) => one > at) : ticks.findLast((one) => one < at);
-    if (next !== undefined) goTick(next);
-    else if (bins.size === 0 || (end !== null && bins.size < end)) void goAnomaly(direction);
-  };
   const chosenLanes = agents.join("\n");
   const isUnfolded = query.value.get("fold") === "false";
   const lanes = useMemo(() => shownLanes(timeline, agents, isUnfolded), [timeline, chosenLanes, isUnfolded]);
-  const toLane = (by: number) => {
-    if (!timeline || here === null) return;
-    const drawn = lanes.shown.map(({ lane }) => lane);
-    const own = nearest(timeline, drawn, here);
-    const target = own === null ? drawn[0] : drawn[drawn.indexOf(own) + by];
-    const agent = target === undefined ? null : timeline.lanes[target]?.agent;
-    if (target === undefined) return;
-    const found = timeline.bins.filter((bin) => (bin.lanes[target] ?? 0) > 0).sort((a, b) => Math.abs(a.from - here) - Math.abs(b.from - here))[0];
-    if (!found) return;
-    if (found.from === found.to || agent === null || agent === undefined) goTick(found.from);
-    else void goAgent(agent, found.from);
-  };
-  useKeys({
-    h: () => toLane(-1), l: () => toLane(1),
-    Enter: () => document.getElementById("tab-panel")?.focus(), n: () => nextBad(1), N: () => nextBad(-1), v: () => goViolation(1), V: () => goViolation(-1), });
+  useMoves(timeline, lanes.shown, bins);
   const pane = query.value.get("pane") === "list" ? "list" : "tick";
   const pinch = (factor: number) => {
     if (end === null || here === null) return;
     const next = zoomed(range ?? [0, end], here, factor, end);
     setQuery({ zoom: next ? `${next[0]}..${next[1]}` : null });
   };
-  const words = holds ? ["dendrer", "bisect", run, "--holds", holds] : predicate ? ["dendrer", "bisect", run, "--predicate", predicate] : ["dendrer", "bisect", run, "--all-of", "standard"];
   const id = useTickId(run, here);
   return (
     <div class="run">
@@ -152,7 +107,7 @@ export function RunScreen({ run }: { run: string }) {
         <Headline run={run} typed={isTyped ? typed.value : null} holds={holds} />
         <div class="asks">
           <Ask holds={holds} run={run} />
-          <Buttons words={words} citation={here !== null && id ? `${run}@${here} ${id}` : null} />
+          <Buttons words={["dendrer", "bisect", run, ...(holds ? ["--holds", holds] : predicate ? ["--predicate", predicate] : ["--all-of", "standard"])]} citation={here !== null && id ? `${run}@${here} ${id}` : null} />
         </div>
       </div>
       {loaded.value.failure && <Fault of={loaded.value.failure} />}
@@ -163,21 +118,11 @@ export function RunScreen({ run }: { run: string }) {
         />
       )}
       {!timeline && !loaded.value.failure && !(first.value?.run === run && first.value.failure) && <div class="picture skeleton" aria-hidden="true" />}
-      <div class="bar">
-        <div class="views" role="group" aria-label="view">
-          {(["lanes", "list", "transcript"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={(view ?? "lanes") === one} onClick={() => setQuery({ view: one === "lanes" ? null : one })}>{one}</button>)}
-        </div>
-        <FilterBar types={knownTypes} agents={knownAgents} chosenType={types[0] ?? ""} chosenAgents={agents} search={{ text: grep ?? "", type: types, agent: agents, path: writes }} isFiltered={isFiltered} />
-        {(item.value?.refusals ?? 0) > 0 && <button type="button" class="small" aria-pressed={hasRefusals} onClick={() => setQuery({ refusals: hasRefusals ? null : "true" })}>{item.value?.refusals} refused lines</button>}
-        <div class="panes" role="group" aria-label="part">
-          <button type="button" class="small" aria-pressed={pane === "list"} onClick={() => setQuery({ pane: "list" })}>{view === "transcript" ? "transcript" : "ticks"}</button>
-          <button type="button" class="small" aria-pressed={pane === "tick"} onClick={() => setQuery({ pane: null })}>tick</button>
-        </div>
-      </div>
+      <Bar view={view} pane={pane} timeline={timeline} filter={filter} />
       {end !== null && here !== null && (
         <div class={`split split-${view ?? "lanes"} show-${pane}`}>
           <div class="left">
-            {isFiltered ? <Found run={run} filter={{ grep, path: writes, type: types, agent: agents, refusals: hasRefusals }} tick={here} version={version.value} onTick={goTick} />
+            {isFiltered(filter) ? <Found run={run} filter={filter} tick={here} version={version.value} onTick={goTick} />
               : view === "transcript" ? <Transcript run={run} tick={here} last={end} version={version.value} onTick={goTick} />
               : <Ticks run={run} last={end} tick={here} version={version.value} onTick={goTick} isWide={view === "list"} bins={bins} />}
           </div>
@@ -201,6 +146,81 @@ function nearest(of: Timeline, lanes: readonly number[], tick: number): number |
     for (const lane of lanes) if ((bin.lanes[lane] ?? 0) > 0 && (found === null || far < found.far)) found = { lane, far };
   }
   return found?.lane ?? null;
+}
+
+/** Takes the onset of the question that was typed while its screen is shown. */
+function useAskedOnset(onset: number | null): void {
+  useEffect(() => {
+    askedOnset.value = onset;
+    return () => {
+      askedOnset.value = null;
+    };
+  }, [onset]);
+}
+
+/** The questions whose verdicts are drawn: the one that was typed, else the standard ones, those with an onset first. */
+function useQuestions(holds: string | null, predicate: string | null): Question[] {
+  return useMemo<Question[]>(() => {
+    if (holds) return [{ name: holds, holds }];
+    if (predicate) return [{ name: predicate, predicate }];
+    const bad = violated.value.map(questionOf);
+    const others = firstItems.value.map(questionOf).filter((one) => !bad.some((each) => each.name === one.name));
+    return [...bad, ...others].slice(0, STRIPS_MAX);
+  }, [holds, predicate, violated.value, firstItems.value]);
+}
+
+/** Keys that go to another tick by what the picture has: the next bad one, or the nearest of the next lane. */
+function useMoves(timeline: Timeline | null, shown: readonly ShownLane[], bins: ReadonlyMap<number, Bin>): void {
+  const nextBad = (direction: 1 | -1) => {
+    // Ticks that are drawn one by one are in sight; beyond them the server is asked.
+    const at = tick.peek() ?? 0;
+    const end = last.peek();
+    const ticks = [...bins.values()].filter((bin) => bin.anomalies + bin.denied + bin.failed > 0).map((bin) => bin.from);
+    const next = direction > 0 ? ticks.find((one) => one > at) : ticks.findLast((one) => one < at);
+    if (next !== undefined) goTick(next);
+    else if (bins.size === 0 || (end !== null && bins.size < end)) void goAnomaly(direction);
+  };
+  const toLane = (by: number) => {
+    const here = tick.peek();
+    if (!timeline || here === null) return;
+    const drawn = shown.map(({ lane }) => lane);
+    const own = nearest(timeline, drawn, here);
+    const target = own === null ? drawn[0] : drawn[drawn.indexOf(own) + by];
+    if (target === undefined) return;
+    const agent = timeline.lanes[target]?.agent ?? null;
+    const found = timeline.bins.filter((bin) => (bin.lanes[target] ?? 0) > 0).sort((a, b) => Math.abs(a.from - here) - Math.abs(b.from - here))[0];
+    if (!found) return;
+    if (found.from === found.to || agent === null) goTick(found.from);
+    else void goAgent(agent, found.from);
+  };
+  useKeys({
+    h: () => toLane(-1), l: () => toLane(1), n: () => nextBad(1), N: () => nextBad(-1), v: () => goViolation(1), V: () => goViolation(-1),
+    Enter: () => document.getElementById("tab-panel")?.focus(),
+  });
+}
+
+function isFiltered(filter: Filter): boolean {
+  return Boolean(filter.grep) || Boolean(filter.path) || (filter.type ?? []).length > 0 || (filter.agent ?? []).length > 0 || filter.refusals === true;
+}
+
+/** The row between the picture and the list: views, filters, and in a narrow window the two parts as tabs. */
+function Bar({ view, pane, timeline, filter }: { view: string | null; pane: string; timeline: Timeline | null; filter: Filter }) {
+  const types = useMemo(() => [...new Set((timeline?.bins ?? []).flatMap((bin) => Object.keys(bin.types)))].sort(), [timeline]);
+  const agents = useMemo(() => (timeline?.lanes ?? []).flatMap((one) => one.agent ?? []), [timeline]);
+  const refusals = item.value?.refusals ?? 0;
+  return (
+    <div class="bar">
+      <div class="views" role="group" aria-label="view">
+        {(["lanes", "list", "transcript"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={(view ?? "lanes") === one} onClick={() => setQuery({ view: one === "lanes" ? null : one })}>{one}</button>)}
+      </div>
+      <FilterBar types={types} agents={agents} filter={filter} />
+      {refusals > 0 && <button type="button" class="small" aria-pressed={filter.refusals} onClick={() => setQuery({ refusals: filter.refusals ? null : "true" })}>{refusals} refused lines</button>}
+      <div class="panes" role="group" aria-label="part">
+        <button type="button" class="small" aria-pressed={pane === "list"} onClick={() => setQuery({ pane: "list" })}>{view === "transcript" ? "transcript" : "ticks"}</button>
+        <button type="button" class="small" aria-pressed={pane === "tick"} onClick={() => setQuery({ pane: null })}>tick</button>
+      </div>
+    </div>
+  );
 }
 
 /** Lanes to draw, in order; without a choice the quietest beyond eight are folded. */
@@ -305,9 +325,12 @@ function Ask({ holds, run }: { holds: string | null; run: string }) {
   );
 }
 
-function FilterBar({ types, agents, chosenType, chosenAgents, search, isFiltered }: { types: string[]; agents: string[]; chosenType: string; chosenAgents: readonly string[]; search: Search; isFiltered: boolean }) {
+function FilterBar({ types, agents, filter }: { types: string[]; agents: string[]; filter: Filter }) {
+  const search: Search = { text: filter.grep ?? "", type: [...(filter.type ?? [])], agent: [], path: filter.path ?? null };
+  const chosenType = search.type[0] ?? "";
+  const chosenAgents = filter.agent ?? [];
   // Choices that have a list of their own are not written twice.
-  const typed = writeSearch({ ...search, type: search.type.slice(1), agent: [] });
+  const typed = writeSearch({ ...search, type: search.type.slice(1) });
   const text = useSignal(typed);
   useEffect(() => {
     text.value = typed;
@@ -334,7 +357,7 @@ function FilterBar({ types, agents, chosenType, chosenAgents, search, isFiltered
         {agents.filter((one) => !chosenAgents.includes(one)).map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
       </select>
       {chosenAgents.map((one) => <button type="button" key={one} class="chip" onClick={() => setQuery({ lanes: chosenAgents.filter((kept) => kept !== one) })} aria-label={`without the lane ${plain(one)}`}><T of={one.slice(0, 40)} isOneLine /> ×</button>)}
-      {isFiltered && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null, refusals: null, writes: null })}>clear</button>}
+      {isFiltered(filter) && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null, refusals: null, writes: null })}>clear</button>}
     </form>
   );
 }

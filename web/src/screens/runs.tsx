@@ -8,7 +8,7 @@ import { useKeys } from "../keys.ts";
 import { go, query, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
-import { facetsOf, held, treeOf, whereOf, type Choice, type RunItem } from "../pure/runs.ts";
+import { facetsOf, held, treeOf, whereOf, type Choice, type Placed, type RunItem } from "../pure/runs.ts";
 import { live, version } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
 import { Answered } from "../parts/fault.tsx";
@@ -88,17 +88,7 @@ export function RunsScreen() {
   useLayoutEffect(() => {
     if (answer.value.state === "there") drawn.current = { question, names: loaded.map((run) => run.name) };
   });
-  const at = rows.findIndex(({ run }) => run.name === peek);
-  const step = (to: number) => {
-    const next = rows[Math.max(0, Math.min(rows.length - 1, to))];
-    if (!next) return;
-    setQuery({ peek: next.run.name });
-    requestAnimationFrame(() => document.querySelectorAll<HTMLElement>(".run-link")[rows.indexOf(next)]?.focus());
-  };
-  useKeys({
-    j: () => step(at + 1), k: () => step(at < 0 ? 0 : at - 1), J: () => step(at + 10), K: () => step(at - 10), Home: () => step(0), End: () => step(rows.length - 1),
-    ...(peek === null ? {} : { Enter: () => go(pathOf(peek)), "gt": () => go(pathOf(peek)) }),
-  });
+  usePeekKeys(rows, peek);
   const toggle = (name: string) => {
     const without = chosen.filter((one) => one !== name);
     setQuery({ compare: without.length < chosen.length ? without : [...chosen, name].slice(-2) });
@@ -112,26 +102,47 @@ export function RunsScreen() {
         <Facets runs={list(known(base.value)?.items)} choice={choice} isFirst={isFirst} violated={violated} loaded={loaded} total={known(base.value)?.matching ?? 0} />
         <div class="runs-list" ref={box}>
           <Answered answer={answer.value} expression={where}>
-            {(runs) => (
-              <>
-                {runs.total === 0 ? <Empty /> : rows.length === 0 ? <p>No run fits{whole && <> <code><T of={whole} /></code></>}. <button type="button" class="small" onClick={() => setQuery({ where: null, stage: null, verified: null, forked: null, violated: null })}>show all {runs.total}</button></p> : (
-                  <div class="scroll">
-                    <table class="list">
-                      <thead><tr><th scope="col"><span class="hidden">compare</span></th><th scope="col">name</th>{isFirst && <th scope="col" class="num">first violation</th>}<th scope="col">updated</th><th scope="col" class="num">ticks</th><th scope="col">stage</th><th scope="col">forked from</th><th scope="col">verified here</th></tr></thead>
-                      <tbody>{rows.map(({ run, depth }) => <Row key={run.name} run={run} depth={depth} isFirst={isFirst} isPeeked={run.name === peek} isChosen={chosen.includes(run.name)} onToggle={() => toggle(run.name)} />)}</tbody>
-                    </table>
-                  </div>
-                )}
-                <p class="dim count">{rows.length} of {runs.matching} runs that fit, {runs.total} in the store{runs.hidden > 0 && `, ${runs.hidden} dropped ones left out`}{runs.unclear.length > 0 && `; ${runs.unclear.length} could not be judged`} {after !== null && <button type="button" class="small" onClick={() => setQuery({ after: null, peek: null })}>from the beginning</button>} {runs.next !== null && <button type="button" class="small" onClick={() => setQuery({ after: runs.next, peek: null })}>next {PAGE}</button>}</p>
-                {runs.unclear.length > 0 && <ul class="places">{runs.unclear.slice(0, 20).map((one) => <li key={one.run}><Missing kind="unknown" /> <Name of={one.run} />: <T of={one.why} limit={200} /></li>)}</ul>}
-              </>
-            )}
+            {(runs) => <Listed of={runs} rows={rows} whole={whole} isFirst={isFirst} peek={peek} chosen={chosen} onToggle={toggle} />}
           </Answered>
         </div>
         {peek !== null && <Peek run={peek} item={given.find((one) => one.name === peek) ?? null} />}
       </div>
       <Pair of={chosen} />
     </div>
+  );
+}
+
+/** Keys of the list: they go from run to run, and the peek follows. */
+function usePeekKeys(rows: readonly Placed[], peek: string | null): void {
+  const at = rows.findIndex(({ run }) => run.name === peek);
+  const step = (to: number) => {
+    const next = rows[Math.max(0, Math.min(rows.length - 1, to))];
+    if (!next) return;
+    setQuery({ peek: next.run.name });
+    requestAnimationFrame(() => document.querySelectorAll<HTMLElement>(".run-link")[rows.indexOf(next)]?.focus());
+  };
+  useKeys({
+    j: () => step(at + 1), k: () => step(at < 0 ? 0 : at - 1), J: () => step(at + 10), K: () => step(at - 10), Home: () => step(0), End: () => step(rows.length - 1),
+    ...(peek === null ? {} : { Enter: () => go(pathOf(peek)), "gt": () => go(pathOf(peek)) }),
+  });
+}
+
+type ListedProps = { of: Runs; rows: readonly Placed[]; whole: string; isFirst: boolean; peek: string | null; chosen: readonly string[]; onToggle: (name: string) => void };
+
+function Listed({ of: runs, rows, whole, isFirst, peek, chosen, onToggle }: ListedProps) {
+  return (
+    <>
+      {runs.total === 0 ? <Empty /> : rows.length === 0 ? <p>No run fits{whole && <> <code><T of={whole} /></code></>}. <button type="button" class="small" onClick={() => setQuery({ where: null, stage: null, verified: null, forked: null, violated: null })}>show all {runs.total}</button></p> : (
+        <div class="scroll">
+          <table class="list">
+            <thead><tr><th scope="col"><span class="hidden">compare</span></th><th scope="col">name</th>{isFirst && <th scope="col" class="num">first violation</th>}<th scope="col">updated</th><th scope="col" class="num">ticks</th><th scope="col">stage</th><th scope="col">forked from</th><th scope="col">verified here</th></tr></thead>
+            <tbody>{rows.map(({ run, depth }) => <Row key={run.name} run={run} depth={depth} isFirst={isFirst} isPeeked={run.name === peek} isChosen={chosen.includes(run.name)} onToggle={() => onToggle(run.name)} />)}</tbody>
+          </table>
+        </div>
+      )}
+      <p class="dim count">{rows.length} of {runs.matching} runs that fit, {runs.total} in the store{runs.hidden > 0 && `, ${runs.hidden} dropped ones left out`}{runs.unclear.length > 0 && `; ${runs.unclear.length} could not be judged`} {query.value.get("after") !== null && <button type="button" class="small" onClick={() => setQuery({ after: null, peek: null })}>from the beginning</button>} {runs.next !== null && <button type="button" class="small" onClick={() => setQuery({ after: runs.next, peek: null })}>next {PAGE}</button>}</p>
+      {runs.unclear.length > 0 && <ul class="places">{runs.unclear.slice(0, 20).map((one) => <li key={one.run}><Missing kind="unknown" /> <Name of={one.run} />: <T of={one.why} limit={200} /></li>)}</ul>}
+    </>
   );
 }
 

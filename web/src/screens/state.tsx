@@ -28,7 +28,6 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
   const max = useMax();
   const whole = useAnswer<State>(max.value === undefined ? null : at(run, tick, "state", { window: window === "before" ? window : null, max: max.value }));
   const difference = useAnswer<StateDifference>(base ? at(run, tick, "state", { base }) : null);
-  const text = useSignal("");
   const changed = useMemo(() => {
     const map = new Map<string, Change>();
     for (const change of list(known(difference.value)?.items)) map.set(change.path, change);
@@ -42,17 +41,7 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
         <h1 tabIndex={-1}>State {window} tick {tick}</h1>
         <Buttons words={words} citation={document ? `${run}@${tick} state root ${document.state_root}` : null} />
       </div>
-      <form class="filters" onSubmit={(event) => { event.preventDefault(); setQuery({ base: text.value.trim() }); }}>
-        <label for="base">compared with</label>
-        <input id="base" list="bases" value={given ?? ""} placeholder={base ?? "nothing"} onInput={(event) => (text.value = event.currentTarget.value)} autocomplete="off" />
-        <datalist id="bases">{list(runs.value?.items).slice(0, 50).map((one) => <option key={one.name} value={`${one.name}@${Math.min(tick, one.ticks ?? tick)}`} />)}</datalist>
-        <button type="submit" class="small">compare</button>
-        {given && <button type="button" class="small" onClick={() => setQuery({ base: null })}>tick before</button>}
-        <div class="views" role="group" aria-label="mode">
-          {(["tree", "diff", "raw"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={mode === one} onClick={() => setQuery({ mode: one === "tree" ? null : one })}>{one}</button>)}
-          {(["before", "after"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={window === one} onClick={() => setQuery({ window: one === "after" ? null : one })}>{one}</button>)}
-        </div>
-      </form>
+      <Controls tick={tick} given={given} base={base} mode={mode} window={window} />
       {difference.value.state === "failed" && <Fault of={difference.value.failure} />}
       <Answered answer={whole.value}>
         {(state) => (
@@ -79,6 +68,26 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
         )}
       </Answered>
     </div>
+  );
+}
+
+type ControlsProps = { tick: number; given: string | null; base: string | null; mode: string; window: string };
+
+/** What the state is compared with, how it is shown, and on which side of the tick. */
+function Controls({ tick, given, base, mode, window }: ControlsProps) {
+  const text = useSignal("");
+  return (
+    <form class="filters" onSubmit={(event) => { event.preventDefault(); setQuery({ base: text.value.trim() }); }}>
+      <label for="base">compared with</label>
+      <input id="base" list="bases" value={given ?? ""} placeholder={base ?? "nothing"} onInput={(event) => (text.value = event.currentTarget.value)} autocomplete="off" />
+      <datalist id="bases">{list(runs.value?.items).slice(0, 50).map((one) => <option key={one.name} value={`${one.name}@${Math.min(tick, one.ticks ?? tick)}`} />)}</datalist>
+      <button type="submit" class="small">compare</button>
+      {given && <button type="button" class="small" onClick={() => setQuery({ base: null })}>tick before</button>}
+      <div class="views" role="group" aria-label="mode">
+        {(["tree", "diff", "raw"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={mode === one} onClick={() => setQuery({ mode: one === "tree" ? null : one })}>{one}</button>)}
+        {(["before", "after"] as const).map((one) => <button type="button" key={one} class="small" aria-pressed={window === one} onClick={() => setQuery({ window: one === "after" ? null : one })}>{one}</button>)}
+      </div>
+    </form>
   );
 }
 
