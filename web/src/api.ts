@@ -58,31 +58,35 @@ async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
   return document as T;
 }
 
-/** Asks for the items of a document line by line, with progress before the first. */
-export async function items<T>(address: string, abort: AbortSignal, onProgress: (progress: Progress) => void): Promise<T[]> {
+/** Asks for a document line by line: progress, its items, and the members beside them as the last line. */
+export async function lines<T extends { items: unknown }>(address: string, abort: AbortSignal, onProgress: (progress: Progress) => void): Promise<T> {
   const response = await fetch(address, { signal: abort, headers: { accept: "application/jsonl" } }).catch((fault: unknown) => {
     if (abort.aborted) throw fault;
     throw new Refused(failure("offline", "the server does not answer"), 0);
   });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  const found: T[] = [];
+  const found: unknown[] = [];
+  let summary: object | null = null;
   let rest = "";
   const take = (line: string): void => {
     if (line === "") return;
-    const one = JSON.parse(line) as { schema?: string };
+    const one = JSON.parse(line) as { schema?: string; summary?: object };
     if (one.schema === "dendrer.error/1") throw new Refused(one as Failure, response.status);
     if (one.schema === "dendrer.progress/1") onProgress(one as Progress);
-    else found.push(one as T);
+    else if (one.schema === undefined && one.summary !== undefined) summary = one.summary;
+    else found.push(one);
   };
   for (;;) {
     const part = await reader?.read();
     if (!part || part.done) break;
-    const lines = (rest + part.value).split("\n");
-    rest = lines.pop() ?? "";
-    lines.forEach(take);
+    const whole = (rest + part.value).split("\n");
+    rest = whole.pop() ?? "";
+    whole.forEach(take);
   }
   take(rest);
-  return found;
+  // A stream that broke off has no last line: its items are not all.
+  if (summary === null) throw new Refused(failure("offline", "the answer broke off"), response.status);
+  return { ...(summary as object), items: found } as T;
 }
 
 /** Writes the address of a document of a run. */

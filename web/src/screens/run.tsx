@@ -2,7 +2,7 @@
 
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { askOnce, items, known, of, Refused, useAnswer, type Answer } from "../api.ts";
+import { askOnce, known, lines, of, Refused, useAnswer, type Answer } from "../api.ts";
 import type { Bisect, BisectAll } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { useKeys } from "../keys.ts";
@@ -40,11 +40,10 @@ const LONG = 10_000;
 /** How many records of the run were read for the standard questions. */
 const progress = signal<{ run: string; done: number } | null>(null);
 
-/** Asks the standard questions line by line: the answer has the items, and the server says how far it is. */
+/** Asks the standard questions line by line: the server says how far it is. */
 async function askLong(run: string, abort: AbortSignal): Promise<BisectAll> {
   try {
-    const found = await items<FirstItem>(`${pathOf(run)}/first.jsonl`, abort, (one) => (progress.value = { run, done: one.done }));
-    return { schema: "dendrer.bisect-all/1", run, exit: 0, items: found } as unknown as BisectAll;
+    return await lines<BisectAll>(`${pathOf(run)}/first.jsonl`, abort, (one) => (progress.value = { run, done: one.done }));
   } finally {
     progress.value = null;
   }

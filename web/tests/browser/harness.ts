@@ -96,7 +96,7 @@ export async function shared(): Promise<{ server: Server; browser: Browser; end:
 export function run(dir: string, words: string[], input?: string): string {
   const parent = resolve(dir, "..");
   const env = { ...process.env, HOME: parent, XDG_STATE_HOME: join(parent, "state"), XDG_CONFIG_HOME: join(parent, "config") };
-  return execFileSync(PROGRAM, words, { cwd: dir, env, encoding: "utf8", input, stdio: ["pipe", "pipe", "ignore"] });
+  return execFileSync(PROGRAM, words, { cwd: dir, env, encoding: "utf8", input, maxBuffer: 1 << 26, stdio: ["pipe", "pipe", "ignore"] });
 }
 
 export async function serve(dir: string, more: string[] = [], address = "127.0.0.1:0"): Promise<Server> {

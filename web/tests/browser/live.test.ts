@@ -44,19 +44,33 @@ test("a_new_run_and_its_ticks_appear", async () => {
   await context.close();
 });
 
-test("a_run_of_5000_ticks_is_drawn_and_its_last_tick_reached", async () => {
-  run(server.dir, ["commit", "--run", "long-1"], lines(1, 5000));
+test("a_run_of_11000_ticks_is_drawn_and_its_last_tick_reached", async () => {
+  run(server.dir, ["commit", "--run", "long-1"], lines(1, 11_000));
   const { page, context } = await open(browser, server);
   await page.goto(`${server.origin}/run/long-1?t=4321`);
-  await settled(page);
   await page.waitForFunction(() => /line 4321/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
   await page.keyboard.press("End");
-  await page.waitForFunction(() => /line 5000/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  await page.waitForFunction(() => /line 11000/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
   const begun = Date.now();
   for (let step = 0; step < 60; step += 1) await page.keyboard.press("k");
-  await page.waitForFunction(() => /line 4940/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
+  await page.waitForFunction(() => /line 10940/.test(document.querySelector(".tick-row.chosen")?.textContent ?? ""));
   console.log(`60 steps in ${Date.now() - begun} ms`);
   assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) < 3000);
+  // A run of this length is asked line by line.
+  await page.waitForFunction(() => document.querySelector("h1")?.textContent === "NONE OF 4 QUESTIONS IS VIOLATED", undefined, { timeout: 60_000 });
+  assert.match(await page.locator(".label-marks").innerText(), /1 mark = 32 ticks/);
+  await context.close();
+});
+
+test("lines_of_a_document_are_the_document", async () => {
+  // What the page reads of a long run is what it reads of a short one.
+  const { context } = await open(browser, server);
+  const address = `${server.origin}/run/logistics-run-47/first`;
+  const whole = (await (await context.request.get(`${address}.json`)).json()) as { items: unknown[] };
+  const read = (await (await context.request.get(`${address}.jsonl`)).text()).trimEnd().split("\n").map((line) => JSON.parse(line) as { summary?: { items: number } });
+  const { summary } = read.pop() ?? {};
+  assert.deepEqual({ ...summary, items: read }, whole);
+  assert.equal(summary?.items, read.length);
   await context.close();
 });
 
@@ -79,7 +93,7 @@ test("a_million_ticks_are_drawn_from_the_document_timeline", async () => {
     }
     if (url.pathname.endsWith("first.jsonl")) {
       const line = (done: number) => JSON.stringify({ schema: "dendrer.progress/1", what: "bisect", unit: "records", done, total: null, rate: 1, remaining_s: null });
-      return firstIsHeld.then(() => route.fulfill({ contentType: "application/jsonl", body: `${line(210_000)}\n${line(640_000)}\n${JSON.stringify(neverViolated)}\n` }));
+      return firstIsHeld.then(() => route.fulfill({ contentType: "application/jsonl", body: `${line(210_000)}\n${line(640_000)}\n${JSON.stringify(neverViolated)}\n{"summary":{"exit":0,"items":1,"run":"long","schema":"dendrer.bisect-all/1"}}\n` }));
     }
     if (url.pathname.endsWith("badge.json")) return route.fulfill({ json: { schema: "dendrer.badge/1", run: "long", state: "checking", done: 41, of: 64, verify: null, tip: last, log_size: null, at: null, stale: false } });
     if (url.pathname.endsWith("show.json")) return route.fulfill({ json: { schema: "dendrer.show/1", run: "long", tick: Number(url.pathname.split("/").at(-2)), type: "plan.update", kind: "transition", author: "agent", certainty: "recorded", changes: [], closed: [], content: { agent_id: "worker" }, id: "sha256:0", links: [], prev: null, ts: "" } });
