@@ -1,7 +1,7 @@
 // Documents of the server. A failure is `dendrer.error/1`, and is shown with its code and help.
 
 import { signal, useSignal, type Signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Failure, Progress } from "./documents.ts";
 import { pathOf, queryOf, segment, type Query } from "./pure/route.ts";
 
@@ -152,6 +152,51 @@ export async function askOnce<T>(address: string, abort?: AbortSignal): Promise<
   return own.answer as Promise<T>;
 }
 
+/** The least time between two questions about a run that grows. */
+const PAUSE = 300;
+
+type Followed<T> = { ask: (abort: AbortSignal) => Promise<T>; take: (answer: T) => void; fail: (fault: unknown) => void };
+
+/**
+ * Asks again while `version` changes, but lets each question end: one about a long run that grows would never have an answer
+ * if each new tick began it anew. Another `key` is another question. `null` asks for nothing.
+ */
+export function useFollowed<T>(key: string | null, version: string, followed: Followed<T>): void {
+  const now = useRef({ version, followed, again: () => {} });
+  now.current.version = version;
+  now.current.followed = followed;
+  useEffect(() => {
+    if (key === null) return;
+    const control = new AbortController();
+    let timer = 0;
+    let asked: string | null = null;
+    const run = (): void => {
+      const begun = Date.now();
+      const { followed: own, version: of } = now.current;
+      timer = -1;
+      asked = of;
+      own.ask(control.signal).then(
+        (answer) => control.signal.aborted || now.current.followed.take(answer),
+        (fault: unknown) => control.signal.aborted || now.current.followed.fail(fault),
+      ).finally(() => {
+        timer = 0;
+        if (!control.signal.aborted) later(Math.max(PAUSE, Date.now() - begun));
+      });
+    };
+    const later = (pause: number): void => {
+      if (timer === 0 && asked !== now.current.version) timer = window.setTimeout(run, pause);
+    };
+    now.current.again = () => later(0);
+    run();
+    return () => {
+      control.abort();
+      clearTimeout(timer);
+      now.current.again = () => {};
+    };
+  }, [key]);
+  useEffect(() => now.current.again(), [version]);
+}
+
 /** Follows a document by its address: the last one stays in sight until the next is there. `null` asks for nothing. */
 export function useAnswer<T>(address: string | null, version = 0): Signal<Answer<T>> {
   const answer = useSignal<Answer<T>>(
@@ -159,26 +204,25 @@ export function useAnswer<T>(address: string | null, version = 0): Signal<Answer
   );
   useEffect(() => {
     if (address === null) return;
-    const control = new AbortController();
     const before = answer.peek();
-    const last = before.state === "there" ? before.document : before.last;
-    if (CACHE.has(address)) {
-      answer.value = { state: "there", document: CACHE.get(address) as T };
-      return;
-    }
-    answer.value = { state: "asking", last };
-    askOnce<T>(address, control.signal).then(
-      (document) => {
-        if (!control.signal.aborted) answer.value = { state: "there", document };
-      },
-      (fault: unknown) => {
-        if (control.signal.aborted) return;
-        answer.value = { state: "failed", failure: fault instanceof Refused ? fault.document : failure("page", String(fault)), last };
-      },
-    );
-    return () => control.abort();
-  }, [address, version]);
+    if (CACHE.has(address)) put(answer, CACHE.get(address) as T);
+    else answer.value = { state: "asking", last: before.state === "there" ? before.document : before.last };
+  }, [address]);
+  useFollowed<T>(address, String(version), {
+    ask: (abort) => askOnce<T>(address ?? "", abort),
+    take: (document) => put(answer, document),
+    fail: (fault) => {
+      const last = known(answer.peek());
+      answer.value = { state: "failed", failure: fault instanceof Refused ? fault.document : failure("page", String(fault)), last };
+    },
+  });
   return answer;
+}
+
+/** Puts a document in sight; one that is there already is not drawn again. */
+function put<T>(answer: Signal<Answer<T>>, document: T): void {
+  const before = answer.peek();
+  if (before.state !== "there" || before.document !== document) answer.value = { state: "there", document };
 }
 
 /** Returns the document of an answer, or the one before it. */

@@ -63,12 +63,13 @@ export function grew(name: string, ticks: number): void {
     waiting = 0;
     // Documents of a fixed tick stay as they are; those of the whole run do not.
     for (const one of stale) for (const document of WHOLE) forget(`/run/${segment(one)}/${document}.json`);
+    forget("/runs.json");
     stale.clear();
     version.value += 1;
   }, 1000);
 }
 
-const WHOLE = ["first", "bisect", "transcript", "verify", "badge", "diff", "commitments", "contract", "conflicts", "backtrack", "predicate-test"];
+const WHOLE = ["first", "bisect", "transcript", "verify", "badge", "diff", "commitments", "contract", "conflicts", "backtrack", "predicate-test", "heatmap", "compare", "steps", "layout", "frontier"];
 const stale = new Set<string>();
 let waiting = 0;
 

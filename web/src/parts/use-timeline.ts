@@ -2,7 +2,7 @@
 
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { askOnce, list, of, Refused } from "../api.ts";
+import { askOnce, list, of, Refused, useFollowed } from "../api.ts";
 import type { Failure, Log } from "../documents.ts";
 import { binsOf, ofDocument, type Link, type Timeline, type TimelineDocument } from "../pure/timeline.ts";
 
@@ -13,22 +13,19 @@ export type Loaded = { timeline: Timeline | null; failure: Failure | null; cavea
 export function useTimeline(run: string, range: [number, number] | null, last: number | null, questions: readonly Question[], version: number): Signal<Loaded> {
   const loaded = useSignal<Loaded>({ timeline: null, failure: null, caveat: null });
   const names = questions.map((one) => one.name);
-  useEffect(() => {
-    if (last === null) return;
-    const control = new AbortController();
-    const [from, to] = range ?? [0, last];
-    const predicate = questions.flatMap((one) => one.predicate ?? []);
-    const holds = questions.flatMap((one) => one.holds ?? []);
-    askOnce<TimelineDocument>(of(run, "timeline", { from, to, bins: binsOf(from, to), predicate, holds }), control.signal).then(
-      (document) => {
-        if (!control.signal.aborted) loaded.value = { timeline: ofDocument(document, names), failure: null, caveat: document.caveat ?? null };
-      },
-      (fault: unknown) => {
-        if (!control.signal.aborted && fault instanceof Refused) loaded.value = { ...loaded.peek(), failure: fault.document };
-      },
-    );
-    return () => control.abort();
-  }, [run, range?.[0], range?.[1], last, names.join("\n"), version]);
+  const key = last === null ? null : JSON.stringify([run, range, names]);
+  useFollowed<TimelineDocument>(key, `${last} ${version}`, {
+    ask: (abort) => {
+      const [from, to] = range ?? [0, last ?? 0];
+      const predicate = questions.flatMap((one) => one.predicate ?? []);
+      const holds = questions.flatMap((one) => one.holds ?? []);
+      return askOnce<TimelineDocument>(of(run, "timeline", { from, to, bins: binsOf(from, to), predicate, holds }), abort);
+    },
+    take: (document) => (loaded.value = { timeline: ofDocument(document, names), failure: null, caveat: document.caveat ?? null }),
+    fail: (fault) => {
+      if (fault instanceof Refused) loaded.value = { ...loaded.peek(), failure: fault.document };
+    },
+  });
   return loaded;
 }
 

@@ -2,7 +2,7 @@
 
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { askOnce, known, lines, of, Refused, useAnswer, type Answer } from "../api.ts";
+import { askOnce, known, lines, of, Refused, useAnswer, useFollowed, type Answer } from "../api.ts";
 import type { Bisect, BisectAll } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { useKeys } from "../keys.ts";
@@ -57,18 +57,13 @@ export function useFirst(run: string): void {
     if (end === null) void countTicks(run);
   }, [run, end === null]);
   const isLong = (end ?? 0) > LONG;
-  useEffect(() => {
-    if (end === null) return;
-    const control = new AbortController();
-    const asked = isLong ? askLong(run, control.signal) : askOnce<BisectAll>(of(run, "first"), control.signal);
-    asked.then(
-      (document) => (first.value = { run, document, failure: null }),
-      (fault: unknown) => {
-        if (!control.signal.aborted && fault instanceof Refused) first.value = { run, document: null, failure: fault.document };
-      },
-    );
-    return () => control.abort();
-  }, [run, changed, end === null, isLong]);
+  useFollowed<BisectAll>(end === null ? null : JSON.stringify([run, isLong]), String(changed), {
+    ask: (abort) => (isLong ? askLong(run, abort) : askOnce<BisectAll>(of(run, "first"), abort)),
+    take: (document) => (first.value = { run, document, failure: null }),
+    fail: (fault) => {
+      if (fault instanceof Refused) first.value = { run, document: null, failure: fault.document };
+    },
+  });
 }
 
 export function RunScreen({ run }: { run: string }) {

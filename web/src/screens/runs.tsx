@@ -68,9 +68,9 @@ export function RunsScreen() {
   const peek = query.value.get("peek");
   const after = query.value.get("after");
   const whole = whereOf(where, choice);
-  const address = (asked: string, stage: string | null) => `/runs.json${queryOf({ limit: PAGE, after, where: asked, stage, sort, tree: isTree ? "true" : null })}#${version.value}`;
-  const answer = useAnswer<Runs>(address(whole, choice.stage));
-  const base = useAnswer<Runs>(address(where, null));
+  const address = (asked: string, stage: string | null) => `/runs.json${queryOf({ limit: PAGE, after, where: asked, stage, sort, tree: isTree ? "true" : null })}`;
+  const answer = useAnswer<Runs>(address(whole, choice.stage), version.value);
+  const base = useAnswer<Runs>(address(where, null), version.value);
   const chosen = query.value.getAll("compare");
   const { box, isHeld } = useHeld();
   const drawn = useRef<{ question: string; names: string[] }>({ question: "", names: [] });
