@@ -25,7 +25,7 @@ use crate::work::Work;
 /// The documents that have a table.
 const TABLES: [&str; 3] = ["runs-question", "log-question", "diff-question"];
 /// The documents that have a picture.
-const PICTURES: [&str; 1] = ["layout-question"];
+const PICTURES: [&str; 3] = ["bisect-question", "layout-question", "timeline-question"];
 
 /// Answers a `GET` for a document.
 ///
@@ -35,7 +35,7 @@ const PICTURES: [&str; 1] = ["layout-question"];
 pub(crate) async fn get(
     served: &Arc<Served>,
     work: &Work,
-    target: Target,
+    mut target: Target,
     headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
     if let Some(found) = fixed(&target)? {
@@ -44,6 +44,11 @@ pub(crate) async fn get(
     let segments: Vec<&str> = target.segments.iter().map(String::as_str).collect();
     if let ["run", _, "t", _, "value"] = segments[..] {
         return value(served, work, target).await;
+    }
+    let is_picture = matches!((target.form, &segments[..]), (Form::Svg, ["run", _, "log"]));
+    if is_picture {
+        // The picture of a log is its timeline.
+        target.segments[2] = "timeline".to_owned();
     }
     let Some(route) = Route::find(&target.segments) else { return Err(no_document(&target)) };
     let has_form = match target.form {

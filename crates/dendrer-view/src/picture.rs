@@ -4,8 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::layout::{LayoutQuestion, LayoutReply, PictureOf};
 use dendrer::ask::runs::ListedRun;
+use dendrer::ask::timeline::question::TimelineQuestion;
 use dendrer::problem::Problem;
 use dendrer::source::{Asked as _, Desk};
 use dendrer_object::document::document_name;
@@ -16,6 +18,8 @@ use layout::core::style::StyleAttr;
 
 use crate::answer::{Answer, Line, Page};
 use crate::ask::read;
+use crate::draw::svg::Frame;
+use crate::draw::{bisect, timeline};
 use crate::graph::{Drawing, DrawnArrow, DrawnBox, SVG_MAX};
 use crate::graphs::drawing;
 use crate::steps::CompositionAnswer;
@@ -197,6 +201,14 @@ pub fn svg(question: &Value, desk: &mut dyn Desk) -> Result<String, Problem> {
                 let what = format!("the picture has {boxes} boxes, and {SVG_MAX} are drawn");
                 Problem::new(Code::E0601, what).note("focus=ID&depth=N draws a node with those near it")
             })
+        }
+        "timeline-question" => {
+            let reply = read::<TimelineQuestion>(question)?.ask(desk)?;
+            Ok(timeline::picture(&reply, Frame::File))
+        }
+        "bisect-question" => {
+            let reply = read::<BisectQuestion>(question)?.ask(desk)?;
+            Ok(bisect::picture(&reply, Frame::File))
         }
         _ => Err(Problem::new(Code::E0106, format!("{name} has no picture"))),
     }

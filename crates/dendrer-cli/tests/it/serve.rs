@@ -530,6 +530,20 @@ fn a_picture_has_the_nodes_and_edges_of_its_document() {
     assert_eq!(place.run(&["serve", "--get", "/run/logistics-run-47/layout.json?focus=999"]).code, 3);
     let svg = place.run(&["serve", "--get", "/run/logistics-run-47/layout.svg?focus=22&depth=1"]);
     assert!(svg.stdout.contains("<svg"), "{}", svg.stdout);
+    for (path, argv) in [
+        (
+            "/run/logistics-run-47/log.svg?holds=state.risk_score+%3C%3D+0.75",
+            &["log", "logistics-run-47", "--holds", "state.risk_score <= 0.75"][..],
+        ),
+        (
+            "/run/logistics-run-47/bisect.svg?holds=state.risk_score+%3C%3D+0.75",
+            &["bisect", "logistics-run-47", "--holds", "state.risk_score <= 0.75"],
+        ),
+    ] {
+        let got = place.run(&["serve", "--get", path]);
+        let printed = place.run(&[argv, &["--format", "svg"]].concat());
+        assert_eq!(got.stdout, printed.stdout, "{path}");
+    }
     place.ok(&["demo", ".", "--size", "600", "-q"]);
     let many = place.run(&["serve", "--get", "/run/big/layout.json"]);
     assert_eq!(many.code, 6, "{}", many.stdout);
