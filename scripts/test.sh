@@ -4,7 +4,8 @@
 # Needs: cargo with rustc 1.89 or later, and Node 20.19 or later for the page of `serve` (without it the page is SKIPPED).
 # Installs: a C compiler and python3 through apt where it runs as root on Debian or Ubuntu; the packages of the page from npm
 # into web/node_modules; the Python packages `cryptography`, `PyYAML` and `carl-core` into target/python, and those of
-# scripts/python.sh into target/wheel; cargo-nextest through cargo. Touches nothing else.
+# scripts/python.sh into target/wheel; cargo-nextest through cargo; Debian's Chromium as scripts/web.sh says. Touches nothing
+# else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -62,6 +63,10 @@ fi
 
 say "the Python package"
 scripts/python.sh
+
+say "the page of serve in Chromium, on the release program"
+cargo build --quiet --release -p dendrer-cli
+DENDRER="${CARGO_TARGET_DIR:-$PWD/target}/release/dendrer" scripts/web.sh
 # Nothing below runs an optimized build.
 rm -rf "${CARGO_TARGET_DIR:-target}/release"
 
