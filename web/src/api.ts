@@ -58,7 +58,7 @@ async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
   return document as T;
 }
 
-/** Asks for a document line by line: progress, its items, and the members beside them as the last line. */
+/** Asks for a document line by line: progress, its items, and its other members as the last line. */
 export async function lines<T extends { items: unknown }>(address: string, abort: AbortSignal, onProgress: (progress: Progress) => void): Promise<T> {
   const response = await fetch(address, { signal: abort, headers: { accept: "application/jsonl" } }).catch((fault: unknown) => {
     if (abort.aborted) throw fault;

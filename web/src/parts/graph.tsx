@@ -1,4 +1,4 @@
-// A placed picture as SVG, read-only: boxes are links, arrow keys lead along edges. The table beside it says the same.
+// A placed picture as SVG, read-only: boxes are links, arrow keys lead along edges. The table has the same.
 
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";

@@ -91,7 +91,7 @@ function useWidth(canvas: { current: HTMLCanvasElement | null }): Signal<number>
   return width;
 }
 
-/** The names beside the picture: of the marks, of each question, of each lane. */
+/** Labels of the rows: marks, questions, lanes. */
 function Labels({ of, lanes }: { of: Timeline; lanes: readonly ShownLane[] }) {
   return (
     <div class="labels">

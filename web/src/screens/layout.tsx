@@ -1,4 +1,4 @@
-// Pictures of a run: transitions by their links, the compiled graph, commitments, steps, forks. A table beside each.
+// Pictures of a run: transitions by their links, the compiled graph, commitments, steps, forks. Each has a table too.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";

@@ -40,7 +40,7 @@ const LONG = 10_000;
 /** How many records of the run were read for the standard questions. */
 const progress = signal<{ run: string; done: number } | null>(null);
 
-/** Asks the standard questions line by line: the server says how far it is. */
+/** Asks the standard questions line by line, with the progress of the server. */
 async function askLong(run: string, abort: AbortSignal): Promise<BisectAll> {
   try {
     return await lines<BisectAll>(`${pathOf(run)}/first.jsonl`, abort, (one) => (progress.value = { run, done: one.done }));

@@ -38,7 +38,7 @@ for (let part = 0; part < PARTS; part += 1) {
     const { page, context } = await open(browser, server);
     for (const screen of SCREENS.filter((_, at) => at % PARTS === part)) {
       const name = screen.replaceAll(/[^a-z0-9]+/gi, "-");
-      // A high window: nothing is behind the bar at its end.
+      // A high window: the bar at its end covers nothing.
       await page.setViewportSize({ width: 1280, height: 3000 });
       await page.emulateMedia({ colorScheme: "light" });
       await page.goto(server.origin + screen.replace("R", "logistics-run-47"));

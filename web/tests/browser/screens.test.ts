@@ -224,7 +224,7 @@ test("commitments_contracts_and_conflicts_are_tables", async () => {
   assert.match((await text("main")).replaceAll(/\s+/g, " "), /memory\.cover_price written north 2: 280 south 3: 245/);
 });
 
-test("graphs_are_pictures_with_a_table_beside", async () => {
+test("graphs_are_pictures_with_a_table", async () => {
   for (const [path, word] of [[MAIN, "causal"], ["/run/run-84f2", "compiled"], ["/run/bound", "commitments"], ["/run/trip-planner-a", "forks"]] as const) {
     await at(`${path}/layout?of=${word}&size=fit`);
     const layout = await document_<{ nodes: { label: string }[]; edges: { rel: string }[] }>(`${path}/layout.json?of=${word}`);

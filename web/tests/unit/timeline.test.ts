@@ -53,7 +53,7 @@ test("marks_that_would_cover_a_worse_one_are_not_drawn", () => {
   assert.deepEqual(spotsOf(timeline, 1000, 10).map((one) => [one.tick, one.sign]), [[300, "onset"], [900, "denied"]]);
 });
 
-test("a_bin_is_told_in_words", () => {
+test("a_bin_has_words", () => {
   const [bin] = ofDocument(sample(1_000_000, 512)).bins.slice(5);
   assert.equal(wordsOf(bin as Bin), "ticks 10,240..12,287: 2,048 transitions, 2 denied, 1,024 observation.add, 1,024 plan.update, 2,048 places written");
 });
