@@ -364,7 +364,9 @@ impl RenderBackend for Placed {
         properties: Option<String>,
         _: &str,
     ) {
-        let points: Vec<[u64; 2]> = path.iter().map(|(at, _)| [units(at.x), units(at.y)]).collect();
+        // The first pair is a point and its control, each later one a control and its point.
+        let places = path.iter().enumerate().map(|(at, (first, second))| if at == 0 { first } else { second });
+        let points: Vec<[u64; 2]> = places.map(|at| [units(at.x), units(at.y)]).collect();
         points.iter().for_each(|[x, y]| self.reaches(*x, *y));
         if let Some(own) = numbered(properties.as_ref(), 'a').and_then(|at| self.arrows.get_mut(at)) {
             *own = points;
