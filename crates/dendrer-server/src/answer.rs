@@ -5,6 +5,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use dendrer::problem::Problem;
 use dendrer_object::{Code, Value};
+use dendrer_view::ask::AnsweredQuestion;
 use dendrer_view::problem::ShownProblem as _;
 use dendrer_view::quote;
 
@@ -89,6 +90,18 @@ pub(crate) fn document(document: &Value, exit: u8) -> Response {
     let mut response = typed(StatusCode::OK, JSON, body);
     response.headers_mut().insert(EXIT, HeaderValue::from(u16::from(exit)));
     response
+}
+
+/// Returns the exit code of the command that asks the same.
+pub(crate) fn exit_of(answered: &AnsweredQuestion) -> u8 {
+    answered.problem.as_ref().map_or(answered.exit, |problem| problem.exit())
+}
+
+/// Returns a document as `--jsonl` prints it: its items, then what sums them up.
+pub(crate) fn lines(document: &Value) -> String {
+    let (items, summary) = dendrer_view::answer::stream(document);
+    let all = items.iter().chain([&summary]);
+    all.map(|value| format!("{}\n", quote::json(value))).collect()
 }
 
 /// Adds the headers that every response has.

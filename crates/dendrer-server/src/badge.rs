@@ -10,8 +10,7 @@ use dendrer_object::{Object, Timestamp, Value};
 use dendrer_view::answer::Answer as _;
 use dendrer_view::badge::{BadgeAnswer, BadgeState};
 
-use crate::answer::{Refusal, document};
-use crate::reading::exit_of;
+use crate::answer::{Refusal, document, exit_of};
 use crate::served::Served;
 use crate::work::Work;
 
@@ -43,7 +42,7 @@ struct Checked {
 }
 
 impl Badges {
-    /// Answers with the state of the verification of a run, and begins one if there is none of the log as it is now. With
+    /// Answers with the state of the verification of a run, and begins one unless it has one of the log as it is now. With
     /// `waits`, the answer is that of a verification that ended.
     ///
     /// # Errors
@@ -115,7 +114,7 @@ impl Badges {
         BadgeAnswer {
             run: run.to_owned(),
             state,
-            done: running.map_or(0, Watch::done),
+            done: running.map_or(0, Watch::done).min(log_size),
             of: log_size,
             verify: found.as_ref().map(|found| found.document.clone()),
             exit: found.as_ref().map_or(0, |found| found.exit),

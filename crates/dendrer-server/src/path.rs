@@ -50,7 +50,7 @@ impl Target {
             segments.push(segment);
         }
         let mut form = Form::Page;
-        // A document of a run has its name behind the run, so the end of a run is part of its name.
+        // A document of a run has its name after the run, so the end of a run is part of its name.
         let is_run = matches!(&segments[..], [first, _] if first == "run");
         if !is_run
             && let Some(last) = segments.last_mut()

@@ -17,8 +17,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::answer::{EXIT, LINES, Refusal, typed};
-use crate::reading::{exit_of, lines};
+use crate::answer::{EXIT, LINES, Refusal, exit_of, lines, typed};
 use crate::served::Served;
 use crate::work::Work;
 

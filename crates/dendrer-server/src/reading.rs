@@ -13,7 +13,7 @@ use dendrer_view::problem::ShownProblem as _;
 use dendrer_view::version::VersionAnswer;
 use dendrer_view::{quote, schemas};
 
-use crate::answer::{CSV, EXIT, JSON, Refusal, SVG, document, typed};
+use crate::answer::{CSV, EXIT, JSON, Refusal, SVG, document, exit_of, typed};
 use crate::api;
 use crate::path::{Form, Target};
 use crate::progress;
@@ -127,11 +127,6 @@ async fn answer(
     Ok(response)
 }
 
-/// Returns the exit code of the command that asks the same.
-pub(crate) fn exit_of(answered: &AnsweredQuestion) -> u8 {
-    answered.problem.as_ref().map_or(answered.exit, |problem| problem.exit())
-}
-
 fn formed(answered: &AnsweredQuestion, form: Form) -> Response {
     let exit = exit_of(answered);
     if form != Form::Csv {
@@ -140,13 +135,6 @@ fn formed(answered: &AnsweredQuestion, form: Form) -> Response {
     let mut response = typed(StatusCode::OK, CSV, table::of(&answered.document));
     response.headers_mut().insert(EXIT, HeaderValue::from(u16::from(exit)));
     response
-}
-
-/// Returns a document as `--jsonl` prints it: its items, then what sums them up.
-pub(crate) fn lines(document: &Value) -> String {
-    let (items, summary) = dendrer_view::answer::stream(document);
-    let all = items.iter().chain([&summary]);
-    all.map(|value| format!("{}\n", quote::json(value))).collect()
 }
 
 /// Returns a value of a state as it is.

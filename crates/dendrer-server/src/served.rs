@@ -11,8 +11,8 @@ use dendrer::trace::Trace;
 use dendrer::trust::Trust;
 use dendrer::watch::Watch;
 use dendrer_object::{Digest, Value};
-use dendrer_view::ask::{AnsweredQuestion, ask};
-use dendrer_view::{picture, quote};
+use dendrer_view::ask::{AnsweredQuestion, ask, draw};
+use dendrer_view::quote;
 
 /// The store or the bundle of a server.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Served {
     /// The [`Problem`] of the command that draws the same.
     pub(crate) fn draw(&self, question: &Value, watch: Watch) -> Result<String, Problem> {
         let mut desk = StoreDesk::new(&self.place, &self.trust).confined(watch);
-        picture::svg(question, &mut desk).map_err(|problem| self.placed(problem))
+        draw(question, &mut desk).map_err(|problem| self.placed(problem))
     }
 
     /// Names the bundle in the commands of a problem.

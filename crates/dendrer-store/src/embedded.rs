@@ -27,6 +27,7 @@ use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At};
 use crate::group::sync::Durable;
+pub use crate::index::KeptMemory;
 use crate::index::{self, Covered, Index, KeptTiles, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
@@ -71,9 +72,8 @@ pub struct Options {
     pub lock_wait: Duration,
     /// Whether the index is read, and advanced by handles that write.
     pub index: bool,
-    /// Whether snapshots, verdicts and tiles that follow from the log are kept in the index. Without, a handle that reads adds
-    /// nothing to it.
-    pub keeps: bool,
+    /// The memory for verdicts and tiles that follow from the log, of a handle that reads; `None` keeps them in the index.
+    pub memory: Option<KeptMemory>,
     /// The size of a segment after which a new one begins.
     pub segment_size: u64,
     /// How many records may be outside the index before it is advanced in the background.
@@ -89,7 +89,7 @@ impl Options {
             write: true,
             lock_wait: Duration::from_secs(10),
             index: true,
-            keeps: true,
+            memory: None,
             segment_size: SEGMENT_SIZE,
             uncovered_max: 20_000,
             disk: Arc::new(Real),
@@ -148,7 +148,7 @@ pub struct Embedded {
     /// Snapshots for an index that is not made yet.
     snapshots: Mutex<Vec<Snapshot>>,
     /// Sums of tiles that no index has yet.
-    run_tiles: Mutex<KeptTiles>,
+    run_tiles: KeptMemory,
     /// Whether this handle saw an erasure: a recorder of this handle may still have the erased values.
     saw_erasure: bool,
     /// The buffer in which a group is put together.
@@ -238,7 +238,7 @@ impl Embedded {
             store.lock = Some(lock);
         }
         store.check_files()?;
-        let begun = store.open_index().and_then(|()| store.begin());
+        let begun = store.open_index().and_then(|()| store.begin()).and_then(|()| store.meet_memory());
         let Err(StoreError::IndexDamaged(why)) = begun else { return begun.map(|()| store) };
         // Its content is in the log as well.
         let options = store.options.clone();
@@ -247,6 +247,22 @@ impl Embedded {
         let mut store = Embedded::open(dir, without)?;
         (store.options, store.no_index) = (options, Some(NoIndex::Corrupt(why)));
         Ok(store)
+    }
+
+    /// Empties the memory that this handle shares with earlier ones if something was erased since they read the log. What the
+    /// index does not cover is read by this handle, and an erasure there empties it too.
+    fn meet_memory(&mut self) -> Result<(), StoreError> {
+        let (Some(memory), size) = (&self.options.memory, self.size()) else { return Ok(()) };
+        let mut kept = memory.lock();
+        let since = kept.met(size);
+        let is_erased = match &self.index {
+            Some(index) => index.has_erasure(since)?,
+            None => since < size,
+        };
+        if is_erased {
+            kept.forget(size);
+        }
+        Ok(())
     }
 
     /// Sets the signing key. A key that is not that of the store is ignored.
@@ -290,7 +306,7 @@ impl Embedded {
             nodes: Mutex::default(),
             erasures: Vec::new(),
             snapshots: Mutex::default(),
-            run_tiles: Mutex::default(),
+            run_tiles: options.memory.clone().unwrap_or_default(),
             saw_erasure: false,
             suspects: Vec::new(),
             trouble: None,
@@ -522,7 +538,7 @@ impl Embedded {
     }
 
     fn kept_tiles(&self) -> MutexGuard<'_, KeptTiles> {
-        self.run_tiles.lock().unwrap_or_else(PoisonError::into_inner)
+        self.run_tiles.lock()
     }
 
     /// Moves the sums of tiles into the index: as the recorder of the run, or as a reader with the key of the store. Without an
@@ -530,7 +546,7 @@ impl Embedded {
     fn keep_tiles(&self, wait: Duration) -> Result<(), StoreError> {
         let busy = self.indexer.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         let is_writer = self.may_index();
-        let may_read = self.options.keeps && self.trouble.is_none() && self.key.is_some();
+        let may_read = self.options.memory.is_none() && self.trouble.is_none() && self.key.is_some();
         let may_write = is_writer || !self.options.write && may_read;
         let Some(index) = self.index.as_ref().filter(|_| !busy && may_write) else { return Ok(()) };
         let mut kept = self.kept_tiles();
@@ -1002,7 +1018,11 @@ impl KeepDerived for Embedded {
                 self.waiting_snapshots().push(Snapshot { run: run.clone(), tick, bytes: bytes.to_vec() });
                 self.keep_snapshots(Duration::ZERO)
             }
-            (Slot::Verdicts(run, question), Some(index)) if self.trouble.is_none() && self.options.keeps => {
+            (Slot::Verdicts(run, question), _) if self.options.memory.is_some() => {
+                self.kept_tiles().put_verdicts(run, *question, self.size(), bytes);
+                Ok(())
+            }
+            (Slot::Verdicts(run, question), Some(index)) if self.trouble.is_none() => {
                 index.put_verdicts(run, question, bytes)
             }
             // A recorder may still have values that were erased.
@@ -1024,6 +1044,11 @@ impl KeepDerived for Embedded {
         self.check_owner()?;
         if let Slot::Tile { run, place, .. } = slot {
             return Ok(self.kept_tile(run, place)?.map(|bytes| (0, bytes)));
+        }
+        if let (Slot::Verdicts(run, question), Some(_)) = (slot, &self.options.memory)
+            && let Some(bytes) = self.kept_tiles().verdicts(run, question)
+        {
+            return Ok(Some((0, bytes)));
         }
         let Some(index) = &self.index else { return Ok(None) };
         match slot {

@@ -31,6 +31,7 @@ pub(crate) use advance::{advance, build};
 pub use compare::IndexDifference;
 pub(crate) use compare::compare;
 pub(crate) use kept::{compact, put_in_place, remove_kept};
+pub use tiles::KeptMemory;
 pub(crate) use tiles::KeptTiles;
 
 /// The version of the tables (`user_version`).

@@ -56,6 +56,8 @@ use crate::contract::found::{ContractAnswer, ContractDiffAnswer};
 use crate::contract::lint::LintAnswer;
 use crate::contract::suggest::SuggestAnswer;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
+use crate::draw::svg::Frame;
+use crate::draw::{bisect as bisect_drawing, timeline};
 use crate::graphs::record_divergence;
 use crate::graphs::{FrontierAnswer, GraphAnswer};
 use crate::head;
@@ -226,8 +228,28 @@ pub fn ask(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pr
     ask(question, desk)
 }
 
+/// Draws the answer of a question that is given as its document.
+///
+/// # Errors
+///
+/// A [`Problem`] if the question has no picture, or more nodes than one has.
+pub fn draw(question: &Value, desk: &mut dyn Desk) -> Result<String, Problem> {
+    match question.as_object().and_then(document_name).unwrap_or_default() {
+        "layout-question" => LayoutAnswer::of(&read(question)?, desk)?.svg(),
+        "timeline-question" => {
+            let reply = read::<TimelineQuestion>(question)?.ask(desk)?;
+            Ok(timeline::picture(&reply, Frame::File))
+        }
+        "bisect-question" => {
+            let reply = read::<BisectQuestion>(question)?.ask(desk)?;
+            Ok(bisect_drawing::picture(&reply, Frame::File))
+        }
+        name => Err(Problem::new(Code::E0106, format!("{name} has no picture"))),
+    }
+}
+
 /// Reads a question.
-pub(crate) fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
+fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
     Q::read(document).map_err(|fault| {
         let problem = Problem::new(Code::E0106, fault.to_string());
         let problem = match &fault {

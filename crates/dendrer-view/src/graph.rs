@@ -107,13 +107,13 @@ pub struct DrawnBox {
     pub name: String,
     /// The text in the box.
     pub label: String,
-    /// What it is: a type, a kind, or the word of a statement.
+    /// The kind: a type, or the word of a statement.
     pub kind: String,
     /// The tick, if it is one.
     pub tick: Option<u64>,
     /// The run.
     pub run: Option<RunName>,
-    /// A word for how it ended or stands.
+    /// A word for its end or its state.
     pub status: Option<&'static str>,
 }
 

@@ -4,22 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::layout::{LayoutQuestion, LayoutReply, PictureOf};
 use dendrer::ask::runs::ListedRun;
-use dendrer::ask::timeline::question::TimelineQuestion;
 use dendrer::problem::Problem;
 use dendrer::source::{Asked as _, Desk};
-use dendrer_object::document::document_name;
 use dendrer_object::{Code, Record, RunName, Value, document};
 use layout::core::format::{ClipHandle, RenderBackend};
 use layout::core::geometry::Point;
 use layout::core::style::StyleAttr;
 
 use crate::answer::{Answer, Line, Page};
-use crate::ask::read;
-use crate::draw::svg::Frame;
-use crate::draw::{bisect, timeline};
 use crate::graph::{Drawing, DrawnArrow, DrawnBox, SVG_MAX};
 use crate::graphs::drawing;
 use crate::steps::CompositionAnswer;
@@ -56,13 +50,13 @@ document! {
         id: &str = &drawn.name,
         /// The text in the box
         label: &str = &drawn.label,
-        /// What it is, like `transition`, `edge` or the kind of a commitment
+        /// The kind, like `transition`, `edge` or that of a commitment
         kind: &str = &drawn.kind,
-        /// The tick; null if it is none
+        /// The tick; null if the node has no tick
         tick: Option<u64> = drawn.tick,
         /// The run; null if the node is of no run
         run: Option<&RunName> = drawn.run.as_ref(),
-        /// A word for how it ended or stands; null if nothing is of note
+        /// A word for its end or its state; null if nothing is of note
         status: Option<&str> = drawn.status,
         /// The left side
         x: u64 = place.x,
@@ -180,37 +174,17 @@ impl LayoutAnswer {
         places.map(move |(arrow, path)| LayoutEdge::of((name(arrow.from), name(arrow.to)), arrow.rel, path))
     }
 
-    /// Returns the picture as SVG; `None` if it has too many boxes for one.
-    pub fn svg(&self) -> Option<String> {
-        self.drawing.svg()
-    }
-}
-
-/// Draws the answer of a question that is given as its document.
-///
-/// # Errors
-///
-/// A [`Problem`] if the question has no picture, or more nodes than one has.
-pub fn svg(question: &Value, desk: &mut dyn Desk) -> Result<String, Problem> {
-    let name = question.as_object().and_then(document_name).unwrap_or_default();
-    match name {
-        "layout-question" => {
-            let answer = LayoutAnswer::of(&read(question)?, desk)?;
-            answer.svg().ok_or_else(|| {
-                let boxes = answer.drawing.boxes.len();
-                let what = format!("the picture has {boxes} boxes, and {SVG_MAX} are drawn");
-                Problem::new(Code::E0601, what).note("focus=ID&depth=N draws a node with those near it")
-            })
-        }
-        "timeline-question" => {
-            let reply = read::<TimelineQuestion>(question)?.ask(desk)?;
-            Ok(timeline::picture(&reply, Frame::File))
-        }
-        "bisect-question" => {
-            let reply = read::<BisectQuestion>(question)?.ask(desk)?;
-            Ok(bisect::picture(&reply, Frame::File))
-        }
-        _ => Err(Problem::new(Code::E0106, format!("{name} has no picture"))),
+    /// Returns the picture as SVG.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if it has too many boxes for one.
+    pub fn svg(&self) -> Result<String, Problem> {
+        self.drawing.svg().ok_or_else(|| {
+            let boxes = self.drawing.boxes.len();
+            let what = format!("the picture has {boxes} boxes, and {SVG_MAX} are drawn");
+            Problem::new(Code::E0601, what).note("focus=ID&depth=N draws a node with those near it")
+        })
     }
 }
 
@@ -365,7 +339,8 @@ impl RenderBackend for Placed {
         _: &str,
     ) {
         // The first pair is a point and its control, each later one a control and its point.
-        let places = path.iter().enumerate().map(|(at, (first, second))| if at == 0 { first } else { second });
+        let places =
+            path.iter().enumerate().map(|(at, (first, second))| if at == 0 { first } else { second });
         let points: Vec<[u64; 2]> = places.map(|at| [units(at.x), units(at.y)]).collect();
         points.iter().for_each(|[x, y]| self.reaches(*x, *y));
         if let Some(own) = numbered(properties.as_ref(), 'a').and_then(|at| self.arrows.get_mut(at)) {

@@ -94,7 +94,7 @@ impl Answer for StateReply {
 fn state_lines(answer: &StateAnswer, page: &Page) -> Vec<Line> {
     // Nothing is at the place, and what should be there is unknown.
     let is_missing = answer.value == Value::Null && !answer.unknown.is_empty();
-    // What is deeper is a number of members, which is shorter than a mark.
+    // Deeper values are a number of members, which is shorter than a mark.
     let shown = CutLimits { depth: None, ..answer.limits }.apply(&answer.value);
     let depth = answer.limits.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
     let lines = if is_missing { Vec::new() } else { pretty(&shown, 0, depth) };

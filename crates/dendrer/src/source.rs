@@ -14,7 +14,7 @@ use std::sync::Arc;
 use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_object::question::Question;
 use dendrer_object::{Code, Digest, RunName, Value};
-use dendrer_store::embedded::Options;
+use dendrer_store::embedded::{KeptMemory, Options};
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Shared, Store};
 
@@ -531,13 +531,18 @@ impl QuestionPlace {
         QuestionPlace::open_with(path, trust, Options::read())
     }
 
-    /// As [`QuestionPlace::open`], for a server: nothing is added to the index of the store, even what follows from the log.
+    /// As [`QuestionPlace::open`], for a server: what follows from the log is kept in memory, and not in the index of the
+    /// store.
     ///
     /// # Errors
     ///
     /// A [`Problem`] if the path is neither, or cannot be read.
     pub fn open_untouched(path: &Path, trust: &Arc<dyn Trust>) -> Result<QuestionPlace, Problem> {
-        QuestionPlace::open_with(path, trust, Options { keeps: false, ..Options::read() })
+        QuestionPlace::open_with(
+            path,
+            trust,
+            Options { memory: Some(KeptMemory::default()), ..Options::read() },
+        )
     }
 
     fn open_with(path: &Path, trust: &Arc<dyn Trust>, options: Options) -> Result<QuestionPlace, Problem> {
@@ -661,6 +666,10 @@ impl Desk for StoreDesk<'_> {
     fn bundle(&mut self, path: &str) -> Result<Opened, Problem> {
         self.refuse_file(path)?;
         open_bundle(Path::new(path))
+    }
+
+    fn follow(&mut self, _: &'static str) -> Box<dyn Follow + '_> {
+        Box::new(self.watch.clone().unwrap_or_default())
     }
 
     fn stage(&mut self, _: &'static str, _: &'static str, _: Option<u64>) -> Watch {

@@ -5,10 +5,10 @@
 //! Rule: sums from before an erasure are not kept after it; test `sums_from_before_an_erasure_are_not_kept`.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dendrer_object::RunName;
+use dendrer_object::{Digest, RunName};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::{Index, Sql, clamp, open_writer_within};
@@ -17,6 +17,8 @@ use crate::store::TilePlace;
 
 /// How many bytes of sums one handle keeps at most.
 const BYTES_MAX: usize = 32 << 20;
+/// How many statements on verdicts a memory has at most.
+const VERDICTS_MAX: usize = 1_000;
 
 /// The sums that a handle keeps. Each is true of the log as the handle sees it: an erasure removes all of them.
 #[derive(Debug, Default)]
@@ -25,6 +27,20 @@ pub(crate) struct KeptTiles {
     bytes: usize,
     /// The least size of the log that has every erasure that the handle saw.
     erased: u64,
+    /// Statements on verdicts, by run and question; only where they are not kept in the index.
+    verdicts: BTreeMap<(RunName, Digest), Vec<u8>>,
+    /// The largest size of the log at which a handle was opened with it.
+    met: u64,
+}
+
+/// A memory of what follows from the log, for handles that read one store and add nothing to its index.
+#[derive(Debug, Clone, Default)]
+pub struct KeptMemory(Arc<Mutex<KeptTiles>>);
+
+impl KeptMemory {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, KeptTiles> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl KeptTiles {
@@ -45,8 +61,27 @@ impl KeptTiles {
 
     /// Removes everything after an erasure: only sums of a log of `size` or more count from here on.
     pub(crate) fn forget(&mut self, size: u64) {
-        (self.rows, self.bytes) = Default::default();
+        (self.rows, self.bytes, self.verdicts) = Default::default();
         self.erased = size;
+    }
+
+    /// Keeps a statement on verdicts that was made of a log of `seen` records, unless there are too many, or something was erased
+    /// since.
+    pub(crate) fn put_verdicts(&mut self, run: &RunName, question: Digest, seen: u64, bytes: &[u8]) {
+        if seen >= self.erased && self.verdicts.len() < VERDICTS_MAX {
+            self.verdicts.insert((run.clone(), question), bytes.to_vec());
+        }
+    }
+
+    pub(crate) fn verdicts(&self, run: &RunName, question: &Digest) -> Option<Vec<u8>> {
+        self.verdicts.get(&(run.clone(), *question)).cloned()
+    }
+
+    /// Notes that a handle was opened at a size of the log, and returns the largest one before.
+    pub(crate) fn met(&mut self, size: u64) -> u64 {
+        let before = self.met;
+        self.met = before.max(size);
+        before
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -83,6 +118,14 @@ impl Index {
             db.prepare_cached("SELECT sums FROM tile WHERE run = ?1 AND level = ?2 AND number = ?3")?;
         let values = params![run.as_str(), place.level, clamp(place.number)];
         Ok(statement.query_row(values, |row| row.get(0)).optional()?)
+    }
+
+    /// Whether a record of an erasure is at a position or after it.
+    pub(crate) fn has_erasure(&self, position: u64) -> Result<bool, StoreError> {
+        let db = self.reader();
+        let sql = "SELECT EXISTS(SELECT 1 FROM record WHERE position >= ?1 AND kind = 'erase')";
+        let mut statement = db.prepare_cached(sql)?;
+        Ok(statement.query_row(params![clamp(position)], |row| row.get(0))?)
     }
 
     /// Lists the runs with sums. A text that no run can have as its name is left out.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::gather::BisectFound;
 use dendrer::ask::bisect::question::{BisectQuestion, BisectReply, BisectReplyKind};
 use dendrer::ask::diff::question::{DiffQuestion, DiffReply};
+use dendrer::ask::log::question::{LogQuestion, OpenedLog};
 use dendrer::ask::named::STANDARD;
 use dendrer::ask::timeline::TimelineReply;
 use dendrer::ask::timeline::question::TimelineQuestion;
@@ -71,7 +71,7 @@ impl Signed {
 
 /// A run of a page, and the ticks of it that are shown.
 struct ShownRun {
-    trace: Trace,
+    log: OpenedLog,
     /// The address of the run in the bundle.
     address: String,
     from: u64,
@@ -94,7 +94,7 @@ impl Answers<'_> {
         self.html.element("h1", "", &quote::escape(title));
         if !self.terms.has_bundle {
             for run in &runs {
-                let tip = format!("tip of {}: {}", run.trace.name(), run.trace.summary().head.id);
+                let tip = format!("tip of {}: {}", run.log.trace.name(), run.log.trace.summary().head.id);
                 self.html.element("p", "alarm", &format!("{tip}; nothing here can be checked"));
             }
         }
@@ -103,7 +103,7 @@ impl Answers<'_> {
         self.verdict(signed);
         for run in &runs {
             if runs.len() > 1 {
-                self.html.element("h2", "run", run.trace.name().as_str());
+                self.html.element("h2", "run", run.log.trace.name().as_str());
             }
             self.answers(run)?;
             let timeline = self.timeline(run)?;
@@ -118,16 +118,18 @@ impl Answers<'_> {
     /// Opens a run and finds its ticks.
     fn run(&self, run: &RunName, number: usize) -> Result<ShownRun, Problem> {
         let address = format!("{FILE}#{run}");
-        let trace = self.desk().open(&Address::parse(&address)?)?.trace(&Address::of(run, None))?;
+        let question = LogQuestion { run: Some(address.clone()), ..LogQuestion::default() };
+        let log = question.ask(&mut self.desk())?;
+        let trace = &log.trace;
         let (mut from, mut to) = (1.min(trace.tip()), trace.tip());
         if let Some((first, last)) = &self.terms.range {
-            (from, to) = (first.tick(&trace)?.max(from), last.tick(&trace)?);
+            (from, to) = (first.tick(trace)?.max(from), last.tick(trace)?);
         }
         if from > to {
             let message = format!("--range begins at tick {from} of {run} and ends before it, at {to}");
             return Err(Problem::new(Code::E0106, message).note("nothing was written"));
         }
-        Ok(ShownRun { trace, address, from, to, number })
+        Ok(ShownRun { log, address, from, to, number })
     }
 
     fn begin(&mut self, title: &str) {
@@ -249,7 +251,7 @@ impl Answers<'_> {
     /// Writes the transcript, and the changes of each tick in it.
     fn ticks(&mut self, run: &ShownRun, timeline: &TimelineReply) -> Result<(), Problem> {
         let ranges = shown_ranges((run.from, run.to), timeline.marks.iter().map(|mark| mark.tick));
-        let ticks = Ticks::of(&run.trace, (run.from, run.to), &ranges, run.number)?;
+        let ticks = Ticks::of(&run.log, (run.from, run.to), &ranges, run.number)?;
         for (title, list, note) in [
             ("Transcript", &ticks.said, None),
             ("State changes", &ticks.wrote, (ticks.idle > 0).then_some(ticks.idle)),
@@ -314,8 +316,12 @@ impl Answers<'_> {
             self.html.element("p", "", "Ask the sender for the bundle, and compare its tip with this one:");
         }
         for run in runs {
-            let tip =
-                format!("{}  tick {}  {}", run.trace.name(), run.trace.tip(), run.trace.summary().head.id);
+            let tip = format!(
+                "{}  tick {}  {}",
+                run.log.trace.name(),
+                run.log.trace.tip(),
+                run.log.trace.summary().head.id
+            );
             self.html.lines(&[Line::from(tip)]);
         }
         self.end();
@@ -348,7 +354,7 @@ fn question_of(found: &BisectFound) -> Option<BisectQuestion> {
     Some(BisectQuestion { holds: vec![text], ..BisectQuestion::default() })
 }
 
-/// What the script uses; hidden without it.
+/// Controls of the script; hidden without it.
 const TOOLS: &str = "<form id=\"tools\" role=\"search\" hidden>\n\
 <label>Find <input id=\"find\" type=\"search\" autocomplete=\"off\"></label>\n\
 <label>Tick <input id=\"tick\" type=\"range\" min=\"0\" value=\"0\"></label>\n\

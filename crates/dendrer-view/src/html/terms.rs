@@ -1,4 +1,4 @@
-//! What a file shows of its bundle.
+//! Parts that a file shows of its bundle.
 
 use dendrer::address::Position;
 use dendrer_object::RunName;
@@ -8,7 +8,7 @@ pub const FILE: &str = "FILE.html";
 /// The size of a file at most if no other is given.
 pub const MAX_BYTES: u64 = 20_000_000;
 
-/// What a file shows of its bundle.
+/// Parts that a file shows of its bundle.
 #[derive(Debug, Clone)]
 pub struct HtmlTerms {
     /// The runs that are shown; the bundle has them.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dendrer::Trace;
+use dendrer::ask::log::question::OpenedLog;
 use dendrer::ask::log::{LogDetails, LogFilter, LogTerms, LoggedRecord, log};
 use dendrer::ask::show::{PlaceChange, ShownWrites};
 use dendrer::ask::transcript::{TranscriptItem, TranscriptKind, items};
@@ -61,11 +61,12 @@ pub(super) struct Ticks {
 impl Ticks {
     /// Reads the ticks of a run that are shown. `number` is the place of the run in the page, from 0.
     pub(super) fn of(
-        trace: &Trace,
+        opened: &OpenedLog,
         (from, to): (u64, u64),
         ranges: &[(u64, u64)],
         number: usize,
     ) -> Result<Ticks, Problem> {
+        let trace = &opened.trace;
         let prefix = if number == 0 { String::new() } else { format!("r{}", number + 1) };
         let mut ticks = Ticks { prefix, ..Ticks::default() };
         let mut next = from;

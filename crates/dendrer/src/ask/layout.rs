@@ -1,4 +1,4 @@
-//! What a picture of a run is drawn of: transitions, a compiled graph, commitments, steps, or the forks.
+//! The matter of a picture of a run: transitions, a compiled graph, commitments, steps, or the forks.
 
 use dendrer_object::{RunName, question};
 
@@ -15,10 +15,10 @@ use crate::run::trace::Trace;
 use crate::source::{Asked, Desk};
 
 dendrer_object::words! {
-    /// What a picture is drawn of.
+    /// The matter of a picture.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum PictureOf {
-        /// Transitions, each behind those it came from.
+        /// Transitions, each after those it came from.
         #[default]
         Causal = "causal",
         /// The statements of the graph that the run was compiled from.
@@ -27,7 +27,7 @@ dendrer_object::words! {
         Commitments = "commitments",
         /// Steps of chains, by the step that each names.
         Steps = "steps",
-        /// Runs, each behind the one that it was forked from.
+        /// Runs, each after the one that it was forked from.
         Forks = "forks",
     }
 }
@@ -57,7 +57,7 @@ pub struct PicturePlace {
     pub at: u64,
 }
 
-/// What a picture is drawn of.
+/// The matter of a picture, as it was read.
 #[derive(Debug)]
 pub enum LayoutReply {
     /// Transitions.

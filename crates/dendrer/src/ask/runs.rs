@@ -155,7 +155,7 @@ pub fn runs(
     Ok(RunsAnswer { runs, matching, total, dropped, unclear, tree: question.tree, next })
 }
 
-/// Returns the place behind a run of the list.
+/// Returns the place after a run of the list.
 fn place_after(runs: &[ListedRun], name: &str) -> Result<usize, Problem> {
     let at = runs.iter().position(|run| run.summary.name.as_str() == name);
     at.map(|at| at + 1).ok_or_else(|| {

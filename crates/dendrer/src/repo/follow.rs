@@ -29,6 +29,13 @@ pub trait Follow {
 
 impl Follow for () {}
 
+/// Every stage counts into one watch, which may stop it.
+impl Follow for Watch {
+    fn stage(&mut self, _unit: &'static str, _total: Option<u64>) -> Watch {
+        self.clone()
+    }
+}
+
 /// A fact that is known before the result is.
 #[derive(Debug)]
 #[non_exhaustive]

@@ -28,7 +28,7 @@ pub(crate) const MARKS_MAX: usize = 200;
 /// The longest text of a tile that is kept.
 const TEXT_MAX: usize = 256 << 10;
 
-/// What marks a tick.
+/// The reasons for marks of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Marked {
     /// A part of the source is missing.

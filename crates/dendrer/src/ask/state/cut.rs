@@ -1,9 +1,11 @@
 //! A value with marks in the place of what is too long or too deep to be shown at once.
 //!
-//! A mark is `{"$cut":{"kind":..,"bytes":N,"items":N,"head":..}}`: a name with one `$` is none that a record can have
+//! A mark is `{"$cut":{"kind":..,"bytes":N,"items":N,"head":..}}`: no record can have this name with one `$`
 //! ([`dendrer_object::tag`]), so no value of a trace is mistaken for a mark.
 
 use dendrer_object::{Object, Value, tag};
+
+use crate::ask::difference::PlaceChange;
 
 /// How much of a value is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,6 +33,15 @@ impl CutLimits {
         let max = self.max.map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX));
         let mut cutting = Cutting { max, depth: self.depth, left: max.saturating_mul(HEADS) };
         cutting.cut(value, 0)
+    }
+}
+
+impl CutLimits {
+    /// Cuts both sides of changes.
+    pub(crate) fn apply_to(self, changes: &mut [PlaceChange]) {
+        for side in changes.iter_mut().flat_map(|change| [&mut change.before, &mut change.after]) {
+            *side = side.as_ref().map(|value| self.apply(value));
+        }
     }
 }
 

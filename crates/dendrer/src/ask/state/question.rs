@@ -108,10 +108,7 @@ impl Asked for StateQuestion {
             let mut changes = differences(&other.state, &read.state);
             declared::place(&[trace, &other.trace], &path)?;
             changes.retain(|change| change.path.overlaps(&path));
-            let limits = self.limits();
-            for side in changes.iter_mut().flat_map(|change| [&mut change.before, &mut change.after]) {
-                *side = side.as_ref().map(|value| limits.apply(value));
-            }
+            self.limits().apply_to(&mut changes);
             let base = (other.trace.name().clone(), other.tick);
             let mut unknown = other.unknown_at(&path)?;
             let more = read.unknown_at(&path)?;
