@@ -193,7 +193,7 @@ impl Requests {
             }
             RESULT => {
                 let action = content.get(ACTION);
-                if let Some((at, call)) = self.answered(agent(), action, links) {
+                if let Some((at, Some(call))) = self.answered(agent(), action, links) {
                     Arc::make_mut(&mut self.newest)[at].calls[call].is_answered = true;
                 }
             }
@@ -306,7 +306,12 @@ impl Requests {
 
     /// The numbers of the request and of its call that a result answers: by a `caused_by` link, else by the id of the call, else
     /// the oldest open call of the tool: one with the stated parameters first, then one that is not forbidden.
-    fn answered(&self, agent: &str, action: Option<&Value>, links: &[Link]) -> Option<(usize, usize)> {
+    fn answered(
+        &self,
+        agent: &str,
+        action: Option<&Value>,
+        links: &[Link],
+    ) -> Option<(usize, Option<usize>)> {
         let tool = action.and_then(|action| action.get("tool")?.as_str());
         let call_id = action.and_then(|action| action.get("call_id"));
         let fits = |call: &Call| {
@@ -317,7 +322,8 @@ impl Requests {
         if let Some(at) = linked {
             let calls = &self.newest[at].calls;
             let open = calls.iter().position(|call| fits(call) && !call.is_answered);
-            return open.or_else(|| calls.iter().position(fits)).or(Some(0)).map(|call| (at, call));
+            let first = || (!calls.is_empty()).then_some(0);
+            return Some((at, open.or_else(|| calls.iter().position(fits)).or_else(first)));
         }
         let all = self.newest.iter().enumerate().flat_map(|(at, request)| {
             request.calls.iter().enumerate().map(move |(number, call)| (at, number, request, call))
@@ -326,7 +332,7 @@ impl Requests {
         if call_id.is_some() {
             let with_id = open.clone().filter(|(.., call)| call.call_id.as_ref() == call_id);
             if let Some((at, number, ..)) = with_id.last() {
-                return Some((at, number));
+                return Some((at, Some(number)));
             }
         }
         let fitting = open.filter(|(.., call)| tool.is_some() && fits(call));
@@ -336,7 +342,7 @@ impl Requests {
         let same = fitting.clone().filter(|(.., call)| stated.is_some_and(|action| call.key.is_of(action)));
         let first = same.clone().find(is_allowed).or_else(|| same.clone().next());
         let first = first.or_else(|| fitting.clone().find(is_allowed)).or_else(|| fitting.clone().next());
-        first.map(|(at, number, ..)| (at, number))
+        first.map(|(at, number, ..)| (at, Some(number)))
     }
 
     /// The call that a result answers; `None` if no request asked for it.
@@ -347,7 +353,7 @@ impl Requests {
         let stated = action.filter(|action| action.get("params").is_some());
         Some(AnsweredCall {
             forbidden_at: request.decision.as_ref().filter(|one| forbids(&one.word)).map(|one| one.tick),
-            is_another: stated.is_some_and(|action| !request.calls[call].key.is_of(action)),
+            is_another: stated.zip(call).is_some_and(|(action, call)| !request.calls[call].key.is_of(action)),
         })
     }
 

@@ -114,7 +114,11 @@ impl Badges {
         BadgeAnswer {
             run: run.to_owned(),
             state,
-            done: running.map_or(0, Watch::done).min(log_size),
+            done: match (running, &found) {
+                (Some(running), _) => running.done().min(log_size),
+                (None, Some(found)) => found.log_size,
+                (None, None) => 0,
+            },
             of: log_size,
             verify: found.as_ref().map(|found| found.document.clone()),
             exit: found.as_ref().map_or(0, |found| found.exit),

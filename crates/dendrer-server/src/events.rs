@@ -85,7 +85,8 @@ pub(crate) async fn transitions(served: Arc<Served>, run: String, after: u64) ->
     let found = tokio::task::spawn_blocking(move || asked.run(&asked.reader()?, &name)).await;
     found.map_err(|_| Refusal::failed())??;
     tokio::spawn(async move {
-        let mut is_lost = false;
+        // The tick of the first event that a late client did not get.
+        let mut first_lost: Option<u64> = None;
         while !sender.is_closed() {
             let (asked, before) = (Arc::clone(&served), followed.clone());
             let read = tokio::task::spawn_blocking(move || before.read(&asked)).await;
@@ -97,13 +98,16 @@ pub(crate) async fn transitions(served: Arc<Served>, run: String, after: u64) ->
             followed = now;
             let has_more = !events.is_empty();
             for (name, tick, item) in events {
-                if is_lost && sender.capacity() == LATE {
-                    is_lost = sender.try_send(lost(tick)).is_err();
+                if let Some(missed) = first_lost
+                    && sender.capacity() == LATE
+                    && sender.try_send(lost(missed)).is_ok()
+                {
+                    first_lost = None;
                 }
                 let event = Event::default().event(name).data(quote::json(&item));
                 let event = if name == "transition" { event.id(tick.to_string()) } else { event };
-                if !is_lost {
-                    is_lost = sender.try_send(event).is_err();
+                if first_lost.is_none() && sender.try_send(event).is_err() {
+                    first_lost = Some(tick);
                 }
             }
             if !has_more {

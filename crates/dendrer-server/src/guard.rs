@@ -3,6 +3,8 @@
 //! Rule: a request without the token, from another page or under another name of the host is refused before anything is read;
 //! test `no_request_without_the_token_is_answered`.
 
+use std::net::SocketAddr;
+
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use dendrer_object::digest::hex;
@@ -65,16 +67,26 @@ impl Token {
 pub struct Guard {
     token: Token,
     port: u16,
+    /// Names of this machine, with the port.
+    local: Vec<String>,
+    /// Other names under which the server is reached, with the port unless it is that of the scheme.
     hosts: Vec<String>,
     is_writing: bool,
 }
 
 impl Guard {
-    /// A guard of a server on a port, which is reached by the names of the local host and by `hosts`.
-    pub fn new(token: Token, port: u16, hosts: &[String], is_writing: bool) -> Guard {
+    /// A guard of a server at an address, which is reached by it, by the names of the local host and by `hosts`.
+    pub fn new(token: Token, address: SocketAddr, hosts: &[String], is_writing: bool) -> Guard {
+        let port = address.port();
         let local = ["127.0.0.1", "localhost", "[::1]"].iter().map(|name| format!("{name}:{port}"));
-        let hosts = local.chain(hosts.iter().map(|host| host.to_ascii_lowercase())).collect();
-        Guard { token, port, hosts, is_writing }
+        let own = (!address.ip().is_unspecified()).then(|| address.to_string());
+        let named = hosts.iter().map(|host| host.to_ascii_lowercase());
+        // A browser leaves the port of its scheme out.
+        let hosts = named.map(|host| match host.strip_suffix(":443").or_else(|| host.strip_suffix(":80")) {
+            Some(name) => name.to_owned(),
+            None => host,
+        });
+        Guard { token, port, local: local.chain(own).collect(), hosts: hosts.collect(), is_writing }
     }
 
     /// The name of the cookie: all ports of a host share their cookies.
@@ -108,8 +120,7 @@ impl Guard {
         if !cookies(&request.headers).any(|(known, value)| known == name && self.token.is(value)) {
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, "the request has no token, or another one"));
         }
-        let is_own_page = text(&request.headers, "origin")
-            .is_some_and(|origin| origin == format!("http://{host}"))
+        let is_own_page = text(&request.headers, "origin").is_some_and(|origin| self.is_origin(origin, host))
             && text(&request.headers, "x-dendrer") == Some("1");
         if is_post && !is_own_page {
             return Err(forbidden("a POST by cookie has Origin and X-Dendrer: 1"));
@@ -117,15 +128,39 @@ impl Guard {
         Ok(())
     }
 
+    /// Whether a host is a name of this server.
+    fn is_host(&self, host: &str) -> bool {
+        self.local.iter().any(|known| known.eq_ignore_ascii_case(host)) || self.is_named(host)
+    }
+
+    /// Whether a host is one of the names that were given.
+    fn is_named(&self, host: &str) -> bool {
+        let host = host.strip_suffix(":443").or_else(|| host.strip_suffix(":80")).unwrap_or(host);
+        self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+    }
+
+    /// Whether an origin is that of the host. A name that was given may have TLS in front.
+    fn is_origin(&self, origin: &str, host: &str) -> bool {
+        let secure = origin.strip_prefix("https://").filter(|_| self.is_named(host));
+        origin.strip_prefix("http://").or(secure).is_some_and(|name| name.eq_ignore_ascii_case(host))
+    }
+
     /// Refuses another host, origin or site, and returns the host.
     fn check_origin<'r>(&self, request: &'r Parts) -> Result<&'r str, Refusal> {
         let headers = &request.headers;
         let host = text(headers, "host").unwrap_or_default();
-        if !self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
-            return Err(forbidden("Host is not a name of this server"));
+        let others =
+            request.uri.authority().map(|authority| authority.as_str()).filter(|named| *named != host);
+        if headers.get_all(header::HOST).iter().count() > 1 || others.is_some() {
+            return Err(forbidden("the request names two hosts"));
+        }
+        if !self.is_host(host) {
+            let mut refusal = forbidden("Host is not a name of this server");
+            refusal.problem = refusal.problem.note("dendrer serve --allow-host NAME:PORT adds one");
+            return Err(refusal);
         }
         if let Some(origin) = headers.get(header::ORIGIN)
-            && origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://")) != Some(host)
+            && !origin.to_str().is_ok_and(|origin| self.is_origin(origin, host))
         {
             return Err(forbidden("Origin is another one"));
         }

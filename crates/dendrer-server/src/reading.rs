@@ -9,7 +9,6 @@ use dendrer::problem::Problem;
 use dendrer_object::{Code, Object, Value, json};
 use dendrer_view::answer::Answer as _;
 use dendrer_view::ask::AnsweredQuestion;
-use dendrer_view::problem::ShownProblem as _;
 use dendrer_view::version::VersionAnswer;
 use dendrer_view::{quote, schemas};
 
@@ -111,7 +110,7 @@ async fn answer(
     let known = headers.get(header::IF_NONE_MATCH).and_then(|tag| tag.to_str().ok()).map(str::to_owned);
     let answered = work.run(move |watch| {
         let tag = served.tag(&question)?;
-        if known.as_ref() == Some(&tag) {
+        if known.as_ref().is_some_and(|known| has_tag(known, &tag)) {
             return Ok((tag, None));
         }
         Ok((tag, Some(served.ask(&question, watch)?)))
@@ -125,6 +124,11 @@ async fn answer(
         response.headers_mut().insert(header::ETAG, tag);
     }
     Ok(response)
+}
+
+/// Whether a list of known tags has a tag: a weak one counts as it does for `GET` (RFC 9110 13.1.2).
+fn has_tag(known: &str, tag: &str) -> bool {
+    known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag)
 }
 
 fn formed(answered: &AnsweredQuestion, form: Form) -> Response {

@@ -28,8 +28,12 @@ impl Served {
     ///
     /// A [`Problem`] if the path is neither, or cannot be read.
     pub fn open(path: &Path, trust: Arc<dyn Trust>) -> Result<Served, Problem> {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Ok(Served { place: QuestionPlace::open_untouched(&path, &trust)?, trust })
+        // The path of a bundle is printed as it was given.
+        let place = match path.is_file() {
+            true => path.to_owned(),
+            false => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+        };
+        Ok(Served { place: QuestionPlace::open_untouched(&place, &trust)?, trust })
     }
 
     /// Asks a question that is given as its document. `watch` counts and stops what is read.

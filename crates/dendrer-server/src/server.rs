@@ -207,6 +207,7 @@ impl Server {
         let segments: Vec<&str> = target.segments.iter().map(String::as_str).collect();
         match segments[..] {
             ["ask", name] => {
+                only_path(&target)?;
                 let body = whole(body).await?;
                 reading::post(&self.served, &self.work, name, body, headers).await
             }
@@ -215,9 +216,14 @@ impl Server {
                 let authors = self.authors(&target)?;
                 writing::commit(&self.served, run, authors, body).await
             }
-            ["run", run, "fork"] => self.change("fork", Some(run), body).await,
-            ["label"] => self.change("label", None, body).await,
-            ["note"] => self.change("note", None, body).await,
+            ["run", run, "fork"] => {
+                only_path(&target)?;
+                self.change("fork", Some(run), body).await
+            }
+            [name @ ("label" | "note")] => {
+                only_path(&target)?;
+                self.change(name, None, body).await
+            }
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
                 "nothing is posted here; /openapi.json lists the routes",
@@ -226,11 +232,11 @@ impl Server {
     }
 
     /// Asks a question that writes.
-    async fn change(&self, name: &'static str, run: Option<&str>, body: Body) -> Result<Response, Refusal> {
+    async fn change(&self, name: &str, run: Option<&str>, body: Body) -> Result<Response, Refusal> {
         self.may_write()?;
         let body: Bytes = whole(body).await?;
-        let (served, run) = (Arc::clone(&self.served), run.map(str::to_owned));
-        self.work.run(move |_| writing::change(&served, name, run.as_deref(), &body)).await
+        let (served, name, run) = (Arc::clone(&self.served), name.to_owned(), run.map(str::to_owned));
+        self.work.run(move |_| writing::change(&served, &name, run.as_deref(), &body)).await
     }
 
     fn may_write(&self) -> Result<(), Refusal> {

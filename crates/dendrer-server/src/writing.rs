@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use dendrer::Recorder;
 use dendrer::kernel::step::Start;
 use dendrer::lines::{self, Authors, LineOptions, LinesStopped, Recording, Reply};
 use dendrer::problem::Problem;
@@ -197,7 +198,7 @@ fn record(
     let begin = || -> Result<_, Problem> {
         let repo = writable(served)?;
         let exists = repo.writer()?.run(run).map_err(dendrer::Error::from)?.is_some();
-        let recorder = if exists { repo.recorder(run)? } else { repo.begin(&Start::new(run.clone()))? };
+        let recorder = if exists { repo.recorder(run)? } else { begin_or_go_on(&repo, run)? };
         let lines = lines::read(input).map_err(|error| {
             Problem::new(Code::E0801, "no thread could be begun").at("cause", error.to_string())
         })?;
@@ -224,6 +225,14 @@ fn record(
                         send(&item);
                     });
                 }
+                // Another one began the run meanwhile: it goes on.
+                Err(error) if error.code() == Code::E0111 => match goes_on(&repo, run) {
+                    Ok(other) => recorder = other,
+                    Err(problem) => {
+                        send(&problem.to_json());
+                        return;
+                    }
+                },
                 Err(error) => {
                     send(&Problem::from(error).to_json());
                     return;
@@ -246,6 +255,20 @@ fn record(
         None => Value::record([("summary", answer.summary())]),
     };
     send(&last);
+}
+
+/// Prepares to begin a run, or goes on with it if another one began it meanwhile.
+fn begin_or_go_on(repo: &Repo, run: &RunName) -> Result<Recorder, Problem> {
+    match repo.begin(&Start::new(run.clone())) {
+        Err(error) if error.code() == Code::E0111 => goes_on(repo, run),
+        begun => Ok(begun?),
+    }
+}
+
+/// Goes on with a run that another one began meanwhile.
+fn goes_on(repo: &Repo, run: &RunName) -> Result<Recorder, Problem> {
+    repo.writer()?.clone().refresh().map_err(dendrer::Error::from)?;
+    Ok(repo.recorder(run)?)
 }
 
 /// Returns the problem of lines that stopped.

@@ -51,7 +51,7 @@ document! {
         run: &str = &answer.run,
         /// How far the server has verified it
         state: BadgeState = answer.state,
-        /// The number of records that the verification under way has read
+        /// The number of records that the verification has read
         done: u64 = answer.done,
         /// The number of records of the log
         of: u64 = answer.of,

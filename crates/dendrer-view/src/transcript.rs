@@ -1,11 +1,13 @@
 //! A run as a conversation, as lines and as a document.
 
+use std::collections::BTreeSet;
+
 use dendrer::ask::transcript::question::TranscriptReply;
 use dendrer::ask::transcript::{TranscriptItem, TranscriptKind};
 use dendrer_object::{RunName, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::{count, quote};
+use crate::{count, quote, thousands};
 
 document! {
     /// A run as a conversation
@@ -68,7 +70,8 @@ impl Answer for TranscriptReply {
             format!("{}   {}", self.trace.name(), count(self.total, "transition", "transitions")).into(),
         ];
         let ticks = self.items.iter().map(|item| item.tick.to_string().len()).max().unwrap_or(1);
-        lines.extend(self.items.iter().map(|item| item_line(item, ticks)));
+        let several = several_calls(&self.items);
+        lines.extend(self.items.iter().map(|item| item_line(item, ticks, &several)));
         if let Some(next) = self.next {
             let run = self.trace.name().as_str();
             lines.push(Line::help(["dendrer", "log", run, "--transcript", "--from", &next.to_string()]));
@@ -77,9 +80,36 @@ impl Answer for TranscriptReply {
     }
 }
 
+/// Returns the ticks that have several calls: a tick alone does not name one of them.
+pub(crate) fn several_calls(items: &[TranscriptItem]) -> BTreeSet<u64> {
+    let calls = items.iter().filter(|item| item.kind == TranscriptKind::Call);
+    let ticks: Vec<u64> = calls.map(|call| call.tick).collect();
+    ticks.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
+}
+
+/// Names the speaker of an item. The user of a chat is an agent of that name; any other agent of a name that reads like a word
+/// is in quotes.
+pub(crate) fn speaker(item: &TranscriptItem) -> String {
+    let agent = item.agent.as_deref().filter(|agent| *agent != item.role);
+    agent.map_or_else(|| item.role.to_owned(), quote::name)
+}
+
+/// Names the call of an item: its id where the tick has several, and the tick of the call that an answer is of.
+pub(crate) fn call_words(item: &TranscriptItem, several: &BTreeSet<u64>) -> Option<String> {
+    let id = item.call_id.as_deref().map(quote::name);
+    match (item.of, id) {
+        (Some(tick), Some(id)) if several.contains(&tick) => {
+            Some(format!("(of tick {}, call {id})", thousands(tick)))
+        }
+        (Some(tick), _) => Some(format!("(of tick {})", thousands(tick))),
+        (None, Some(id)) if several.contains(&item.tick) => Some(format!("(call {id})")),
+        (None, _) => None,
+    }
+}
+
 /// Writes an item: tick, speaker, and what it is.
-fn item_line(item: &TranscriptItem, ticks: usize) -> Line {
-    let agent = item.agent.as_deref().map(quote::escape).unwrap_or_else(|| item.role.to_owned().into());
+fn item_line(item: &TranscriptItem, ticks: usize, several: &BTreeSet<u64>) -> Line {
+    let agent = speaker(item);
     let mut words = vec![format!("{:>ticks$}  {}{agent}", item.tick, "  ".repeat(item.depth as usize))];
     let is_named = !matches!(item.kind, TranscriptKind::Message);
     words.push(item.kind.as_str().to_owned());
@@ -92,7 +122,7 @@ fn item_line(item: &TranscriptItem, ticks: usize) -> Line {
         (None, Some(text)) => Some(quote::quoted(text)),
         (None, None) => None,
     });
-    words.extend(item.of.map(|tick| format!("(of tick {tick})")));
+    words.extend(call_words(item, several));
     let is_bad = matches!(item.kind, TranscriptKind::Refusal | TranscriptKind::Gap)
         || matches!(item.status.as_deref(), Some("deny" | "error" | "interrupted"));
     let line = Line::value(words.join("  "), Vec::new());

@@ -75,13 +75,18 @@ pub(crate) fn run(global: &Global, args: &Serve, out: &mut Out) -> Result {
     let listener = listen(args)?;
     let address = listener.local_addr().map_err(|error| no_address(args, &error))?;
     let token = token(args, address.ip(), out)?;
-    let url = format!("http://{address}/?token={}", token.text());
+    // No browser reaches the address of every interface.
+    let reached = match address.ip().is_unspecified() {
+        true => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        false => address,
+    };
+    let url = format!("http://{reached}/?token={}", token.text());
     let answer = ServeAnswer { url: url.clone(), write: args.allow_write };
     out.answer(&answer)?;
     out.flush()?;
     // Kept until the server ends: the browser may read it late.
     let _page = if args.no_open { None } else { open_browser(&url) };
-    let guard = Guard::new(token, address.port(), &args.allow_host, args.allow_write);
+    let guard = Guard::new(token, address, &args.allow_host, args.allow_write);
     let ended = server.run(listener, guard, dendrer_server::interrupted());
     ended.map_err(|error| {
         Failure::new(Code::E0801, "the server cannot go on").at("cause", error.to_string())
@@ -126,7 +131,7 @@ fn token(args: &Serve, ip: IpAddr, out: &mut Out) -> Result<Token> {
     };
     let token = read_token(path)?;
     if !ip.is_loopback() {
-        out.say(format!("warning: {ip} is reached from other machines, and nothing is encrypted: use a tunnel or a proxy with TLS"));
+        out.say(format!("warning: {ip} is reached from other machines, and nothing is encrypted: use a tunnel or a proxy with TLS, and name it with --allow-host NAME:PORT"));
     }
     Ok(Token::of(token))
 }

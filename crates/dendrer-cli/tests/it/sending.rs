@@ -387,3 +387,33 @@ fn ticks_that_are_left_out_are_counted() {
     write(&place, "other.html", &part);
     assert_eq!(place.run(&["verify", "other.html"]).code, 0);
 }
+
+/// A field that answers read may be withheld: the answer is not known then, and the rest of the page is there.
+#[test]
+fn an_answer_that_reads_what_is_withheld_is_not_known() {
+    let place = Place::with_demo();
+    for field in ["/action", "/action/calls", "/result", "/delta", "/anomalies", "/policy", "/state_root"] {
+        let page = place.run(&[
+            "export",
+            "logistics-run-47",
+            "--format",
+            "html",
+            "--withhold",
+            field,
+            "-o",
+            "w.html",
+        ]);
+        assert_eq!(page.code, 0, "{field}: {}", page.stderr);
+        let text = std::fs::read_to_string(place.path().join("w.html")).unwrap();
+        assert!(text.contains("<h2>Timeline</h2>"), "{field}");
+        place.ok(&["export", "logistics-run-47", "--withhold", field, "-o", "w.dnd"]);
+        for verb in [
+            &["bisect", "w.dnd", "--all-of", "standard"][..],
+            &["commitments", "w.dnd"],
+            &["log", "w.dnd", "--transcript"],
+        ] {
+            let got = place.run(verb);
+            assert!(got.code < 7, "{field} {verb:?}: {}", got.stderr);
+        }
+    }
+}

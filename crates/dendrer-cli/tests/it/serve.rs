@@ -245,6 +245,8 @@ fn no_request_without_the_token_is_answered() {
         (&[&host, &bearer, "Origin: http://127.0.0.1:1"], 403),
         (&[&host, &cookie, "Sec-Fetch-Site: cross-site"], 403),
         (&[&host, &cookie, "Sec-Fetch-Site: same-site"], 403),
+        (&[&host, &bearer, "Host: evil.example"], 403),
+        (&[&host, &bearer, "Origin: https://127.0.0.1:1"], 403),
     ];
     for (head, status) in rows {
         let response = serving.send(path, head, "");
@@ -255,6 +257,66 @@ fn no_request_without_the_token_is_answered() {
             assert!(!response.body.contains("feed-reader"), "{}", response.body);
         }
     }
+}
+
+#[test]
+fn a_name_that_was_given_may_have_tls_in_front() {
+    let place = Place::with_demo();
+    let serving =
+        Serving::of(&place, &["--allow-host", "runs.example:443", "--allow-host", "other.example:8443"]);
+    let bearer = serving.bearer();
+    for (host, origin, status) in [
+        ("runs.example", "https://runs.example", 200),
+        ("runs.example:443", "https://runs.example:443", 200),
+        ("other.example:8443", "https://other.example:8443", 200),
+        ("other.example", "https://other.example", 403),
+        ("other.example:8443", "https://runs.example", 403),
+        ("other.example:8443", "null", 403),
+    ] {
+        let head = [format!("Host: {host}"), format!("Origin: {origin}")];
+        let asked = serving.send("GET /runs.json", &[&head[0], &head[1], &bearer], "");
+        assert_eq!(asked.status, status, "{host} {origin}: {}", asked.body);
+    }
+    let loopback = format!("Origin: https://127.0.0.1:{}", serving.port);
+    assert_eq!(serving.send("GET /runs.json", &[&serving.host(), &loopback, &bearer], "").status, 403);
+    let absolute = serving.send("GET http://evil.example/runs.json", &[&serving.host(), &bearer], "");
+    assert_eq!(absolute.status, 403);
+}
+
+#[test]
+fn clients_that_begin_one_run_at_once_all_succeed() {
+    let place = Place::with_store();
+    let serving = Serving::of(&place, &["--allow-write"]);
+    for round in 0..5 {
+        let answers: Vec<Response> = std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        serving.ask(&format!("POST /run/r{round}/commit"), "{\"type\":\"plan.update\"}\n")
+                    })
+                })
+                .collect();
+            clients.into_iter().map(|client| client.join().unwrap()).collect()
+        });
+        assert!(
+            answers.iter().all(|answer| answer.status == 200 && answer.body.contains("\"tick\"")),
+            "{round}"
+        );
+        let log = parse(&place.ok(&["log", &format!("r{round}"), "--json"]));
+        assert_eq!(log.get("total"), Some(&Value::from(4_u64)));
+    }
+}
+
+#[test]
+fn a_post_takes_no_words_of_a_query() {
+    let place = Place::with_demo();
+    let serving = Serving::of(&place, &["--allow-write"]);
+    let fork = serving.ask("POST /run/logistics-run-47/fork?dry_run=true", "{\"from\":21,\"as\":\"dry\"}");
+    assert_eq!(fork.status, 400, "{}", fork.body);
+    for path in ["/label?x=1", "/note?author=x", "/ask/log?from=3"] {
+        assert_eq!(serving.ask(&format!("POST {path}"), "{}").status, 400, "{path}");
+    }
+    assert_eq!(place.run(&["log", "dry"]).code, 3);
 }
 
 #[test]

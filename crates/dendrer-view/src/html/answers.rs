@@ -163,7 +163,8 @@ impl Answers<'_> {
         let standard = of(BisectQuestion { all_of: Some(STANDARD.to_owned()), ..BisectQuestion::default() });
         let reply = self.bisect(&standard, false)?;
         let HtmlTerms { holds, predicate, .. } = self.terms;
-        if let Some(first) = first_violated(&reply).filter(|_| holds.is_empty() && predicate.is_empty()) {
+        let first = reply.as_ref().and_then(first_violated);
+        if let Some(first) = first.filter(|_| holds.is_empty() && predicate.is_empty()) {
             self.bisect(&of(first), true)?;
         }
         for text in holds {
@@ -183,10 +184,11 @@ impl Answers<'_> {
     }
 
     /// Asks for an onset, and writes the answer; with its picture if `is_drawn`.
-    fn bisect(&mut self, question: &BisectQuestion, is_drawn: bool) -> Result<BisectReply, Problem> {
+    fn bisect(&mut self, question: &BisectQuestion, is_drawn: bool) -> Result<Option<BisectReply>, Problem> {
         let mut desk = self.desk();
-        let reply = question.ask(&mut desk)?;
+        let asked = question.ask(&mut desk);
         let head = desk.head();
+        let Some(reply) = self.known(asked)? else { return Ok(None) };
         let shown = BisectReplyShown { reply: &reply, question, recorded: &[], is_paper: false };
         let mut lines = shown.lines(&Page::WIDE);
         lines.extend(reply.problem.as_ref().map(|problem| {
@@ -198,7 +200,19 @@ impl Answers<'_> {
         if is_drawn {
             self.figure("probes", &draw::bisect::picture(&reply, Frame::Part));
         }
-        Ok(reply)
+        Ok(Some(reply))
+    }
+
+    /// Returns a reply, or writes that it is not known: a value that it reads was erased or withheld.
+    fn known<T>(&mut self, asked: Result<T, Problem>) -> Result<Option<T>, Problem> {
+        match asked {
+            Err(problem) if problem.code == Code::E0311 => {
+                let words = format!("UNKNOWN  {}", quote::escape(&problem.message));
+                self.html.lines(&[Line::styled(Style::Warn, words)]);
+                Ok(None)
+            }
+            asked => asked.map(Some),
+        }
     }
 
     /// Writes a picture, which a narrow page scrolls.
@@ -225,7 +239,14 @@ impl Answers<'_> {
             predicate,
             holds: self.terms.holds.clone(),
         };
-        let reply = question.ask(&mut self.desk())?;
+        let asked = question.ask(&mut self.desk());
+        let reply = match self.known(asked)? {
+            Some(reply) => reply,
+            None => {
+                let counts = TimelineQuestion { predicate: Vec::new(), holds: Vec::new(), ..question };
+                counts.ask(&mut self.desk())?
+            }
+        };
         self.figure("timeline", &draw::timeline::picture(&reply, Frame::Part));
         if !reply.marks.is_empty() {
             let prefix = prefix(run.number);
@@ -277,7 +298,8 @@ impl Answers<'_> {
             run_b: format!("{FILE}#{with}"),
             ..DiffQuestion::default()
         };
-        let DiffReply::Runs(compared) = question.ask(&mut self.desk())? else { return Ok(()) };
+        let asked = question.ask(&mut self.desk());
+        let Some(DiffReply::Runs(compared)) = self.known(asked)? else { return Ok(()) };
         let mut answer = DiffAnswer::new(DiffForm::of(&question));
         let mut lines = Vec::new();
         let report = compared.each(&mut |pair| {

@@ -1,5 +1,6 @@
 //! The ticks of a run in a page: which are shown, what was said at each, and what each wrote.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use dendrer::ask::log::question::OpenedLog;
@@ -15,6 +16,7 @@ use super::words::{Html, escaped, form, has_form, said, value};
 use crate::certainty::left_unknown;
 use crate::change::{ShownChange, place_text};
 use crate::draw::svg::markup;
+use crate::transcript::{call_words, several_calls, speaker};
 use crate::{count, quote, thousands};
 
 /// How many ticks are shown without a gap.
@@ -54,6 +56,8 @@ pub(super) struct Ticks {
     pub(super) wrote: Html,
     /// How many ticks are shown that wrote nothing.
     pub(super) idle: u64,
+    /// The ticks that have several calls.
+    several: BTreeSet<u64>,
     /// The beginning of each id: `t` for the first run of a page.
     prefix: String,
 }
@@ -116,12 +120,17 @@ impl Ticks {
 
     /// Adds a record to both lists.
     fn add(&mut self, logged: &LoggedRecord, tick: u64, is_refusal: bool) {
-        for (at, item) in items(logged, tick).iter().enumerate() {
+        let all = items(logged, tick);
+        self.several.extend(several_calls(&all));
+        let time = time_of(&logged.record);
+        for (at, item) in all.iter().enumerate() {
             // The first item of a tick is where its number leads.
             let id = (at == 0 && !is_refusal).then(|| format!(" id=\"{}t{tick}\"", self.prefix));
             let link = (!is_refusal).then(|| format!("{}c{tick}", self.prefix));
             let notes = if at == 0 { record_notes(&logged.record) } else { Vec::new() };
-            self.said.raw(&item_html(item, id.as_deref().unwrap_or_default(), link.as_deref(), &notes));
+            let place = (id.as_deref().unwrap_or_default(), link.as_deref());
+            let time = Some(&*time).filter(|_| at == 0);
+            self.said.raw(&item_html(item, place, (call_words(item, &self.several), time), &notes));
         }
         if !is_refusal {
             self.changes(logged, tick);
@@ -174,8 +183,25 @@ fn record_notes(record: &Record) -> Vec<String> {
     notes
 }
 
-/// Writes an item of the transcript.
-fn item_html(item: &TranscriptItem, id: &str, link: Option<&str>, notes: &[String]) -> String {
+/// Writes words that are not of the trace.
+fn form_of(words: &str) -> String {
+    format!("<span class=\"dim\">{}</span>", markup(words))
+}
+
+/// Returns the time of a record: the one that its source states, or the one of its commit, in UTC.
+fn time_of(record: &Record) -> String {
+    let observed = record.body().value("/observed_at");
+    let observed = observed.as_ref().and_then(Value::as_str).map(|text| quote::escape(text));
+    observed.unwrap_or_else(|| record.header().ts.to_string())
+}
+
+/// Writes an item of the transcript: with its place in the page, the link to its changes, its call and its time.
+fn item_html(
+    item: &TranscriptItem,
+    (id, link): (&str, Option<&str>),
+    (call, time): (Option<String>, Option<&str>),
+    notes: &[String],
+) -> String {
     let is_bad = matches!(item.kind, TranscriptKind::Refusal | TranscriptKind::Gap)
         || matches!(item.status.as_deref(), Some("deny" | "error" | "interrupted"));
     let class = if is_bad { " class=\"bad\"" } else { "" };
@@ -185,13 +211,10 @@ fn item_html(item: &TranscriptItem, id: &str, link: Option<&str>, notes: &[Strin
         _ => tick,
     };
     let word = |text: &str| markup(&quote::escape(text));
-    // The user of a chat is an agent of that name, and passes for no one else.
-    let agent = item.agent.as_deref().filter(|agent| *agent != item.role);
-    let agent = agent.map_or_else(|| item.role.to_owned(), quote::name);
     let mut words = vec![
         format!("<b>{number}</b>"),
         "&#8227; ".repeat(usize::try_from(item.depth.min(9)).unwrap_or(0))
-            + &format!("<i>{}</i>", markup(&agent)),
+            + &format!("<i>{}</i>", markup(&speaker(item))),
         format!("<span class=\"dim\">{}</span>", item.kind.as_str()),
     ];
     words.extend(item.step.map(|step| format!("step {step}")));
@@ -210,7 +233,8 @@ fn item_html(item: &TranscriptItem, id: &str, link: Option<&str>, notes: &[Strin
         (None, None, Some(output)) if *output != Value::Null => Some(value(output)),
         _ => None,
     });
-    words.extend(item.of.map(|tick| format!("<span class=\"dim\">(of tick {})</span>", thousands(tick))));
+    words.extend(call.map(|words| form_of(&words)));
+    words.extend(time.map(form_of));
     words.extend(
         (item.anomalies > 0)
             .then(|| format!("<b class=\"bad\">! {}</b>", count(item.anomalies, "anomaly", "anomalies"))),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::step::AgentHead;
 use dendrer_object::record::{Kind, Record, Rel};
-use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_object::{Digest, Pointer, RunName, Value, json};
 
 use crate::ask::provenance::{LinkedRecord, linked_record};
 use crate::ask::show::ShownWrites;
@@ -192,7 +192,7 @@ const OWN_NAMES: [&str; 12] = [
 /// own names do not count.
 fn has_text(value: &Value, matches: &TextMatch, depth: usize) -> bool {
     match value {
-        Value::String(text) => matches(text),
+        Value::String(text) => matches(text) || held(text).is_some_and(|held| has_text(&held, matches, 2)),
         Value::Number(number) => matches(&number.to_string()),
         Value::Array(list) => list.iter().any(|item| has_text(item, matches, depth)),
         Value::Object(object) => object.iter().any(|(name, member)| {
@@ -203,6 +203,12 @@ fn has_text(value: &Value, matches: &TextMatch, depth: usize) -> bool {
         }),
         _ => false,
     }
+}
+
+/// Returns the object or list that a text holds as JSON: it is shown as that.
+fn held(text: &str) -> Option<Value> {
+    let begins = text.trim_start().starts_with(['{', '[']);
+    begins.then(|| json::parse_door(text.as_bytes()).ok()).flatten()
 }
 
 fn writes(record: &Record, place: &Pointer) -> bool {
