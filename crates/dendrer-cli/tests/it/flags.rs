@@ -217,6 +217,7 @@ verified_here
 complete
 hidden
 matching
+next
 tampered
 total
 unclear

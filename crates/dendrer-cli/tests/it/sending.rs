@@ -392,7 +392,7 @@ fn ticks_that_are_left_out_are_counted() {
 #[test]
 fn an_answer_that_reads_what_is_withheld_is_not_known() {
     let place = Place::with_demo();
-    for field in ["/action", "/action/calls", "/result", "/delta", "/anomalies", "/policy", "/state_root"] {
+    for field in ["/action", "/result", "/delta", "/anomalies", "/policy", "/state_root"] {
         let page = place.run(&[
             "export",
             "logistics-run-47",
@@ -416,4 +416,14 @@ fn an_answer_that_reads_what_is_withheld_is_not_known() {
             assert!(got.code < 7, "{field} {verb:?}: {}", got.stderr);
         }
     }
+    let chat = r#"[{"role":"user","content":"pay"},{"role":"assistant","content":"paying","tool_calls":[
+        {"id":"a","function":{"name":"pay","arguments":"{\"n\":3}"}},{"id":"b","function":{"name":"pay","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"b","content":"done"},{"role":"tool","tool_call_id":"a","content":"done"}]"#;
+    std::fs::write(place.path().join("chat.json"), chat).unwrap();
+    place.ok(&["import", "chat.json", "--run", "chat"]);
+    place.ok(&["export", "chat", "--format", "html", "--withhold", "/action/calls", "-o", "w.html"]);
+    assert!(place.run(&["bisect", "w.html", "--all-of", "standard"]).code < 7);
+    // Each answer names its call where the tick has several.
+    let read = place.ok(&["log", "chat", "--transcript"]);
+    assert!(read.contains("(of tick 2, call b)") && read.contains("(call a)"), "{read}");
 }

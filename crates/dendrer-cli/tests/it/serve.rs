@@ -606,8 +606,9 @@ fn a_picture_has_the_nodes_and_edges_of_its_document() {
         let printed = place.run(&[argv, &["--format", "svg"]].concat());
         assert_eq!(got.stdout, printed.stdout, "{path}");
     }
+    let place = Place::new();
     place.ok(&["demo", ".", "--size", "600", "-q"]);
-    let many = place.run(&["serve", "--get", "/run/big/layout.json"]);
+    let many = place.run(&["serve", "--get", "/run/generated-600/layout.json"]);
     assert_eq!(many.code, 6, "{}", many.stdout);
     assert!(many.stdout.contains("601 nodes"), "{}", many.stdout);
 }
@@ -658,9 +659,9 @@ fn no_answer_is_kept_in_the_store() {
     };
     let before = rows();
     for path in [
-        "/run/big/bisect.json?holds=state.counters.tool_errors+%3D%3D+0",
-        "/run/big/timeline.json?bins=8",
-        "/run/big/first.json",
+        "/run/generated-6000/bisect.json?holds=state.counters.tool_errors+%3D%3D+0",
+        "/run/generated-6000/timeline.json?bins=8",
+        "/run/generated-6000/first.json",
     ] {
         assert!(place.run(&["serve", "--get", path]).code < 2, "{path}");
     }
@@ -688,7 +689,7 @@ fn a_closed_connection_ends_its_question() {
     for _ in 0..40 {
         let mut stream = serving.connect();
         let head = format!("{}\r\n{}\r\n", serving.host(), serving.bearer());
-        write!(stream, "GET /run/big/verify.json?replay=true HTTP/1.1\r\n{head}\r\n").unwrap();
+        write!(stream, "GET /run/generated-20000/verify.json?replay=true HTTP/1.1\r\n{head}\r\n").unwrap();
         std::thread::sleep(Duration::from_millis(5));
     }
     // Every question but this one was stopped: four run at a time.

@@ -256,8 +256,11 @@ fn commit(port: u16, token: &str, run: &str) -> Option<u64> {
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
     let (_, rest) = text.split_once("\r\n\r\n")?;
-    let line = rest.lines().find(|line| line.contains("\"tick\""))?;
-    parse(line).get("tick")?.as_u64()
+    // The reply to a line comes after that of the beginning.
+    rest.lines()
+        .filter(|line| line.contains("\"tick\""))
+        .filter_map(|line| parse(line).get("tick")?.as_u64())
+        .max()
 }
 
 #[test]
@@ -349,9 +352,11 @@ fn clients_that_do_not_read_stop_nobody() {
     let slow: Vec<TcpStream> = (0..40)
         .map(|number| {
             let mut stream = serving.connect();
-            let path =
-                ["/run/big/log.json?limit=5000", "/run/big/events", "/run/big/transcript.json?limit=5000"]
-                    [number % 3];
+            let path = [
+                "/run/generated-5000/log.json?limit=5000",
+                "/run/generated-5000/events",
+                "/run/generated-5000/transcript.json?limit=5000",
+            ][number % 3];
             write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\n").unwrap();
             stream
         })
