@@ -6,12 +6,36 @@ use dendrer_view::schemas;
 use crate::route::{MemberKind, ROUTES, Route, is_refused};
 use crate::writing::WRITES;
 
+/// Paths that ask no question, or answer one in another form than its document.
+const OTHERS: [(&str, &str); 15] = [
+    ("/run/{run}/badge.json", "How far this server has verified the run; reading it begins a verification"),
+    ("/run/{run}/t/{tick}/value", "The value at `path` as it is: a text, or JSON"),
+    ("/run/{run}/log.svg", "The timeline as a picture"),
+    ("/run/{run}/bisect.svg", "The probes of a bisect as a picture"),
+    ("/run/{run}/layout.svg", "A picture of `layout.json`"),
+    ("/runs.csv", "The items of `runs.json` as a table"),
+    ("/run/{run}/log.csv", "The items of `log.json` as a table"),
+    ("/run/{run}/diff.csv", "The items of `diff.json` as a table"),
+    ("/run/{run}/log.jsonl", "The items of `log.json`, one a line; so for each document"),
+    ("/run/{run}/first.jsonl", "The items of `first.json`, one a line, after lines of progress"),
+    ("/events", "Server-sent events: runs that became longer"),
+    ("/run/{run}/events", "Server-sent events: transitions, refusals and the end of a run"),
+    ("/schema/{name}.json", "A schema"),
+    ("/openapi.json", "This description"),
+    ("/version.json", "The version of the program"),
+];
+
 /// Returns the description.
 pub(crate) fn document() -> Value {
     let mut paths = Object::default();
     for route in ROUTES {
         let path: String = route.path.iter().map(|segment| format!("/{segment}")).collect();
         paths.set(&format!("{path}.json"), Value::record([("get", operation(route))]));
+    }
+    for (path, words) in OTHERS {
+        let named = path.split(['/', '.']).filter(|part| part.starts_with('{'));
+        let of_path = named.map(|part| parameter(part.trim_matches(['{', '}']), "path", "string"));
+        paths.set(path, Value::record([("get", described(words, of_path.collect()))]));
     }
     for (path, words) in WRITES {
         paths.set(path, Value::record([("post", described(words, Vec::new()))]));

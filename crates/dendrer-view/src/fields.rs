@@ -171,7 +171,17 @@ mod tests {
         let (items, top) = available("runs");
         assert!(
             items.contains(&"ticks".to_owned())
-                && top == ["complete", "hidden", "matching", "tampered", "total", "unclear", "unfinished"]
+                && top
+                    == [
+                        "complete",
+                        "hidden",
+                        "matching",
+                        "next",
+                        "tampered",
+                        "total",
+                        "unclear",
+                        "unfinished"
+                    ]
         );
         assert_eq!(available("version").0, Vec::<String>::new());
         let near = Some("ticks".to_owned());

@@ -185,7 +185,7 @@ mod tests {
         // The object is longer than 7 bytes as well; `a` takes 8 of them with its name.
         assert_eq!(found.get("$cut").unwrap().get("items"), Some(&Value::from(2_u64)));
         let found = cut(r#""aaaa\u00e9\u00e9\u00e9\u00e9""#, Some(7), None);
-        assert_eq!(found, value(r#"{"$cut":{"bytes":12,"head":"aaaa\u00e9","items":null,"kind":"text"}}"#));
+        assert_eq!(found.to_string(), r#"{"$cut":{"bytes":12,"head":"aaaaé","items":null,"kind":"text"}}"#);
     }
 
     #[test]
@@ -201,9 +201,8 @@ mod tests {
     #[test]
     fn what_is_deeper_is_counted() {
         let found = cut(r#"{"a":{"b":{"c":1}},"d":[],"e":[1]}"#, None, Some(1));
-        let expected = r#"{"a":{"$cut":{"bytes":13,"head":{},"items":1,"kind":"object"}},"d":[],
-            "e":{"$cut":{"bytes":3,"head":[],"items":1,"kind":"list"}}}"#;
-        assert_eq!(found, value(expected));
+        let expected = r#"{"a":{"$cut":{"bytes":13,"head":{},"items":1,"kind":"object"}},"d":[],"e":{"$cut":{"bytes":3,"head":[],"items":1,"kind":"list"}}}"#;
+        assert_eq!(found.to_string(), expected);
     }
 
     #[test]
