@@ -3,6 +3,7 @@
 import { signal, useSignal, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Failure, Progress } from "./documents.ts";
+import { parse } from "./pure/json.ts";
 import { pathOf, queryOf, segment, type Query } from "./pure/route.ts";
 
 export class Refused extends Error {
@@ -49,7 +50,7 @@ async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
   const text = await response.text();
   let document: unknown;
   try {
-    document = JSON.parse(text);
+    document = parse(text);
   } catch {
     if (response.status === 401) throw new Refused(failure("401", "this page needs the token of the server", ["open the address that `dendrer serve` printed, then this one again"]), 401);
     throw new Refused(failure(String(response.status), "the answer is no document"), response.status);
@@ -70,7 +71,7 @@ export async function lines<T extends { items: unknown }>(address: string, abort
   let rest = "";
   const take = (line: string): void => {
     if (line === "") return;
-    const one = JSON.parse(line) as { schema?: string; summary?: object };
+    const one = parse(line) as { schema?: string; summary?: object };
     if (one.schema === "dendrer.error/1") throw new Refused(one as Failure, response.status);
     if (one.schema === "dendrer.progress/1") onProgress(one as Progress);
     else if (one.schema === undefined && one.summary !== undefined) summary = one.summary;

@@ -9,6 +9,7 @@ import { go, query, route, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
 import { pathOf, queryOf, type View } from "../pure/route.ts";
 import { command } from "../pure/sh.ts";
+import { isNumber } from "../pure/json.ts";
 import { isRecord } from "../pure/values.ts";
 import { goTick, goWrite, item, last, run, runs, tick, version } from "../store.ts";
 import { setTheme, theme, type Theme } from "../theme.ts";
@@ -163,7 +164,7 @@ export function Scrubber() {
     const timer = setTimeout(() => {
       ask<Show>(at(name, now, "show", { provenance: true })).then((show) => {
         const intent = isRecord(show.content.intent) ? show.content.intent : {};
-        said.value = [`tick ${now} of ${end ?? "?"}`, show.type?.replaceAll(".", " "), typeof show.content.agent_id === "string" ? plain(show.content.agent_id) : null, typeof intent.confidence === "number" ? `confidence ${intent.confidence}` : null].filter(Boolean).join(", ");
+        said.value = [`tick ${now} of ${end ?? "?"}`, show.type?.replaceAll(".", " "), typeof show.content.agent_id === "string" ? plain(show.content.agent_id) : null, isNumber(intent.confidence) ? `confidence ${intent.confidence}` : null].filter(Boolean).join(", ");
       }, () => {});
     }, 600);
     return () => clearTimeout(timer);

@@ -6,6 +6,7 @@ import { askOnce, at, known, list, of, useAnswer } from "../api.ts";
 import type { Commitments, Show } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { written } from "../pure/places.ts";
+import { isNumber } from "../pure/json.ts";
 import { isRecord } from "../pure/values.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { last } from "../store.ts";
@@ -87,7 +88,7 @@ function Acts({ run, tick }: { run: string; tick: number }) {
 
 function Confidence({ of }: { of: Record<string, unknown> }) {
   const intent = of.intent;
-  return isRecord(intent) && typeof intent.confidence === "number" ? <span class="sure" title="confidence">{intent.confidence.toFixed(2)}</span> : null;
+  return isRecord(intent) && isNumber(intent.confidence) ? <span class="sure" title="confidence">{intent.confidence.toFixed(2)}</span> : null;
 }
 
 /** Members of an intent that are drawn as text; the others are a tree. */
@@ -99,7 +100,7 @@ function Body({ run, tick, of: show }: { run: string; tick: number; of: Show }) 
   const action = isRecord(show.content.action) ? show.content.action : null;
   const result = isRecord(show.content.result) ? show.content.result : null;
   const text = (name: string): string | null => (typeof intent[name] === "string" ? (intent[name] as string) : null);
-  const others = Object.entries(intent).filter(([name, value]) => !(SAID.has(name) && typeof value === "string") && !(name === "confidence" && typeof value === "number") && value !== null);
+  const others = Object.entries(intent).filter(([name, value]) => !(SAID.has(name) && typeof value === "string") && !(name === "confidence" && isNumber(value)) && value !== null);
   const messages = Array.isArray(show.content.messages) ? show.content.messages.filter(isRecord) : [];
   const links = show.provenance?.links ?? show.links.map((link) => ({ ...link, run: null, tick: null, type: null, agent: null }));
   return (

@@ -1,5 +1,7 @@
 // Places of a state: JSON pointers, and the way they are written for a reader.
 
+import { write } from "./json.ts";
+
 /** Splits a JSON pointer into its names. */
 export function names(pointer: string): string[] {
   if (pointer === "") return [];
@@ -32,7 +34,7 @@ export function signed(changes: readonly Change[]): Shown[] {
     const hasAfter = "after" in change;
     const { before, after } = change;
     if (Array.isArray(before) && Array.isArray(after) && after.length > before.length) {
-      const isLonger = before.every((item, at) => JSON.stringify(item) === JSON.stringify(after[at]));
+      const isLonger = before.every((item, at) => write(item) === write(after[at]));
       if (isLonger && after.length - before.length <= 20) {
         return after.slice(before.length).map((item, at) => ({ path: `${change.path}/${before.length + at}`, after: item, sign: "+" }));
       }

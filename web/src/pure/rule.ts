@@ -1,5 +1,6 @@
 // Lines of a pack that keep what a tool answered as state: to copy, never written by this page. docs/packs.md has the form.
 
+import { isNumber, ofText } from "./json.ts";
 import { entries, isRecord, kindOf } from "./values.ts";
 
 export type Result = { run: string; tick: number; tool: string; output: unknown };
@@ -30,13 +31,8 @@ export function field(text: string): string {
 
 /** Returns the value of an output, and whether it is the text of one in JSON. */
 export function valueOf(output: unknown): { value: unknown; isText: boolean } {
-  if (typeof output !== "string") return { value: output, isText: false };
-  try {
-    const value: unknown = JSON.parse(output);
-    return typeof value === "object" && value !== null ? { value, isText: true } : { value: output, isText: false };
-  } catch {
-    return { value: output, isText: false };
-  }
+  const value = typeof output === "string" ? ofText(output) : null;
+  return value === null ? { value: output, isText: false } : { value, isText: true };
 }
 
 /** The places that the rule keeps: one for each member of the answer, else one for all of it. */
@@ -71,7 +67,7 @@ export function packOf(result: Result): string {
 export function commandsOf(result: Result): string[][] {
   const { value } = valueOf(result.output);
   const places = placesOf(result);
-  const number = isRecord(value) ? entries(value).find((entry) => typeof entry.value === "number" && places.some((one) => one.name === field(entry.name))) : undefined;
+  const number = isRecord(value) ? entries(value).find((entry) => isNumber(entry.value) && places.some((one) => one.name === field(entry.name))) : undefined;
   const place = `state.${field(result.tool)}.${number ? field(number.name) : (places[0]?.name ?? "answer")}`;
   const made = `${field(result.run.split("/").at(-1) ?? "run")}.rule`;
   return [

@@ -1,5 +1,7 @@
 // Values of a document as they are drawn: marks for what is cut, redacted, kept elsewhere or lost, and trees for the rest.
 
+import { Digits, isNumber } from "./json.ts";
+
 export type Mark = { word: string; text: string; kind: "cut" | "redacted" | "vault" | "gap" | "bytes" | "float" | "wtf8" };
 export type Kind = "mark" | "null" | "boolean" | "number" | "text" | "list" | "object";
 export type Entry = { name: string; value: unknown; isOdd: boolean };
@@ -7,7 +9,7 @@ export type Entry = { name: string; value: unknown; isOdd: boolean };
 type Record_ = Record<string, unknown>;
 
 export function isRecord(value: unknown): value is Record_ {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Digits);
 }
 
 /** Returns the mark of a value that has one of the forms in values (`docs/format.md`), else null. */
@@ -18,7 +20,7 @@ export function mark(value: unknown): Mark | null {
   if (keys.length !== 1 || key === undefined) return null;
   const inner = value[key];
   const of = isRecord(inner) ? inner : {};
-  const number = (name: string): string => (typeof of[name] === "number" ? (of[name] as number).toLocaleString("en") : "?");
+  const number = (name: string): string => (isNumber(of[name]) ? of[name].toLocaleString("en") : "?");
   switch (key) {
     case "$cut":
       return { kind: "cut", word: "cut", text: `${String(of.kind ?? "value")} of ${number("bytes")} bytes${of.items === undefined ? "" : `, ${number("items")} items`}` };
@@ -48,6 +50,7 @@ export function kindOf(value: unknown): Kind {
   if (mark(value)) return "mark";
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "list";
+  if (value instanceof Digits) return "number";
   switch (typeof value) {
     case "boolean": return "boolean";
     case "number": return "number";

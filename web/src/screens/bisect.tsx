@@ -139,7 +139,7 @@ function Outcome({ run, of: bisect }: { run: string; of: Bisect }) {
     return (
       <section class="card">
         <h2>{bisect.outcome === "recovers" ? "VIOLATED, AND RECOVERS" : "ORIGIN"} <a href={pathOf(run) + queryOf({ t: bisect.onset })}>tick {bisect.onset}</a> <span class="certainty">({bisect.certainty})</span></h2>
-        {origin && <><p><Name of={origin.type} /> by <Name of={origin.agent ?? "(no agent)"} />{origin.confidence !== null && <span class="sure"> confidence {origin.confidence}</span>} <Hash of={origin.id} /></p><p class="said"><T of={origin.summary} limit={500} /></p><Changes run={run} tick={bisect.onset} of={origin.changes} /></>}
+        {origin && <><p><Name of={origin.type} /> by <Name of={origin.agent ?? "(no agent)"} />{origin.confidence !== null && <span class="sure"> confidence {String(origin.confidence)}</span>} <Hash of={origin.id} /></p><p class="said"><T of={origin.summary} limit={500} /></p><Changes run={run} tick={bisect.onset} of={origin.changes} /></>}
       </section>
     );
   }

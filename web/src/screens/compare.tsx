@@ -48,7 +48,7 @@ function Parted({ run, of: document }: { run: string; of: Compare }) {
         <dt>share up to</dt><dd><a href={pathOf(run) + queryOf({ t: document.ancestor.tick })}>tick {document.ancestor.tick}</a> <code>{document.ancestor.node}</code>{document.ancestors.length > 1 && `, one of ${document.ancestors.length}`}</dd>
         <dt><Name of={document.a} /> since</dt><dd>{ticks(document.a_extension)}</dd>
         <dt><Name of={document.b} /> since</dt><dd>{ticks(document.b_extension)}</dd>
-        <dt>congruent</dt><dd>{document.congruent === null ? "not made again" : `${document.congruent} % of ${document.made_again?.nodes ?? "?"} nodes verify and have the same state made again`} <span class="certainty">({document.certainty})</span></dd>
+        <dt>congruent</dt><dd>{document.congruent === null ? "not made again" : `${String(document.congruent)} % of ${document.made_again?.nodes ?? "?"} nodes verify and have the same state made again`} <span class="certainty">({document.certainty})</span></dd>
       </dl>
       <Places unknown={document.unknown} />
       <h2>{document.variance.length} places differ</h2>

@@ -7,6 +7,7 @@ import type { State, StateDifference } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
 import { names, pointer, written, type Change } from "../pure/places.ts";
+import { write } from "../pure/json.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { entries, head, kindOf, mark, oneLine } from "../pure/values.ts";
 import { runs } from "../store.ts";
@@ -51,7 +52,7 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
             {mode === "diff" ? (
               <section><h2>{changed.size} places differ from {base ? <T of={base} limit={100} /> : "nothing"}</h2><Changes run={run} tick={tick} of={[...changed.values()]} /></section>
             ) : mode === "raw" ? (
-              <pre class="raw" tabIndex={0}><T of={JSON.stringify(valueAt(state.value, place).value, null, 2) ?? "absent"} /></pre>
+              <pre class="raw" tabIndex={0}><T of={local.isThere ? write(local.value, 2) : "absent"} /></pre>
             ) : (
               <div class="state-split">
                 <nav class="tree" aria-label="places of the state">

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { known, list, of, useAnswer } from "../api.ts";
 import type { Steps } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
+import { isNumber } from "../pure/json.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { last, tick, version } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
@@ -31,7 +32,7 @@ export function StepsScreen({ run }: { run: string }) {
       <Answered answer={stats.value}>
         {() => counts.length === 0 ? <p>No steps: nothing in this run is read as one.</p> : (
           <div class="chips" role="group" aria-label="actions">
-            {counts.map((one) => <button type="button" key={one.action} class="chip" aria-pressed={action === one.action} onClick={() => setQuery({ action: action === one.action ? null : one.action })}>{one.action} {one.count.toLocaleString("en")}{one.failed > 0 && `, ${one.failed} failed`}{typeof one.p50_ms === "number" && `, median ${one.p50_ms} ms`}</button>)}
+            {counts.map((one) => <button type="button" key={one.action} class="chip" aria-pressed={action === one.action} onClick={() => setQuery({ action: action === one.action ? null : one.action })}>{one.action} {one.count.toLocaleString("en")}{one.failed > 0 && `, ${one.failed} failed`}{isNumber(one.p50_ms) && `, median ${one.p50_ms} ms`}</button>)}
             {trace && <button type="button" class="chip" onClick={() => setQuery({ trace: null })} aria-label="every trace">trace <T of={trace} limit={40} /> ×</button>}
           </div>
         )}
@@ -58,7 +59,7 @@ export function StepsScreen({ run }: { run: string }) {
 }
 
 function StepRow({ run, of: step }: { run: string; of: Step }) {
-  const number = (value: number | Record<string, unknown> | null) => (value === null ? "" : typeof value === "number" ? String(Math.round(value * 1000) / 1000) : <Line value={value} />);
+  const number = (value: number | Record<string, unknown> | null) => (value === null ? "" : isNumber(value) ? String(Math.round(Number(value) * 1000) / 1000) : <Line value={value} />);
   return (
     <tr class={step.tick === tick.value ? "chosen" : ""}>
       <td class="num"><a href={pathOf(run) + queryOf({ t: step.tick })}>{step.tick}</a></td>
