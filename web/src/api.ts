@@ -33,21 +33,31 @@ export async function ask<T>(address: string, abort?: AbortSignal): Promise<T> {
   }
 }
 
-/** Reads a document; a server that has too many questions is asked again. */
-async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
+/** Tries of a question that the server could not answer, and of one that it had no room for. */
+const TRIES = 3;
+const TRIES_BUSY = 30;
+
+/** Asks for the text of an answer; a server that has too many questions is asked again. */
+async function textOf(address: string, accept: string, abort?: AbortSignal, tried = 1): Promise<{ text: string; response: Response }> {
   let response: Response;
   try {
-    response = await fetch(address, { signal: abort ?? null, headers: { accept: "application/json" } });
+    response = await fetch(address, { signal: abort ?? null, headers: { accept } });
   } catch (fault) {
     if (abort?.aborted) throw fault;
     throw new Refused(failure("offline", "the server does not answer", ["start `dendrer serve` again and open the address that it prints"]), 0);
   }
-  if (response.status === 503) {
+  const text = await response.text();
+  if (response.status === 503 && tried < (text.includes('"E0810"') ? TRIES : TRIES_BUSY)) {
     const wait = Number(response.headers.get("retry-after") ?? "1");
     await new Promise((resolve) => setTimeout(resolve, Math.min(wait, 5) * 1000));
-    if (!abort?.aborted) return fetched(address, abort);
+    if (!abort?.aborted) return textOf(address, accept, abort, tried + 1);
   }
-  const text = await response.text();
+  return { text, response };
+}
+
+/** Reads a document. */
+async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
+  const { text, response } = await textOf(address, "application/json", abort);
   let document: unknown;
   try {
     document = parse(text);
@@ -57,6 +67,19 @@ async function fetched<T>(address: string, abort?: AbortSignal): Promise<T> {
   }
   if ((document as { schema?: unknown }).schema === "dendrer.error/1") throw new Refused(document as Failure, response.status);
   return document as T;
+}
+
+/** Asks for a value as it is: the text, or its JSON. */
+export async function askText(address: string): Promise<string> {
+  const { text, response } = await textOf(address, "*/*");
+  if (response.ok) return text;
+  let document: Failure;
+  try {
+    document = parse(text) as Failure;
+  } catch {
+    document = failure(String(response.status), "the server sends no value");
+  }
+  throw new Refused(document, response.status);
 }
 
 /** Asks for a document line by line: progress, its items, and its other members as the last line. */

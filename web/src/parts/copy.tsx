@@ -20,6 +20,39 @@ export async function copy(text: string, what: string): Promise<boolean> {
   }
 }
 
+type Taken = { state: "" | "asking" | "copied" | "field" | "failed"; text: string };
+
+/** Copies a value that is asked for when a reader wants it: all of it, with the count of its characters. */
+export function CopyValue({ ask }: { ask: () => Promise<string> }) {
+  const taken = useSignal<Taken>({ state: "", text: "" });
+  const press = async () => {
+    taken.value = { state: "asking", text: "" };
+    try {
+      const text = await ask();
+      const isCopied = await copy(text, `value of ${countOf(text)}`);
+      taken.value = { state: isCopied ? "copied" : "field", text };
+    } catch (fault) {
+      taken.value = { state: "failed", text: (fault as Error).message };
+    }
+  };
+  const { state, text } = taken.value;
+  return (
+    <>
+      <button type="button" class="small" onClick={press} disabled={state === "asking"}>copy value</button>
+      {state === "copied" && <span class="taken">copied {countOf(text)}{hasInvisible(text) && <b class="warn-text">, some of them not seen</b>}</span>}
+      {state === "failed" && <span class="taken bad-text" role="alert">not copied: {plain(text)}</span>}
+      {state === "field" && <textarea class="field" readOnly value={text} aria-label="value" onFocus={(event) => event.currentTarget.select()} />}
+    </>
+  );
+}
+
+/** Counts characters as a reader does, not units of the encoding. */
+function countOf(text: string): string {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return `${count.toLocaleString("en")} character${count === 1 ? "" : "s"}`;
+}
+
 export function Copy({ what, text, label }: { what: string; text: string; label?: string }) {
   const state = useSignal<"" | "copied" | "field">("");
   const press = async () => {

@@ -7,6 +7,7 @@ import type { Badge as BadgeAnswer, ContractCheck, Show, Verify } from "../docum
 import { useKeys } from "../keys.ts";
 import { go, query, route, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
+import { shown } from "../pure/places.ts";
 import { pathOf, queryOf, type View } from "../pure/route.ts";
 import { command } from "../pure/sh.ts";
 import { isNumber } from "../pure/json.ts";
@@ -182,7 +183,7 @@ export function Scrubber() {
         <input id="jump" name="tick" inputMode="numeric" value={String(now)} key={now} autocomplete="off" /> of {end.toLocaleString("en")}
       </form>
       <span class="dim hint">next: violation <kbd>v</kbd> anomaly <kbd>n</kbd></span>
-      {place && <span class="pinned">change of <Name of={place.slice(1).replaceAll("/", ".")} /> <button type="button" onClick={() => void goWrite(-1)} aria-label="previous change of the pinned place">[</button> <button type="button" onClick={() => void goWrite(1)} aria-label="next change of the pinned place">]</button>{route.value.name === "run" && <button type="button" onClick={() => pin(name)} aria-label="unpin the place">×</button>}</span>}
+      {place && <span class="pinned">change of <Name of={shown(place)} /> <button type="button" onClick={() => void goWrite(-1)} aria-label="previous change of the pinned place">[</button> <button type="button" onClick={() => void goWrite(1)} aria-label="next change of the pinned place">]</button>{route.value.name === "run" && <button type="button" onClick={() => pin(name)} aria-label="unpin the place">×</button>}</span>}
     </section>
   );
 }

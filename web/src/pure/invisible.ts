@@ -15,13 +15,29 @@ const NAMES: Record<number, string> = {
 };
 
 const SUBJECT =
-  /[\u0000-\u0009\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\ue000-\uf8ff]|[\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]|\u{1d173}|\u{1d174}|\u{1d175}|\u{1d176}|\u{1d177}|\u{1d178}|\u{1d179}|\u{1d17a}/u;
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ud800-\udfff\ue000-\uf8ff]|[\u{e0000}-\u{e0fff}\u{f0000}-\u{10ffff}]|\u{1d173}|\u{1d174}|\u{1d175}|\u{1d176}|\u{1d177}|\u{1d178}|\u{1d179}|\u{1d17a}/u;
 const ALL = new RegExp(SUBJECT.source, "gu");
 const LINE = new RegExp(`${SUBJECT.source}|\\n`, "gu");
 
+/** The end of a text that is an emoji, with its tone of skin or its selector; `1` and others take a selector before a keycap. */
+const EMOJI_BEFORE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\p{Regional_Indicator})$/u;
+const JOINED_BEFORE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})\ufe0f?$/u;
+const EMOJI_AFTER = /^\p{Extended_Pictographic}/u;
+
+/** Whether a joiner or a selector is a part of an emoji: then it is drawn as it is. */
+function isOfEmoji(text: string, at: number): boolean {
+  const sign = text.charCodeAt(at);
+  const before = text.slice(Math.max(0, at - 4), at);
+  if (sign === 0x200d) return JOINED_BEFORE.test(before) && EMOJI_AFTER.test(text.slice(at + 1, at + 3));
+  if (sign !== 0xfe0e && sign !== 0xfe0f) return false;
+  return EMOJI_BEFORE.test(before) || (/[0-9#*]$/.test(before) && text[at + 1] === "\u20e3");
+}
+
 /** Whether a text has a character that becomes a token. */
 export function hasInvisible(text: string): boolean {
-  return SUBJECT.test(text);
+  if (!SUBJECT.test(text)) return false;
+  for (const match of text.matchAll(ALL)) if (!isOfEmoji(text, match.index)) return true;
+  return false;
 }
 
 /** Splits a text into pieces that are shown as they are and tokens. A line feed stays in its piece, but not in one line. */
@@ -29,6 +45,7 @@ export function pieces(text: string, isOneLine = false): Piece[] {
   const found: Piece[] = [];
   let from = 0;
   for (const match of text.matchAll(isOneLine ? LINE : ALL)) {
+    if (isOfEmoji(text, match.index)) continue;
     if (match.index > from) found.push({ text: text.slice(from, match.index) });
     const code = match[0].codePointAt(0) ?? 0;
     found.push({ token: label(code), name: nameOf(code) });

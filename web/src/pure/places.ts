@@ -13,15 +13,20 @@ export function pointer(path: readonly string[]): string {
   return path.map((name) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** Writes a pointer as the program does: `policy.violated`, `sources[2]`, quoted if a name is no word. */
+/** Writes a pointer as the program reads and writes it: `policy.violated`, `sources[2]`, `nested["k.with.dot"]`. */
 export function written(place: string): string {
   let text = "";
   for (const name of names(place)) {
-    if (/^\d+$/.test(name)) text += `[${name}]`;
-    else if (/^[\p{L}_][\p{L}\p{N}_-]*$/u.test(name)) text += text ? `.${name}` : name;
-    else text += `${text ? "." : ""}${JSON.stringify(name)}`;
+    if (/^(0|[1-9]\d*)$/.test(name)) text += `[${name}]`;
+    else if (/^[A-Za-z_][\w-]*$/.test(name)) text += text ? `.${name}` : name;
+    else text += `[${JSON.stringify(name)}]`;
   }
   return text || "(the whole state)";
+}
+
+/** Writes a place of an address: a pointer as the program does, another form as it was typed. */
+export function shown(place: string): string {
+  return place === "" || place.startsWith("/") ? written(place) : place;
 }
 
 export type Change = { path: string; before?: unknown; after?: unknown };

@@ -2,16 +2,16 @@
 
 import { useEffect, useMemo } from "preact/hooks";
 import { useSignal, type Signal } from "@preact/signals";
-import { at, has, known, list, useAnswer } from "../api.ts";
-import type { State, StateDifference } from "../documents.ts";
+import { askText, at, has, known, list, useAnswer } from "../api.ts";
+import type { Failure, State, StateDifference } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { plain } from "../pure/invisible.ts";
-import { names, pointer, written, type Change } from "../pure/places.ts";
+import { names, pointer, shown, type Change } from "../pure/places.ts";
 import { write } from "../pure/json.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { entries, head, kindOf, mark, oneLine } from "../pure/values.ts";
 import { runs } from "../store.ts";
-import { Buttons, Copy } from "../parts/copy.tsx";
+import { Buttons, CopyValue } from "../parts/copy.tsx";
 import { Answered, Fault } from "../parts/fault.tsx";
 import { Changes } from "../parts/changes.tsx";
 import { Hash, T } from "../parts/text.tsx";
@@ -21,12 +21,14 @@ import { counted, Line, MarkOf, Missing, Tree } from "../parts/value.tsx";
 const SHOWN = 300;
 
 export function StateScreen({ run, tick }: { run: string; tick: number }) {
-  const place = query.value.get("path") ?? "";
+  const typed = query.value.get("path") ?? "";
   const window = query.value.get("window") === "before" ? "before" : "after";
   const given = query.value.get("base");
   const base = given ?? (tick > 0 ? `${run}@${tick - 1}` : null);
   const mode = query.value.get("mode") ?? "tree";
   const max = useMax();
+  const read = usePlace(run, tick, typed);
+  const place = read.place;
   const whole = useAnswer<State>(max.value === undefined ? null : at(run, tick, "state", { window: window === "before" ? window : null, max: max.value }));
   const difference = useAnswer<StateDifference>(base ? at(run, tick, "state", { base }) : null);
   const changed = useMemo(() => {
@@ -34,7 +36,7 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
     for (const change of list(known(difference.value)?.items)) map.set(change.path, change);
     return map;
   }, [difference.value]);
-  const words = ["dendrer", "state", `${run}@${tick}`, ...(place ? ["--path", place] : []), ...(given ? ["--base", given] : []), ...(window === "before" ? ["--window", "before"] : [])];
+  const words = ["dendrer", "state", `${run}@${tick}`, ...(typed ? ["--path", shown(typed)] : []), ...(given ? ["--base", given] : []), ...(window === "before" ? ["--window", "before"] : [])];
   const document = known(whole.value);
   return (
     <div class="state">
@@ -43,6 +45,7 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
         <Buttons words={words} citation={document ? `${run}@${tick} state root ${document.state_root}` : null} />
       </div>
       <Controls tick={tick} given={given} base={base} mode={mode} window={window} />
+      {read.failure && <Fault of={read.failure} />}
       {difference.value.state === "failed" && <Fault of={difference.value.failure} />}
       <Answered answer={whole.value}>
         {(state) => (
@@ -52,15 +55,15 @@ export function StateScreen({ run, tick }: { run: string; tick: number }) {
             {mode === "diff" ? (
               <section><h2>{changed.size} places differ from {base ? <T of={base} limit={100} /> : "nothing"}</h2><Changes run={run} tick={tick} of={[...changed.values()]} /></section>
             ) : mode === "raw" ? (
-              <pre class="raw" tabIndex={0}><T of={local.isThere ? write(local.value, 2) : "absent"} /></pre>
+              <Raw run={run} tick={tick} place={place} state={state} />
             ) : (
               <div class="state-split">
                 <nav class="tree" aria-label="places of the state">
-                  <ul><Branch value={state.value} path={[]} changed={changed} chosen={place} /></ul>
+                  <ul><Branch value={state.value} path={[]} changed={changed} chosen={place ?? ""} /></ul>
                 </nav>
                 <section class="value" aria-live="polite">
-                  <h2><T of={written(place)} limit={200} /></h2>
-                  <Chosen run={run} tick={tick} place={place} state={state} change={changed.get(place)} />
+                  <h2><T of={shown(place ?? typed)} limit={200} /></h2>
+                  {place !== null ? <Chosen run={run} tick={tick} place={place} state={state} change={changed.get(place)} /> : !read.failure && <p class="wait" aria-busy="true">asking ..</p>}
                 </section>
               </div>
             )}
@@ -90,6 +93,32 @@ function Controls({ tick, given, base, mode, window }: ControlsProps) {
       </div>
     </form>
   );
+}
+
+/** The pointer of a place that was typed: the server reads every documented form. Null until it is known. */
+function usePlace(run: string, tick: number, typed: string): { place: string | null; failure: Failure | null } {
+  const isPointer = typed === "" || typed.startsWith("/");
+  const answer = useAnswer<State>(isPointer ? null : at(run, tick, "state", { path: typed, max: 64 }));
+  if (isPointer) return { place: typed, failure: null };
+  if (answer.value.state === "failed") return { place: null, failure: answer.value.failure };
+  return { place: answer.value.state === "there" ? answer.value.document.path : null, failure: null };
+}
+
+/** The value as JSON. Of one that is cut the first part is here; the copy has all. */
+function Raw({ run, tick, place, state }: { run: string; tick: number; place: string | null; state: State }) {
+  if (place === null) return null;
+  const found = valueAt(state.value, place);
+  return (
+    <>
+      <p class="acts"><CopyValue key={place} ask={() => askText(addressOf(run, tick, place, state))} /></p>
+      <pre class="raw" tabIndex={0}><T of={found.isThere ? write(found.value, 2) : "absent"} /></pre>
+    </>
+  );
+}
+
+/** The address of a value as it is. */
+function addressOf(run: string, tick: number, place: string, state: State): string {
+  return `${pathOf(run)}/t/${tick}/value${queryOf({ path: place, window: state.window === "before" ? "before" : null })}`;
 }
 
 /** The most bytes of a value that are asked for at once; null if the server sends values whole, undefined until that is known. */
@@ -131,8 +160,8 @@ function Chosen({ run, tick, place, state, change }: { run: string; tick: number
       <p class="acts">
         {place !== "" && <a href={pathOf(run, "backtrack") + queryOf({ path: place, t: tick })}>history of this place</a>}
         {place !== "" && <a href={pathOf(run, "why", tick) + queryOf({ path: place })}>why</a>}
-        {found.isThere && <Copy what="value" text={typeof found.value === "string" ? found.value : (JSON.stringify(found.value) ?? "")} label="copy value" />}
-        <a href={`/run/${pathOf(run).slice(5)}/t/${tick}/value${queryOf({ path: place })}`} download="value.txt">download</a>
+        {found.isThere && <CopyValue key={place} ask={() => askText(addressOf(run, tick, place, state))} />}
+        {found.isThere && <a href={addressOf(run, tick, place, state)} download="value.txt">download</a>}
       </p>
       {found.isThere && <p class="dim">{kindOf(found.value)}{typeof found.value === "string" ? `, ${found.value.length.toLocaleString("en")} characters` : ""}</p>}
     </>

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { at, list, of, useAnswer } from "../api.ts";
 import type { ActionWhy, Backtrack, Commitments, Conflicts, ContractCheck, Why } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
-import { written } from "../pure/places.ts";
+import { shown, written } from "../pure/places.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { isRecord } from "../pure/values.ts";
 import { last, tick, version } from "../store.ts";
@@ -122,7 +122,7 @@ export function BacktrackScreen({ run }: { run: string }) {
   const agent = query.value.get("agent");
   const answer = useAnswer<Backtrack>(place ? of(run, "backtrack", { path: place, agent, values: true, limit: WRITES_MAX }) : null, version.value);
   return (
-    <Screen title={<>History of <T of={written(place)} limit={200} /></>} words={["dendrer", "backtrack", run, place, "--values"]}>
+    <Screen title={<>History of <T of={shown(place)} limit={200} /></>} words={["dendrer", "backtrack", run, place, "--values"]}>
       {!place ? <p>Choose a place: in <a href={pathOf(run, "state", tick.value ?? last.value ?? 0)}>the state</a> each has a history.</p> : (
         <Answered answer={answer.value}>
           {(document) => (
@@ -168,7 +168,7 @@ export function WhyScreen({ run, tick: here }: { run: string; tick: number }) {
   const place = query.value.get("path");
   const answer = useAnswer<Why | ActionWhy>(at(run, here, "why", { path: place }));
   return (
-    <Screen title={<>Why {place === null ? "this action" : <T of={written(place)} limit={200} />} at tick {here}</>} words={["dendrer", "why", `${run}@${here}`, ...(place ? [place] : [])]}>
+    <Screen title={<>Why {place === null ? "this action" : <T of={shown(place)} limit={200} />} at tick {here}</>} words={["dendrer", "why", `${run}@${here}`, ...(place ? [place] : [])]}>
       <Answered answer={answer.value}>
         {(document) => document.schema === "dendrer.action-why/1" ? <ActionOf run={run} of={document} /> : (
           <>

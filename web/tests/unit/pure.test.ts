@@ -33,6 +33,17 @@ test("invisible_characters_become_named_tokens", () => {
   for (const text of ["\u2066x", "\u00ad", "\u2028", "\ufffe", "\u3164", "\udead", "\u061c", "\u180e"]) assert.ok(hasInvisible(text), JSON.stringify(text));
 });
 
+test("joiners_and_selectors_of_emoji_are_drawn_and_others_are_named", () => {
+  for (const text of ["\u{1f468}\u200d\u{1f469}\u200d\u{1f467}", "\u2764\ufe0f", "\u2764\ufe0f\u200d\u{1f525}", "\u{1f469}\u{1f3fd}\u200d\u{1f4bb}", "1\ufe0f\u20e3", "\u263a\ufe0e"]) {
+    assert.equal(hasInvisible(text), false, text);
+    assert.deepEqual(pieces(text), [{ text }]);
+  }
+  for (const [text, shown] of [["a\u200db", "a[U+200D]b"], ["\u{1f468}\u200d", "\u{1f468}[U+200D]"], ["\u200d\u{1f468}", "[U+200D]\u{1f468}"], ["a\ufe0f", "a[U+FE0F]"], ["\u2764\ufe0f\ufe0f", "\u2764\ufe0f[U+FE0F]"], ["\u{1f468}\u200d\u200d\u{1f469}", "\u{1f468}[U+200D][U+200D]\u{1f469}"]] as const) {
+    assert.equal(hasInvisible(text), true, shown);
+    assert.equal(plain(text), shown);
+  }
+});
+
 test("names_of_runs_survive_an_address", () => {
   for (const run of ["a", "a.json", "a b", "x/y", "a+2", "100%", "ü", "thread b/ü", "..."]) {
     for (const view of [undefined, "diff", "verify"] as const) {
@@ -64,7 +75,9 @@ test("a_query_keeps_its_other_members", () => {
 test("places_are_written_as_the_program_does", () => {
   assert.equal(written("/policy/violated"), "policy.violated");
   assert.equal(written("/sources/2"), "sources[2]");
-  assert.equal(written("/a~1b~0c/x y"), '"a/b~c"."x y"');
+  assert.equal(written("/a~1b~0c/x y"), '["a/b~c"]["x y"]');
+  assert.equal(written("/nested/k.with.dot/7/007"), 'nested["k.with.dot"][7]["007"]');
+  assert.equal(written("/straße/謝"), '["straße"]["謝"]');
   assert.equal(written(""), "(the whole state)");
   for (const path of [["a/b~c", "", "0"], [], ["~1"]]) assert.deepEqual(names(pointer(path)), path);
 });
