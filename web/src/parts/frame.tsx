@@ -6,6 +6,8 @@ import { ask, at, known, list, of, useAnswer } from "../api.ts";
 import type { Badge as BadgeAnswer, ContractCheck, Show, Verify } from "../documents.ts";
 import { useKeys } from "../keys.ts";
 import { go, query, route, setQuery } from "../nav.ts";
+import { speaker } from "../pure/names.ts";
+import { utc } from "../pure/time.ts";
 import { plain } from "../pure/invisible.ts";
 import { shown } from "../pure/places.ts";
 import { pathOf, queryOf, type View } from "../pure/route.ts";
@@ -100,7 +102,7 @@ function Badge({ run: name }: { run: string }) {
     };
   }, [name, end]);
   const { word, kind, when } = state.value;
-  return <a class={`badge badge-${kind}`} href={pathOf(name, "verify")} title={`the evidence, and the command that repeats it${when === null ? "" : `; checked by this server at ${when}`}`}>{word}</a>;
+  return <a class={`badge badge-${kind}`} href={pathOf(name, "verify")} title={`the evidence, and the command that repeats it${when === null ? "" : `; checked by this server at ${utc(when)}`}`}>{word}</a>;
 }
 
 const VIEWS: { view: View | null; word: string; key: string }[] = [
@@ -165,7 +167,7 @@ export function Scrubber() {
     const timer = setTimeout(() => {
       ask<Show>(at(name, now, "show", { provenance: true })).then((show) => {
         const intent = isRecord(show.content.intent) ? show.content.intent : {};
-        said.value = [`tick ${now} of ${end ?? "?"}`, show.type?.replaceAll(".", " "), typeof show.content.agent_id === "string" ? plain(show.content.agent_id) : null, isNumber(intent.confidence) ? `confidence ${intent.confidence}` : null].filter(Boolean).join(", ");
+        said.value = [end === null ? `tick ${now}` : `tick ${now} of ${end}`, show.type?.replaceAll(".", " "), plain(speaker(typeof show.content.agent_id === "string" ? show.content.agent_id : null, show.author)), isNumber(intent.confidence) ? `confidence ${intent.confidence}` : null].filter(Boolean).join(", ");
       }, () => {});
     }, 600);
     return () => clearTimeout(timer);

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { go, query } from "../nav.ts";
+import { labelOf } from "../pure/names.ts";
 import { plain } from "../pure/invisible.ts";
 import { inSight, isSeen, LINE, linesOf, next, pathOf, type Box, type GraphNode, type Layout } from "../pure/graph.ts";
 import { queryOf } from "../pure/route.ts";
@@ -17,7 +18,7 @@ export function addressOf(node: GraphNode, run: string): string {
 
 /** Words of a node for a reader who does not see the picture. */
 function wordsOf(node: GraphNode): string {
-  return plain([node.label, node.kind, node.status].filter(Boolean).join(", ").slice(0, 300));
+  return plain([labelOf(node), node.kind, node.status].filter(Boolean).join(", ").slice(0, 300));
 }
 
 export function Graph({ of: layout, chosen, run }: Props) {
@@ -74,7 +75,7 @@ export function Graph({ of: layout, chosen, run }: Props) {
 }
 
 function Label({ of: node }: { of: GraphNode }) {
-  const lines = linesOf(plain(node.label.replaceAll("\n", "\u0001")).replaceAll("[U+0001]", "\n"), node.w, node.h);
+  const lines = linesOf(plain(labelOf(node).replaceAll("\n", "\u0001")).replaceAll("[U+0001]", "\n"), node.w, node.h);
   const top = node.y + node.h / 2 - ((lines.length - 1) * LINE) / 2;
   return (
     <text x={node.x + node.w / 2} y={top} text-anchor="middle" dominant-baseline="central">

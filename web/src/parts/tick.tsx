@@ -15,8 +15,8 @@ import { Copy } from "./copy.tsx";
 import { command } from "../pure/sh.ts";
 import type { Result } from "../pure/rule.ts";
 import { Rule } from "./rule.tsx";
-import { Hash, Name, T, Time } from "./text.tsx";
-import { Line, Missing, Tree } from "./value.tsx";
+import { Agent, Hash, Name, T, When } from "./text.tsx";
+import { Fold, Line, Missing, Text, Tree } from "./value.tsx";
 
 const TABS = ["changes", "record", "bound", "rule"] as const;
 type Tab = (typeof TABS)[number];
@@ -49,7 +49,7 @@ export function Tick({ run, tick }: { run: string; tick: number }) {
     <section class="tick" aria-label={`tick ${tick}`}>
       <h2>
         <span class="upper">TICK {tick}</span>{" "}
-        {document && document.tick === tick && <><Name of={document.type ?? (document.kind === "run" ? "the run begins" : document.kind)} /> <Name of={isRecord(document.content) && typeof document.content.agent_id === "string" ? document.content.agent_id : document.author} /> <Confidence of={document.content} /></>}
+        {document && document.tick === tick && <><Name of={document.type ?? (document.kind === "run" ? "the run begins" : document.kind)} /> <Agent of={isRecord(document.content) && typeof document.content.agent_id === "string" ? document.content.agent_id : null} author={document.author} /> <Confidence of={document.content} /> <span class="when"><When of={document.ts} observed={document.content.observed_at} /></span></>}
       </h2>
       <div class="tabs">
       <div role="tablist" aria-label="parts of the tick" onKeyDown={key}>
@@ -105,14 +105,14 @@ function Body({ run, tick, of: show }: { run: string; tick: number; of: Show }) 
   const links = show.provenance?.links ?? show.links.map((link) => ({ ...link, run: null, tick: null, type: null, agent: null }));
   return (
     <>
-      {["description", "content", "text"].map((name) => text(name) && <div class="said source" key={name}><T of={text(name) ?? ""} limit={2000} /></div>)}
-      {messages.map((one, row) => <div class="message" key={row}><b><Name of={typeof one.role === "string" ? one.role : "message"} /></b> {typeof one.content === "string" ? <div class="source"><T of={one.content} limit={2000} /></div> : <Tree value={one.content} />}</div>)}
+      {["description", "content", "text"].map((name) => text(name) && <div class="said" key={name}><Text of={text(name) ?? ""} limit={2000} /></div>)}
+      {messages.map((one, row) => <div class="message" key={row}><b><Name of={typeof one.role === "string" ? one.role : "message"} /></b> {typeof one.content === "string" ? <Text of={one.content} limit={2000} /> : <Tree value={one.content} />}</div>)}
       {others.length > 0 && <div class="intent">{others.map(([name, value]) => <Tree key={name} name={name} value={value} depth={1} />)}</div>}
       {text("uncertainty_notes") !== null && <p><span class="dim">uncertainty</span> <T of={text("uncertainty_notes") ?? ""} /></p>}
       {show.kind === "run" && typeof show.content.goal === "string" && <p><span class="dim">goal</span> <T of={show.content.goal} /></p>}
-      {action && <p><span class="dim">call</span> <b><T of={String(action.tool ?? "")} /></b> <Line value={action.params} limit={200} /></p>}
-      {result && <div><span class="dim">answer</span> <b class={result.status === "ok" ? "" : "bad-text"}><T of={String(result.status ?? "")} /></b> {typeof result.output === "string" ? <span class="source"><T of={result.output} limit={1000} /></span> : <Line value={result.output} limit={300} />}</div>}
-      {policy && <p><span class="dim">policy</span> <b class={policy.decision === "deny" ? "bad-text" : ""}><T of={String(policy.decision ?? "")} /></b> {policy.notes !== null && policy.notes !== undefined && <Line value={policy.notes} limit={200} />}</p>}
+      {action && <div class="call"><span class="dim">call</span> <b><T of={String(action.tool ?? "")} /></b> <Fold value={action.params} limit={200} /></div>}
+      {result && <div><span class="dim">answer</span> <b class={result.status === "ok" ? "" : "bad-text"}><T of={String(result.status ?? "")} /></b> {typeof result.output === "string" ? <Text of={result.output} limit={1000} /> : <Fold value={result.output} limit={300} />}</div>}
+      {policy && <div class="call"><span class="dim">policy</span> <b class={policy.decision === "deny" ? "bad-text" : ""}><T of={String(policy.decision ?? "")} /></b> {policy.notes !== null && policy.notes !== undefined && <Fold value={policy.notes} limit={200} />}</div>}
       {show.changes === null ? <p><Missing kind="closed" /> the changes are not read</p> : <Changes run={run} tick={tick} of={show.changes} />}
       <Places closed={show.closed} unknown={show.unknown} />
       <Acts run={run} tick={tick} />
@@ -144,7 +144,7 @@ function Record({ of: show }: { of: Show }) {
     <>
       <dl class="facts">
         <dt>author</dt><dd>{show.author}</dd>
-        <dt>time</dt><dd><Time of={show.ts} /></dd>
+        <dt>time</dt><dd><When of={show.ts} observed={show.content.observed_at} /></dd>
         <dt>id</dt><dd><Hash of={show.id} /> <Copy what="id" text={show.id} label="copy" /></dd>
         <dt>after</dt><dd><Hash of={show.prev} /></dd>
         {show.provenance?.stage !== undefined && <><dt>stage</dt><dd>{show.provenance.stage ?? "none"}</dd></>}

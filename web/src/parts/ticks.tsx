@@ -2,12 +2,14 @@
 
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { askOnce, list, of } from "../api.ts";
+import { askOnce, list, of, Refused } from "../api.ts";
 import type { Log } from "../documents.ts";
+import { escaped } from "../pure/keytable.ts";
 import { pages, topFor, windowOf } from "../pure/list.ts";
 import { signOf, signOfType, WORDS, type Bin } from "../pure/timeline.ts";
+import { agentName } from "../pure/names.ts";
 import { plain } from "../pure/invisible.ts";
-import { Name, T } from "./text.tsx";
+import { Agent, Name, T } from "./text.tsx";
 
 export type Row = Exclude<Log["items"], number>[number];
 export type Filter = { type?: readonly string[] | null; grep?: string | null; path?: string | null; agent?: readonly string[] | null; refusals?: boolean };
@@ -97,7 +99,7 @@ function TickRow({ at, row, isChosen, isWide, bin, onTick, isLoaded }: RowProps)
   return (
     <div id={`row-${at}`} class={`tick-row ${isChosen ? "chosen" : ""} ${isBad ? `bad bad-${sign}` : ""}`} role="row" aria-selected={isChosen} aria-rowindex={at + 1} onClick={() => onTick(at)}>
       <span role="gridcell" class="n">{at}</span>
-      <span role="gridcell" class="agent"><Name of={at === 0 ? "begin" : (row?.agent ?? (row ? "(no agent)" : ""))} /></span>
+      <span role="gridcell" class="agent">{at === 0 ? <Name of="begin" /> : row && <Agent of={row.agent} author={row.author} />}</span>
       {isWide && <span role="gridcell" class="type"><Name of={row?.type ?? (at === 0 ? "run" : "")} /></span>}
       {isWide && <span role="gridcell" class="sure">{row?.confidence === null || row?.confidence === undefined ? "" : row.confidence.toFixed(2)}</span>}
       <span role="gridcell" class="what">
@@ -109,19 +111,39 @@ function TickRow({ at, row, isChosen, isWide, bin, onTick, isLoaded }: RowProps)
   );
 }
 
+/** Searches that are no regular expression: they are searched as text. */
+const asText = signal<ReadonlySet<string>>(new Set());
+
+/** Returns what the program is asked for: the expression, or the text with its signs escaped. */
+export function grepOf(grep: string | null | undefined): string | null {
+  if (!grep) return null;
+  return asText.value.has(grep) ? escaped(grep) : grep;
+}
+
+/** Whether a question was refused because its search is no regular expression. */
+function isNoExpression(fault: unknown): boolean {
+  return fault instanceof Refused && fault.document.code === "E0106" && fault.document.message.includes("--grep");
+}
+
 /** Ticks that fit a filter, a page at a time. */
 export function Found({ run, filter, tick, version, onTick }: { run: string; filter: Filter; tick: number; version: number; onTick: (tick: number) => void }) {
   const state = useSignal<{ rows: readonly Row[]; total: number | null; next: number | null; fault: string | null }>({ rows: [], total: null, next: 0, fault: null });
   const words = JSON.stringify(filter);
-  const ask = async (from: number, before: readonly Row[], isOver: () => boolean) => {
+  const ask = async (from: number, before: readonly Row[], isOver: () => boolean): Promise<void> => {
+    const grep = grepOf(filter.grep);
     try {
-      const log = await askOnce<Log>(of(run, "log", { from, limit: PAGE, grep: filter.grep, path: filter.path, type: filter.type, agent: filter.agent, refusals: filter.refusals }));
+      const log = await askOnce<Log>(of(run, "log", { from, limit: PAGE, grep, path: filter.path, type: filter.type, agent: filter.agent, refusals: filter.refusals }));
       if (isOver()) return;
       const rows = [...before, ...list(log.items)];
       const end = list(log.items).findLast((one) => one.tick !== null)?.tick ?? null;
       state.value = { rows, total: before.length > 0 ? state.value.total : log.total, next: log.complete || list(log.items).length < PAGE || end === null ? null : end + 1, fault: null };
     } catch (fault) {
-      if (!isOver()) state.value = { ...state.value, fault: (fault as Error).message };
+      if (isOver()) return;
+      if (filter.grep && grep === filter.grep && isNoExpression(fault)) {
+        asText.value = new Set([...asText.peek(), filter.grep]);
+        return ask(from, before, isOver);
+      }
+      state.value = { ...state.value, fault: (fault as Error).message };
     }
   };
   useEffect(() => {
@@ -134,11 +156,12 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
   const { rows, total, next, fault } = state.value;
   return (
     <div class="ticks ticks-wide found" tabIndex={0} role="region" aria-label="ticks that fit the search">
-      <p class="count" role="status" aria-busy={!fault && total === null}>{fault ? <T of={fault} /> : total === null ? "searching .." : `${rows.length.toLocaleString("en")}${next === null ? "" : " or more"} of ${total.toLocaleString("en")} ticks fit ${describe(filter)}`}</p>
+      <p class="count" role="status" aria-busy={!fault && total === null}>{fault ? <T of={fault} /> : total === null ? "searching .." : `${rows.length.toLocaleString("en")}${next === null ? "" : " or more"} of ${total.toLocaleString("en")} ticks ${describe(filter)}`}</p>
+      {filter.grep && <p class="dim search-note">{asText.value.has(filter.grep) ? <><b>searched as text</b>: it is no regular expression. </> : "A regular expression. "}Capitals count; <code>(?i)</code> in front ignores them.</p>}
       <div role="grid" aria-label="ticks that fit">
         {rows.map((row) => row.tick !== null && row.kind !== "refusal"
           ? <TickRow key={row.id} at={row.tick} row={row} isChosen={row.tick === tick} isWide bin={undefined} onTick={onTick} isLoaded />
-          : <div key={row.id} class="tick-row bad" role="row"><span role="gridcell" class="n">-</span><span role="gridcell" class="agent"><Name of={row.agent} /></span><span role="gridcell" class="type"><Name of={row.type} /></span><span role="gridcell" class="sure" /><span role="gridcell" class="what"><b class="word">REFUSED </b><T of={row.summary.slice(0, 300)} /></span></div>)}
+          : <div key={row.id} class="tick-row bad" role="row"><span role="gridcell" class="n">-</span><span role="gridcell" class="agent"><Agent of={row.agent} author={row.author} /></span><span role="gridcell" class="type"><Name of={row.type} /></span><span role="gridcell" class="sure" /><span role="gridcell" class="what"><b class="word">REFUSED </b><T of={row.summary.slice(0, 300)} /></span></div>)}
       </div>
       {next !== null && rows.length > 0 && <button type="button" class="more" onClick={() => ask(next, rows, () => false)}>more</button>}
     </div>
@@ -146,6 +169,8 @@ export function Found({ run, filter, tick, version, onTick }: { run: string; fil
 }
 
 function describe(filter: Filter): string {
-  const words = [filter.refusals && "with refused lines", filter.grep && `text "${plain(filter.grep)}"`, filter.path && `writes of ${plain(filter.path)}`, ...(filter.type ?? []).map((one) => `type ${plain(one)}`), ...(filter.agent ?? []).map((one) => `agent ${plain(one)}`)];
-  return words.filter(Boolean).join(", ");
+  const fits = [filter.path && `writes of ${plain(filter.path)}`, ...(filter.type ?? []).map((one) => `type ${plain(one)}`), ...(filter.agent ?? []).map((one) => `agent ${plain(agentName(one))}`)];
+  const search = filter.grep ? (asText.value.has(filter.grep) ? `have the text "${plain(filter.grep)}"` : `match /${plain(filter.grep)}/`) : "";
+  const others = fits.filter(Boolean).join(", ");
+  return [others && `fit ${others}`, search, filter.refusals && "with refused lines"].filter(Boolean).join(", ");
 }

@@ -1,8 +1,9 @@
 // The picture of a run: all ticks, verdicts, a lane per agent. Decoration over the list of ticks, which says the same.
 
 import { useSignal, type Signal } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { isOn } from "../keys.ts";
+import { agentName } from "../pure/names.ts";
 import { plain } from "../pure/invisible.ts";
 import { binAt, isBad, laneAt, linksOf, rowOf, spotsOf, tickOf, WORDS, wordsOf, xOf, type Link, type Shape, type Sign, type Timeline } from "../pure/timeline.ts";
 import { painted } from "../theme.ts";
@@ -15,7 +16,8 @@ const STRIP = 14;
 const LANE = 20;
 const GAP = 4;
 export type ShownLane = { lane: number; depth: number };
-const NO_LANES: readonly ShownLane[] = [];
+/** Lanes that a narrow window has room for. */
+const LANES_NARROW = 4;
 
 type Props = {
   of: Timeline; links: readonly Link[]; tick: number; lanes: readonly ShownLane[]; folded: readonly number[]; canZoomOut: boolean; isUnfolded: boolean; onFold: (isFolded: boolean) => void;
@@ -28,8 +30,8 @@ export function Picture({ of, links, tick, lanes: every, folded, isUnfolded, can
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(canvas);
   const brush = useSignal<[number, number] | null>(null);
-  // A narrow window has the strip of marks instead of lanes.
-  const lanes = width.value > 0 && matchMedia("(max-width: 640px)").matches ? NO_LANES : every;
+  const isNarrow = width.value > 0 && matchMedia("(max-width: 640px)").matches;
+  const lanes = useMemo(() => (isNarrow ? every.slice(0, LANES_NARROW) : every), [isNarrow, every]);
   const top = topOf(of);
   const height = top + GAP + of.strips.length * (STRIP + GAP) + lanes.length * LANE + GAP;
 
@@ -70,6 +72,7 @@ export function Picture({ of, links, tick, lanes: every, folded, isUnfolded, can
       <figcaption>
         <Legend of={of} hasLinks={lanes.length > 0 && linksOf(links, tick).length > 0} />
         <LeftOut of={of} />
+        {lanes.length < every.length && <span class="dim">{every.length - lanes.length} more lanes in a wider window</span>}
         {(folded.length > 0 || isUnfolded) && <Fold of={of} folded={folded} isUnfolded={isUnfolded} onFold={onFold} />}
         {canZoomOut && <button type="button" class="small" onClick={() => onZoom(null)}>Show all ticks</button>}
       </figcaption>
@@ -159,7 +162,8 @@ function keysOf(width: number, onPinch: (factor: number) => void, onStep: (by: n
 
 function nameOf(of: Timeline, lane: number): string {
   const one = of.lanes[lane];
-  return one?.agent ?? (one && one.agents > 0 ? `${one.agents} more agents` : "(no agent)");
+  if (one?.agent) return agentName(one.agent);
+  return (one && one.agents > 0 ? `${one.agents} more agents` : "(no agent)");
 }
 
 /** The height of the first row: bars, and above them marks. */

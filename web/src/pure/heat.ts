@@ -1,6 +1,7 @@
 // The cells of a heatmap: rows of runs or agents, columns of ticks. A cell has the largest value of its ticks, and links to them.
 
 import type { Heatmap } from "../documents.ts";
+import { agentName } from "./names.ts";
 
 export type HeatItem = Exclude<Heatmap["items"], number>[number];
 export type Cell = { value: number; count: number; tick: number } | null;
@@ -18,7 +19,7 @@ export function gridOf(items: readonly HeatItem[], by: "agent" | "run", last: nu
   const rows = new Map<string, { name: string; run: string; cells: Cell[]; most: number }>();
   let most = 0;
   for (const item of items) {
-    const name = by === "run" ? item.run : `${severalRuns ? `${item.run}: ` : ""}${item.agent ?? "(no agent)"}`;
+    const name = by === "run" ? item.run : `${severalRuns ? `${item.run}: ` : ""}${item.agent === null ? "(no agent)" : agentName(item.agent)}`;
     let row = rows.get(name);
     if (!row) rows.set(name, (row = { name, run: item.run, cells: columns.map(() => null), most: 0 }));
     const at = Math.floor(item.tick / width);

@@ -50,6 +50,12 @@ export function readSearch(written: string): Search {
   return found;
 }
 
+/** Writes a text so that the program searches it as it is. `(?i)` in front stays: it ignores capitals. */
+export function escaped(text: string): string {
+  const [, flag = "", rest = ""] = /^(\(\?i\))?(.*)$/s.exec(text) ?? [];
+  return flag + rest.replaceAll(/[\\^$.*+?()[\]{}|#&\-~]/g, "\\$&");
+}
+
 /** Writes a search as a reader types it. */
 export function writeSearch(search: Search): string {
   const word = (value: string): string => (/\s/.test(value) ? `"${value}"` : value);

@@ -1,6 +1,7 @@
 // The transcript as rows: a call with its answers, and turns of sub-agents as groups. Nothing is left out without a count.
 
 import type { Transcript } from "../documents.ts";
+import { speaker } from "./names.ts";
 
 export type Said = Exclude<Transcript["items"], number>[number];
 export type Row = { item: Said; answers: Said[] };
@@ -36,7 +37,7 @@ export function partsOf(rows: readonly Row[]): Part[] {
     else if (before && "rows" in before) before.rows.push(row);
     else parts.push({ depth: row.item.depth, agents: [], rows: [row] });
   }
-  for (const part of parts) if ("rows" in part) part.agents = [...new Set(part.rows.map((one) => one.item.agent ?? one.item.name ?? one.item.role))];
+  for (const part of parts) if ("rows" in part) part.agents = [...new Set(part.rows.map((one) => speaker(one.item.agent ?? one.item.name, one.item.role)))];
   return parts;
 }
 

@@ -20,14 +20,14 @@ export function mark(value: unknown): Mark | null {
   if (keys.length !== 1 || key === undefined) return null;
   const inner = value[key];
   const of = isRecord(inner) ? inner : {};
-  const number = (name: string): string => (isNumber(of[name]) ? of[name].toLocaleString("en") : "?");
+  const count = (name: string): string => (isNumber(of[name]) ? of[name].toLocaleString("en") : "");
   switch (key) {
     case "$cut":
-      return { kind: "cut", word: "cut", text: `${String(of.kind ?? "value")} of ${number("bytes")} bytes${of.items === undefined ? "" : `, ${number("items")} items`}` };
+      return { kind: "cut", word: "cut", text: [String(of.kind ?? "value"), isNumber(of.bytes) && `of ${count("bytes")} bytes`, isNumber(of.items) && `with ${count("items")} item${Number(of.items) === 1 ? "" : "s"}`].filter(Boolean).join(" ") };
     case "$redacted":
       return { kind: "redacted", word: "redacted", text: [of.kind, of.len, of.tag].filter((part) => part !== undefined).join(" ") };
     case "$vault":
-      return { kind: "vault", word: "in the vault", text: `${number("bytes")} bytes` };
+      return { kind: "vault", word: "in the vault", text: isNumber(of.bytes) ? `${count("bytes")} bytes` : "" };
     case "$gap":
       return { kind: "gap", word: "gap", text: String(of.reason ?? "") };
     case "$bytes":
@@ -46,8 +46,9 @@ export function head(value: unknown): unknown {
   return isRecord(value) && isRecord(value.$cut) ? value.$cut.head : undefined;
 }
 
-export function kindOf(value: unknown): Kind {
-  if (mark(value)) return "mark";
+/** Returns the kind of a value. JSON that a text of the trace holds is `ofText`: it has no marks, whatever it looks like. */
+export function kindOf(value: unknown, ofText = false): Kind {
+  if (!ofText && mark(value)) return "mark";
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "list";
   if (value instanceof Digits) return "number";
@@ -60,9 +61,10 @@ export function kindOf(value: unknown): Kind {
 }
 
 /** Returns the members of a list or an object. Names that begin with `$$` are the record's spelling of one `$`. */
-export function entries(value: unknown): Entry[] {
+export function entries(value: unknown, ofText = false): Entry[] {
   if (Array.isArray(value)) return value.map((item, at) => ({ name: String(at), value: item, isOdd: false }));
   if (!isRecord(value)) return [];
+  if (ofText) return Object.entries(value).map(([name, inner]) => ({ name, value: inner, isOdd: false }));
   const pairs = value.$object;
   if (Object.keys(value).length === 1 && Array.isArray(pairs)) {
     return pairs.map((pair) => {
@@ -75,11 +77,11 @@ export function entries(value: unknown): Entry[] {
 }
 
 /** Writes a value in one line of at most `limit` characters. */
-export function oneLine(value: unknown, limit = 80, depth = 0): string {
-  const found = mark(value);
+export function oneLine(value: unknown, limit = 80, depth = 0, ofText = false): string {
+  const found = ofText ? null : mark(value);
   if (found) return `<${found.word}${found.text ? ` ${found.text}` : ""}>`;
   const clip = (text: string): string => (text.length > limit ? `${text.slice(0, limit - 2)}..` : text);
-  switch (kindOf(value)) {
+  switch (kindOf(value, ofText)) {
     case "null": return "null";
     case "text": return clip(JSON.stringify((value as string).slice(0, limit + 1)));
     case "list":
@@ -87,9 +89,9 @@ export function oneLine(value: unknown, limit = 80, depth = 0): string {
       const isList = Array.isArray(value);
       if (depth > 3) return isList ? "[..]" : "{..}";
       let text = "";
-      for (const entry of entries(value)) {
+      for (const entry of entries(value, ofText)) {
         if (text.length > limit) break;
-        text += `${text ? "," : ""}${isList ? "" : `${JSON.stringify(entry.name)}:`}${oneLine(entry.value, limit, depth + 1)}`;
+        text += `${text ? "," : ""}${isList ? "" : `${JSON.stringify(entry.name)}:`}${oneLine(entry.value, limit, depth + 1, ofText)}`;
       }
       return clip(isList ? `[${text}]` : `{${text}}`);
     }

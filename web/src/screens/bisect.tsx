@@ -13,7 +13,7 @@ import { first, firstItems, last, version } from "../store.ts";
 import { Changes } from "../parts/changes.tsx";
 import { Buttons, Copy } from "../parts/copy.tsx";
 import { Answered, Fault } from "../parts/fault.tsx";
-import { Hash, Name, T } from "../parts/text.tsx";
+import { Agent, Hash, Name, T } from "../parts/text.tsx";
 import { Line } from "../parts/value.tsx";
 import { questionOf, useFirst } from "./run.tsx";
 
@@ -71,8 +71,8 @@ function Found({ run, of: bisect }: { run: string; of: Bisect }) {
           <div class="scroll"><table class="list"><thead><tr><th scope="col" class="num">tick</th><th scope="col">place</th><th scope="col">before</th><th scope="col">after</th><th scope="col">change</th><th scope="col">type</th><th scope="col">agent</th><th scope="col">first seen (heuristic)</th></tr></thead>
             <tbody>{bisect.moved.map((one, at) => {
               const seen = bisect.first_seen?.find((each) => each.place === one.place && each.write === one.tick);
-              return <tr key={at}><td class="num"><a href={pathOf(run) + queryOf({ t: one.tick })}>{one.tick}</a></td><td><a href={pathOf(run, "backtrack") + queryOf({ path: one.place, t: one.tick })}><T of={written(one.place)} limit={80} /></a></td><td>{"before" in one && <Line value={one.before} limit={40} />}</td><td><Line value={one.after} limit={40} /></td><td><Line value={one.change} limit={40} /></td><td><Name of={one.type} /></td><td><Name of={one.agent} /></td>
-                <td>{seen ? <><Line value={seen.value} limit={40} /> {seen.tick === null ? "not before this tick" : <><a href={pathOf(run) + queryOf({ t: seen.tick })}>tick {seen.tick}</a> <Name of={seen.agent ?? seen.tool ?? ""} /></>}{seen.unread > 0 && <span class="dim"> {seen.unread} not read</span>}</> : ""}</td></tr>;
+              return <tr key={at}><td class="num"><a href={pathOf(run) + queryOf({ t: one.tick })}>{one.tick}</a></td><td><a href={pathOf(run, "backtrack") + queryOf({ path: one.place, t: one.tick })}><T of={written(one.place)} limit={80} /></a></td><td>{"before" in one && <Line value={one.before} limit={40} />}</td><td><Line value={one.after} limit={40} /></td><td><Line value={one.change} limit={40} /></td><td><Name of={one.type} /></td><td><Agent of={one.agent} /></td>
+                <td>{seen ? <><Line value={seen.value} limit={40} /> {seen.tick === null ? "not before this tick" : <><a href={pathOf(run) + queryOf({ t: seen.tick })}>tick {seen.tick}</a> {seen.agent ? <Agent of={seen.agent} /> : <Name of={seen.tool ?? ""} />}</>}{seen.unread > 0 && <span class="dim"> {seen.unread} not read</span>}</> : ""}</td></tr>;
             })}</tbody></table></div>
         </section>
       )}
@@ -81,7 +81,7 @@ function Found({ run, of: bisect }: { run: string; of: Bisect }) {
           <h2>Causal chain <span class="certainty">({bisect.chain.certainty})</span> {bisect.chain.reads === "unknown" && <span class="dim">by recorded links alone: what a delta read is not known</span>}</h2>
           <ol class="chain">{bisect.chain.items.map((one) => (
             <li key={one.id}>
-              <a href={pathOf(run) + queryOf({ t: one.tick })}>tick {one.tick}</a> <Name of={one.type} /> <Name of={one.agent} /> <T of={one.summary} limit={300} />
+              <a href={pathOf(run) + queryOf({ t: one.tick })}>tick {one.tick}</a> <Name of={one.type} /> <Agent of={one.agent} /> <T of={one.summary} limit={300} />
               <span class="dim">{one.temporal ? " only comes after" : one.because.map((why) => ` <- ${why.tick ?? (why.path ? plain(written(why.path)) : "")} ${why.how} (${why.certainty})`).join(",")}</span>
               {one.changes && one.changes.length > 0 && <Changes run={run} tick={one.tick} of={one.changes} />}
             </li>
@@ -139,7 +139,7 @@ function Outcome({ run, of: bisect }: { run: string; of: Bisect }) {
     return (
       <section class="card">
         <h2>{bisect.outcome === "recovers" ? "VIOLATED, AND RECOVERS" : "ORIGIN"} <a href={pathOf(run) + queryOf({ t: bisect.onset })}>tick {bisect.onset}</a> <span class="certainty">({bisect.certainty})</span></h2>
-        {origin && <><p><Name of={origin.type} /> by <Name of={origin.agent ?? "(no agent)"} />{origin.confidence !== null && <span class="sure"> confidence {String(origin.confidence)}</span>} <Hash of={origin.id} /></p><p class="said"><T of={origin.summary} limit={500} /></p><Changes run={run} tick={bisect.onset} of={origin.changes} /></>}
+        {origin && <><p><Name of={origin.type} /> by <Agent of={origin.agent} author={origin.author} />{origin.confidence !== null && <span class="sure"> confidence {String(origin.confidence)}</span>} <Hash of={origin.id} /></p><p class="said"><T of={origin.summary} limit={500} /></p><Changes run={run} tick={bisect.onset} of={origin.changes} /></>}
       </section>
     );
   }

@@ -11,7 +11,7 @@ import { partsOf, type Part } from "../pure/words.ts";
 import { runs, version } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
 import { Answered } from "../parts/fault.tsx";
-import { Name, T } from "../parts/text.tsx";
+import { Agent, Name, T } from "../parts/text.tsx";
 import { Line, Missing } from "../parts/value.tsx";
 
 const KINDS = ["structural", "semantic", "confidence", "outcome"] as const;
@@ -116,9 +116,9 @@ function Pair({ a, b, of: item }: { a: string; b: string; of: Item }) {
     <>
       <tr class={isOnly ? (item.a ? "cut" : "add") : "alter"}>
         <td class="num">{item.a_tick !== null && <a href={pathOf(a) + queryOf({ t: item.a_tick })}>{item.a_tick}</a>}</td>
-        <td>{item.a ? <><Name of={item.a.agent ?? ""} /> <T of={item.a.summary} limit={200} /></> : <span class="dim">(none)</span>}</td>
+        <td>{item.a ? <><Agent of={item.a.agent} /> <T of={item.a.summary} limit={200} /></> : <span class="dim">(none)</span>}</td>
         <td class="num">{item.b_tick !== null && <a href={pathOf(b) + queryOf({ t: item.b_tick })}>{item.b_tick}</a>}</td>
-        <td>{item.b ? <><Name of={item.b.agent ?? ""} /> <T of={item.b.summary} limit={200} /></> : <span class="dim">(none)</span>}</td>
+        <td>{item.b ? <><Agent of={item.b.agent} /> <T of={item.b.summary} limit={200} /></> : <span class="dim">(none)</span>}</td>
         <td>{item.kinds.join(", ")}</td>
       </tr>
       {(item.changes.length > 0 || item.not_comparable.length > 0) && (

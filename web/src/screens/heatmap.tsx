@@ -9,7 +9,7 @@ import { pathOf, queryOf } from "../pure/route.ts";
 import { item, last, runs, version } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
 import { Answered } from "../parts/fault.tsx";
-import { Name, T } from "../parts/text.tsx";
+import { Agent, Name, T } from "../parts/text.tsx";
 
 const METRICS = ["branching", "divergence", "anomaly", "confidence"] as const;
 const LIMIT = 5000;
@@ -48,7 +48,7 @@ export function HeatmapScreen({ run }: { run: string }) {
                 <>
                   <h2>The same as a table</h2>
                   <div class="scroll"><table class="list"><thead><tr><th scope="col" class="num">value</th><th scope="col" class="num">tick</th><th scope="col">agent</th><th scope="col">run</th><th scope="col">node</th></tr></thead>
-                    <tbody>{items.slice(0, 200).map((one) => <tr key={one.run + one.node}><td class="num">{short(one.value)}</td><td class="num"><a href={pathOf(one.run) + queryOf({ t: one.tick })}>{one.tick}</a></td><td><Name of={one.agent ?? "(no agent)"} /></td><td><Name of={one.run} /></td><td><code>{one.node}</code></td></tr>)}</tbody></table></div>
+                    <tbody>{items.slice(0, 200).map((one) => <tr key={one.run + one.node}><td class="num">{short(one.value)}</td><td class="num"><a href={pathOf(one.run) + queryOf({ t: one.tick })}>{one.tick}</a></td><td><Agent of={one.agent} /></td><td><Name of={one.run} /></td><td><code>{one.node}</code></td></tr>)}</tbody></table></div>
                   {items.length > 200 && <p class="dim">the 200 largest of {items.length.toLocaleString("en")}; <i>Copy command</i> lists {LIMIT.toLocaleString("en")}</p>}
                 </>
               )}

@@ -6,6 +6,7 @@ import { list, of, useAnswer } from "../api.ts";
 import type { Frontier } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { besideOf, type Beside, type GraphNode, type Layout } from "../pure/graph.ts";
+import { labelOf } from "../pure/names.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import { last, tick, version } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
@@ -88,7 +89,7 @@ function Drawn({ run, of: layout }: { run: string; of: Layout }) {
 
 function NodeLink({ of: node, run }: { of: GraphNode | null | undefined; run: string }) {
   if (!node) return <span class="none">not drawn</span>;
-  return <a href={addressOf(node, run)}><T of={node.label.slice(0, 60)} isOneLine />{node.status !== null && !node.label.includes(node.status) && <span class="dim"> {node.status}</span>}</a>;
+  return <a href={addressOf(node, run)}><T of={labelOf(node).slice(0, 60)} isOneLine />{node.status !== null && !node.label.includes(node.status) && <span class="dim"> {node.status}</span>}</a>;
 }
 
 /** Nodes without an edge are in the table too. */
@@ -104,7 +105,7 @@ function Chosen({ run, of: node, layout }: { run: string; of: GraphNode; layout:
   const rows = (words: string, all: Beside[]) => all.length > 0 && <><dt>{words}</dt><dd>{all.slice(0, 30).map(({ edge, other }, at) => <div key={at}><span class="dim"><T of={edge.rel} limit={40} /></span> <NodeLink of={other} run={run} /></div>)}{all.length > 30 && `and ${all.length - 30} more`}</dd></>;
   return (
     <section class="card" aria-label="chosen node" aria-live="polite">
-      <h2><T of={node.label} limit={200} /></h2>
+      <h2><T of={labelOf(node)} limit={200} /></h2>
       <dl class="facts">
         <dt>kind</dt><dd>{node.kind}{node.status !== null && <>, <b class={/denied|failed|violated/.test(node.status) ? "bad-text" : ""}>{node.status}</b></>}</dd>
         {node.run !== null && node.run !== run && <><dt>run</dt><dd><a href={pathOf(node.run)}><Name of={node.run} /></a></dd></>}

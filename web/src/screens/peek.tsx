@@ -6,7 +6,7 @@ import { setQuery } from "../nav.ts";
 import { pathOf, queryOf } from "../pure/route.ts";
 import type { RunItem } from "../pure/runs.ts";
 import { Answered } from "../parts/fault.tsx";
-import { Hash, Name, T, Time } from "../parts/text.tsx";
+import { Agent, Hash, Name, T, Time } from "../parts/text.tsx";
 import { questionOf } from "./run.tsx";
 
 export function Peek({ run, item }: { run: string; item: RunItem | null }) {
@@ -31,13 +31,13 @@ export function Peek({ run, item }: { run: string; item: RunItem | null }) {
             <li key={one.predicate.digest}>
               {one.onset !== null ? <a class="bad-text" href={pathOf(run) + queryOf({ t: one.onset })}>violated at {one.onset}</a> : one.outcome === "never" ? <b class="ok-text">ok</b> : <span class="mark mark-unknown"><b>{one.outcome === "uncertain" ? "unknown" : one.outcome}</b></span>}{" "}
               <T of={questionOf(one).name} limit={200} />
-              {one.origin && <div class="dim"><Name of={one.origin.agent ?? "(no agent)"} />: <T of={one.origin.summary} limit={200} /></div>}
+              {one.origin && <div class="dim"><Agent of={one.origin.agent} author={one.origin.author} />: <T of={one.origin.summary} limit={200} /></div>}
             </li>
           ))}</ul>
         )}
       </Answered>
       <h2>Agents</h2>
-      {lanes.length === 0 ? <p class="dim">none</p> : <ul class="asked">{lanes.map((one) => <li key={one.agent ?? ""}><Name of={one.agent ?? (one.agents > 0 ? `${one.agents} more agents` : "(no agent)")} /> <span class="dim">{one.total.toLocaleString("en")}</span></li>)}</ul>}
+      {lanes.length === 0 ? <p class="dim">none</p> : <ul class="asked">{lanes.map((one) => <li key={one.agent ?? ""}>{one.agent ? <Agent of={one.agent} /> : <Name of={one.agents > 0 ? `${one.agents} more agents` : "(no agent)"} />} <span class="dim">{one.total.toLocaleString("en")}</span></li>)}</ul>}
       <p class="acts"><a href={pathOf(run)}>open</a> <a href={pathOf(run, "verify")}>verify</a> <a href={pathOf(run, "bisect")}>bisect</a></p>
     </aside>
   );

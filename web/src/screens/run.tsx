@@ -6,6 +6,7 @@ import { askOnce, known, lines, of, Refused, useAnswer, useFollowed, type Answer
 import type { Bisect, BisectAll } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
 import { useKeys } from "../keys.ts";
+import { agentName } from "../pure/names.ts";
 import { plain } from "../pure/invisible.ts";
 import { written } from "../pure/places.ts";
 import { pathOf, queryOf, readRange } from "../pure/route.ts";
@@ -15,14 +16,14 @@ import { LANES_SHOWN, zoomed, type Bin, type Timeline } from "../pure/timeline.t
 import { askedOnset, countTicks, first, firstItems, goAgent, goAnomaly, goTick, goViolation, item, last, tick, version, violated, type FirstItem } from "../store.ts";
 import { Buttons, Copy } from "../parts/copy.tsx";
 import { Fault } from "../parts/fault.tsx";
-import { Name, T } from "../parts/text.tsx";
+import { Agent, Name, T } from "../parts/text.tsx";
 import { Tick } from "../parts/tick.tsx";
-import { Found, Ticks, type Filter } from "../parts/ticks.tsx";
+import { Found, grepOf, Ticks, type Filter } from "../parts/ticks.tsx";
 import { Picture, type ShownLane } from "../parts/timeline.tsx";
 import { useLinks, useTimeline, type Question } from "../parts/use-timeline.ts";
 import { Line } from "../parts/value.tsx";
 import { command } from "../pure/sh.ts";
-import { Transcript } from "./transcript.tsx";
+import { Transcript, windowOf } from "./transcript.tsx";
 
 /** Strips of verdicts that are drawn at most; all answers are in the list of what was asked. */
 const STRIPS_MAX = 6;
@@ -101,7 +102,7 @@ export function RunScreen({ run }: { run: string }) {
         <Headline run={run} typed={isTyped ? typed.value : null} holds={holds} />
         <div class="asks">
           <Ask holds={holds} run={run} />
-          <Buttons words={["dendrer", "bisect", run, ...(holds ? ["--holds", holds] : predicate ? ["--predicate", predicate] : ["--all-of", "standard"])]} citation={here !== null && id ? `${run}@${here} ${id}` : null} />
+          <Buttons words={commandOf({ run, filter, view, tick: here, isGiven: query.value.get("t") !== null, end, holds, predicate })} citation={here !== null && id ? `${run}@${here} ${id}` : null} />
         </div>
       </div>
       {loaded.value.failure && <Fault of={loaded.value.failure} />}
@@ -125,6 +126,22 @@ export function RunScreen({ run }: { run: string }) {
       )}
     </div>
   );
+}
+
+type Looked = { run: string; filter: Filter; view: string | null; tick: number | null; isGiven: boolean; end: number | null; holds: string | null; predicate: string | null };
+
+/** The command that prints what is shown: what was found, the turns in sight, the tick that was chosen, else the question. */
+function commandOf({ run, filter, view, tick, isGiven, end, holds, predicate }: Looked): string[] {
+  const grep = grepOf(filter.grep);
+  const agents = (filter.agent ?? []).flatMap((one) => ["--agent", one]);
+  const types = (filter.type ?? []).flatMap((one) => ["--type", one]);
+  if (isFiltered(filter)) return ["dendrer", "log", run, ...types, ...agents, ...(filter.path ? ["--path", filter.path] : []), ...(grep ? ["--grep", grep] : []), ...(filter.refusals ? ["--refusals"] : [])];
+  if (view === "transcript" && tick !== null && end !== null) {
+    const { from, to } = windowOf(tick, end);
+    return ["dendrer", "log", `${run}@${from}..${to}`, "--transcript"];
+  }
+  if (isGiven && tick !== null) return ["dendrer", "show", `${run}@${tick}`];
+  return ["dendrer", "bisect", run, ...(holds ? ["--holds", holds] : predicate ? ["--predicate", predicate] : ["--all-of", "standard"])];
 }
 
 function useTickId(run: string, here: number | null): string | null {
@@ -276,14 +293,14 @@ function Violated({ run, of: bad, isTyped, caveat }: { run: string; of: FirstIte
         <a class="onset" href={pathOf(run) + queryOf({ ...asked, ...(isTyped ? {} : { predicate: null, holds: null }), t: onset })} onClick={(event) => { event.preventDefault(); goTick(onset); }}>FIRST VIOLATED AT TICK {onset}</a>{" "}
         <span class="certainty">({bad.certainty})</span> <span class="predicate"><T of={question.name} limit={120} /></span>
       </h1>
-      <p class="reason"><Name of={bad.origin?.agent ?? "(no agent)"} />: <T of={bad.origin?.summary ?? ""} limit={400} /></p>
+      <p class="reason"><Agent of={bad.origin?.agent} author={bad.origin?.author} />: <T of={bad.origin?.summary ?? ""} limit={400} /></p>
       <p class="cause">
         {moved ? (
           <>
             largest write: <code><T of={written(moved.place)} limit={100} /></code> {"before" in moved && <Line value={moved.before} limit={40} />} <span aria-label="to">-&gt;</span> <Line value={moved.after} limit={40} />
             {full?.looked && full.looked.writes > 1 && ` of ${full.looked.writes} writes`}
             {moved.tick !== onset && <> at <a href={pathOf(run) + queryOf({ t: moved.tick })}>tick {moved.tick}</a></>}
-            {seen && <>; first seen ({seen.certainty}): <Line value={seen.value} limit={40} /> {seen.tick === null ? `not before tick ${seen.write}` : <>at <a href={pathOf(run) + queryOf({ t: seen.tick })}>tick {seen.tick}</a>{seen.agent && <> by <Name of={seen.agent} /></>}</>}</>}
+            {seen && <>; first seen ({seen.certainty}): <Line value={seen.value} limit={40} /> {seen.tick === null ? `not before tick ${seen.write}` : <>at <a href={pathOf(run) + queryOf({ t: seen.tick })}>tick {seen.tick}</a>{seen.agent && <> by <Agent of={seen.agent} /></>}</>}</>}
           </>
         ) : detail.value.state === "asking" ? <span class="dim">asking for the largest write ..</span> : <span class="dim">no numbers to compare: see what the tick wrote</span>}
       </p>
@@ -339,7 +356,7 @@ function FilterBar({ types, agents, filter }: { types: string[]; agents: string[
   return (
     <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <label for="grep" class="hidden">search text in this run</label>
-      <input id="grep" type="search" value={text.value} placeholder="search /  type: agent: path:" title="text; type:, agent: and path: are filters" onInput={(event) => (text.value = event.currentTarget.value)} />
+      <input id="grep" type="search" value={text.value} placeholder="regular expression, type:, agent:, path:" title="a regular expression in which capitals count; (?i) in front ignores them; type:, agent: and path: are filters" onInput={(event) => (text.value = event.currentTarget.value)} />
       <label for="type" class="hidden">type</label>
       <select id="type" value={chosenType} onChange={(event) => setQuery({ type: event.currentTarget.value })}>
         <option value="">every type</option>
@@ -348,9 +365,9 @@ function FilterBar({ types, agents, filter }: { types: string[]; agents: string[
       <label for="agent" class="hidden">agent</label>
       <select id="agent" value="" onChange={(event) => setQuery({ lanes: [...chosenAgents, event.currentTarget.value] })}>
         <option value="">{chosenAgents.length > 0 ? "one more agent" : "every agent"}</option>
-        {agents.filter((one) => !chosenAgents.includes(one)).map((one) => <option key={one} value={one}>{plain(one).slice(0, 60)}</option>)}
+        {agents.filter((one) => !chosenAgents.includes(one)).map((one) => <option key={one} value={one}>{plain(agentName(one)).slice(0, 60)}</option>)}
       </select>
-      {chosenAgents.map((one) => <button type="button" key={one} class="chip" onClick={() => setQuery({ lanes: chosenAgents.filter((kept) => kept !== one) })} aria-label={`without the lane ${plain(one)}`}><T of={one.slice(0, 40)} isOneLine /> ×</button>)}
+      {chosenAgents.map((one) => <button type="button" key={one} class="chip" onClick={() => setQuery({ lanes: chosenAgents.filter((kept) => kept !== one) })} aria-label={`without the lane ${plain(agentName(one))}`}><T of={agentName(one).slice(0, 40)} isOneLine /> ×</button>)}
       {isFiltered(filter) && <button type="button" class="small" onClick={() => setQuery({ grep: null, type: null, lanes: null, refusals: null, writes: null })}>clear</button>}
     </form>
   );

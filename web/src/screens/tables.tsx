@@ -10,7 +10,7 @@ import { isRecord } from "../pure/values.ts";
 import { last, tick, version } from "../store.ts";
 import { Buttons } from "../parts/copy.tsx";
 import { Answered } from "../parts/fault.tsx";
-import { Name, T } from "../parts/text.tsx";
+import { Agent, Name, T } from "../parts/text.tsx";
 import { Places } from "../parts/tick.tsx";
 import { Line, Missing } from "../parts/value.tsx";
 
@@ -131,7 +131,7 @@ export function BacktrackScreen({ run }: { run: string }) {
               <Places closed={document.hidden.map((one) => `/tick ${one}`)} unknown={document.unknown} />
               <div class="scroll"><table class="list"><thead><tr><th scope="col" class="num">tick</th><th scope="col">before</th><th scope="col">after</th><th scope="col">agent</th><th scope="col">type</th><th scope="col">record</th><th scope="col"><span class="hidden">links</span></th></tr></thead>
                 <tbody>{list(document.items).map((one) => (
-                  <tr key={one.id} class={one.tick === tick.value ? "chosen" : ""}><td class="num"><Moment run={one.run ?? run} tick={one.tick} /></td><td>{"before" in one ? <Line value={one.before} limit={60} /> : <Missing kind="absent" />}</td><td>{"after" in one ? <Line value={one.after} limit={60} /> : <Missing kind="absent" />}</td><td><Name of={one.agent} /></td><td><Name of={one.type} /></td><td><T of={one.summary} limit={200} /></td><td><a href={pathOf(one.run ?? run, "why", one.tick) + queryOf({ path: place })}>why</a></td></tr>
+                  <tr key={one.id} class={one.tick === tick.value ? "chosen" : ""}><td class="num"><Moment run={one.run ?? run} tick={one.tick} /></td><td>{"before" in one ? <Line value={one.before} limit={60} /> : <Missing kind="absent" />}</td><td>{"after" in one ? <Line value={one.after} limit={60} /> : <Missing kind="absent" />}</td><td><Agent of={one.agent} /></td><td><Name of={one.type} /></td><td><T of={one.summary} limit={200} /></td><td><a href={pathOf(one.run ?? run, "why", one.tick) + queryOf({ path: place })}>why</a></td></tr>
                 ))}</tbody></table></div>
             </>
           )}
@@ -145,7 +145,7 @@ function ActionOf({ run, of: action }: { run: string; of: ActionWhy }) {
   return (
     <>
       <dl class="facts">
-        <dt>agent</dt><dd><Name of={action.agent ?? "(no agent)"} /></dd>
+        <dt>agent</dt><dd><Agent of={action.agent} author={action.author} /></dd>
         <dt>author</dt><dd>{action.author}</dd>
         <dt>decision</dt><dd>{action.decision ? <><b>{action.decision.decision}</b> by {action.decision.author} at tick <Moment run={run} tick={action.decision.tick} /></> : "none"}</dd>
       </dl>
@@ -176,10 +176,10 @@ export function WhyScreen({ run, tick: here }: { run: string; tick: number }) {
             <Places unknown={document.unknown} closed={document.hidden.map((one) => `/tick ${one}`)} />
             {document.root ? <ul class="why-tree"><WhyNode run={run} of={document.root as Node} depth={0} /></ul> : <p>Nothing was written here.</p>}
             {document.moved && document.moved.length > 0 && (
-              <><h2>Largest writes</h2><ul>{document.moved.map((one, row) => <li key={row}>tick <Moment run={run} tick={one.tick} /> <code><T of={written(one.place)} limit={80} /></code> {"before" in one && <><Line value={one.before} limit={40} /> -&gt; </>}<Line value={one.after} limit={40} /> <span class="dim">by <Name of={one.agent} /></span></li>)}</ul></>
+              <><h2>Largest writes</h2><ul>{document.moved.map((one, row) => <li key={row}>tick <Moment run={run} tick={one.tick} /> <code><T of={written(one.place)} limit={80} /></code> {"before" in one && <><Line value={one.before} limit={40} /> -&gt; </>}<Line value={one.after} limit={40} /> <span class="dim">by <Agent of={one.agent} /></span></li>)}</ul></>
             )}
             {document.first_seen && document.first_seen.length > 0 && (
-              <><h2>First seen <span class="certainty">(heuristic)</span></h2><ul>{document.first_seen.map((one, row) => <li key={row}><Line value={one.value} limit={60} /> {one.tick === null ? `not before tick ${one.write}` : <>at tick <Moment run={run} tick={one.tick} /> by <Name of={one.agent ?? one.tool ?? ""} /></>}{one.unread > 0 && <> <Missing kind="closed" code={`${one.unread} records not read`} /></>}</li>)}</ul></>
+              <><h2>First seen <span class="certainty">(heuristic)</span></h2><ul>{document.first_seen.map((one, row) => <li key={row}><Line value={one.value} limit={60} /> {one.tick === null ? `not before tick ${one.write}` : <>at tick <Moment run={run} tick={one.tick} /> by {one.agent ? <Agent of={one.agent} /> : <Name of={one.tool ?? ""} />}</>}{one.unread > 0 && <> <Missing kind="closed" code={`${one.unread} records not read`} /></>}</li>)}</ul></>
             )}
           </>
         )}
@@ -192,7 +192,7 @@ function WhyNode({ run, of: node, depth }: { run: string; of: Node; depth: numbe
   const stops: Record<string, string> = { depth: "deeper inputs are not shown", above: "shown above", "other agent": "another agent's", size: "too many inputs", unknown: "its inputs are not known", nothing: "it has no inputs" };
   return (
     <li>
-      tick <Moment run={node.run ?? run} tick={node.tick} /> <Name of={node.type} /> <Name of={node.agent} /> {node.path && <code><T of={written(node.path)} limit={100} /></code>} <T of={node.summary} limit={300} />
+      tick <Moment run={node.run ?? run} tick={node.tick} /> <Name of={node.type} /> <Agent of={node.agent} /> {node.path && <code><T of={written(node.path)} limit={100} /></code>} <T of={node.summary} limit={300} />
       {node.because && <span class="dim"> {node.because.how} ({node.because.certainty})</span>}
       {node.ops?.map((op, row) => <div key={row}><Line value={op} limit={200} /></div>)}
       {node.stops && <div class="dim">{stops[node.stops] ?? node.stops}</div>}

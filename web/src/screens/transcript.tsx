@@ -4,20 +4,26 @@ import { useEffect } from "preact/hooks";
 import { known, list, of, useAnswer } from "../api.ts";
 import type { Transcript as Document } from "../documents.ts";
 import { query, setQuery } from "../nav.ts";
+import { ofText } from "../pure/json.ts";
 import { isAt, partsOf, rowsOf, type Row, type Said } from "../pure/said.ts";
 import { Answered } from "../parts/fault.tsx";
-import { T, Name } from "../parts/text.tsx";
-import { Line, Tree } from "../parts/value.tsx";
+import { Agent, T } from "../parts/text.tsx";
+import { Fold, Line, Text, Tree } from "../parts/value.tsx";
 
 /** Ticks of one window. */
 const PAGE = 100;
+
+/** The ticks that are shown around one. */
+export function windowOf(tick: number, last: number): { from: number; to: number } {
+  const page = Math.floor(tick / PAGE);
+  return { from: Math.max(1, page * PAGE), to: Math.min(last, (page + 1) * PAGE - 1) };
+}
 
 type Props = { run: string; tick: number; last: number; version: number; onTick: (tick: number) => void };
 
 export function Transcript({ run, tick, last, version, onTick }: Props) {
   const page = Math.floor(tick / PAGE);
-  const from = Math.max(1, page * PAGE);
-  const to = Math.min(last, (page + 1) * PAGE - 1);
+  const { from, to } = windowOf(tick, last);
   const answer = useAnswer<Document>(of(run, "transcript", { from, to, limit: PAGE }), version);
   const isUnfolded = query.value.get("unfold") === "true";
   const document_ = known(answer.value);
@@ -83,17 +89,24 @@ function Words({ of: item }: { of: Said }) {
   const isNamed = item.name !== null && item.name !== item.agent;
   return (
     <>
-      <span class="who"><Name of={item.agent ?? item.role} /> <span class="dim">{item.kind === "refusal" ? <b class="bad-text">REFUSED</b> : item.kind === "gap" ? <span class="mark mark-gap"><b>gap</b></span> : item.kind === "step" && item.step !== null ? "" : item.kind}{item.step !== null && ` step ${item.step}`}</span></span>
+      <span class="who"><Agent of={item.agent} author={item.role} /> <span class="dim">{item.kind === "refusal" ? <b class="bad-text">REFUSED</b> : item.kind === "gap" ? <span class="mark mark-gap"><b>gap</b></span> : item.kind === "step" && item.step !== null ? "" : item.kind}{item.step !== null && ` step ${item.step}`}</span></span>
       {isNamed && (item.kind === "message" ? <span class="dim"> <T of={item.name ?? ""} limit={100} /></span> : <> <b><T of={item.name ?? ""} limit={100} /></b></>)}
-      {item.params !== null && <> <Line value={item.params} limit={200} /></>}
+      {item.params !== null && <> <Fold value={item.params} limit={200} /></>}
       {item.kind !== "result" && <Status of={item} />}
       {item.anomalies > 0 && <> <b class="warn-text">{item.anomalies} anomal{item.anomalies === 1 ? "y" : "ies"}</b></>}
       {item.changes > 0 && <span class="dim"> {item.changes} place{item.changes === 1 ? "" : "s"}</span>}
       {item.kind === "result" && item.of !== null && <span class="dim"> answer to the call of tick {item.of}</span>}
-      {item.kind !== "result" && (item.json !== null && typeof item.json === "object" ? <Tree value={item.json} /> : item.text !== null && item.text !== "" && <div class="source"><T of={item.text} limit={1200} /></div>)}
+      {item.kind !== "result" && <Spoken of={item} />}
       {item.kind === "result" && <Output of={item} />}
     </>
   );
+}
+
+/** Draws the words of a turn: a text, or a value that was given instead. */
+function Spoken({ of: item }: { of: Said }) {
+  if (item.text !== null && ofText(item.text) !== null) return <Text of={item.text} limit={1200} />;
+  if (item.json !== null && typeof item.json === "object") return <Tree value={item.json} />;
+  return item.text !== null && item.text !== "" ? <Text of={item.text} limit={1200} /> : null;
 }
 
 function Status({ of: item }: { of: Said }) {
@@ -106,7 +119,7 @@ function Output({ of: item }: { of: Said }) {
   return (
     <>
       <Status of={item} />
-      {value !== null && value !== "" && (typeof value === "string" ? <div class="source"><T of={value} limit={1200} /></div> : typeof value === "object" ? <Tree value={value} depth={1} /> : <> <Line value={value} /></>)}
+      {value !== null && value !== "" && (typeof value === "string" ? <Text of={value} limit={1200} /> : typeof value === "object" ? <Tree value={value} depth={1} /> : <> <Line value={value} /></>)}
     </>
   );
 }

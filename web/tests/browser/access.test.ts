@@ -184,6 +184,8 @@ test("ticks_and_the_tick_are_two_tabs_in_a_narrow_window", async () => {
   await page.waitForURL(/pane=list/);
   assert.equal(await page.locator(".left").isVisible(), true);
   assert.equal(await page.locator(".right").isVisible(), false);
-  assert.equal(await page.locator(".label-lane").count(), 0, "the strip of marks stands for the lanes");
+  for (const label of await page.locator(".label-lane .name, .label-strip .name").all()) assert.ok(await label.isVisible());
+  assert.equal(await page.locator(".label-lane").count(), 4, "the lanes with the most transitions are drawn, with their names");
+  assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
   await context.close();
 });

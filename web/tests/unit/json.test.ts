@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Digits, isNumber, ofText, parse, write } from "../../src/pure/json.ts";
 import { signed } from "../../src/pure/places.ts";
-import { agentName } from "../../src/pure/names.ts";
+import { agentName, labelOf, speaker } from "../../src/pure/names.ts";
+import { local, utc } from "../../src/pure/time.ts";
 import { commandsOf } from "../../src/pure/rule.ts";
 import { isRecord, kindOf, oneLine } from "../../src/pure/values.ts";
 
@@ -52,10 +53,24 @@ test("long_numbers_are_compared_by_their_digits", () => {
 });
 
 test("a_name_that_reads_like_a_role_is_quoted", () => {
-  for (const name of ["user", "system", "kernel", "runtime", "tool", "agent", "User"]) assert.equal(agentName(name), JSON.stringify(name));
-  assert.equal(agentName("user", "user"), "user");
-  assert.equal(agentName("user", "agent"), '"user"');
-  assert.equal(agentName("two words"), '"two words"');
+  for (const name of ["user", "system", "kernel", "runtime", "tool", "agent", "User", "user:x", "two words", "(no agent)", "begin", "ok", ""]) assert.equal(agentName(name), JSON.stringify(name));
   assert.equal(agentName('say "hi"'), '"say \\"hi\\""');
   for (const name of ["feed-reader", "assistant", "quoter/ask", "user2"]) assert.equal(agentName(name), name);
+});
+
+test("the_author_on_record_decides_who_spoke", () => {
+  for (const [agent, author, words] of [
+    ["user", "user", "user"], ["user", "agent", '"user"'], ["agent", "user", "user"], [null, "user", "user"], ["bob", "user", "user (bob)"], ["agent", "institution", "institution"],
+    ["system", "agent", '"system"'], [null, "agent", "(no agent)"], [null, "kernel", "kernel"], ["bot", "runtime", "bot"], ["tool", "runtime", '"tool"'], [null, undefined, "(no agent)"], ["agent", "agent", "agent"],
+  ] as const) assert.equal(speaker(agent, author), words);
+  assert.equal(labelOf({ kind: "transition", label: "2 user bb886b2bdc91", tick: 2, id: "" }), '2 "user" bb886b2bdc91');
+  assert.equal(labelOf({ kind: "transition", label: "0 the beginning 998d880ac6cc", tick: 0, id: "" }), "0 the beginning 998d880ac6cc");
+  assert.equal(labelOf({ kind: "run", label: "user", tick: null, id: "" }), "user");
+});
+
+test("times_have_their_zone", () => {
+  assert.equal(utc("2026-02-24T08:00:31.120Z"), "2026-02-24 08:00:31Z");
+  assert.equal(utc("2026-02-24T08:00:31+02:00"), "2026-02-24 06:00:31Z");
+  for (const text of ["yesterday", "2026-02-24T08:00:31", "12", ""]) assert.equal(utc(text), text);
+  assert.match(local("2026-02-24T08:00:31Z"), /^2026-02-2\d \d\d:\d\d:31 [+-]\d\d:\d\d$/);
 });
