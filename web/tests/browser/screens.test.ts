@@ -146,7 +146,7 @@ test("a_chat_reads_as_a_conversation_and_markdown_is_its_source", async () => {
   assert.match(await text(".transcript"), /Order what the workshop needs \*\*now\*\* !\[x\]\(https:\/\/leak\.example\/x\.png\)/);
   assert.equal(await page.locator("main img, main strong").count(), 0);
   assert.match(await text("h1"), /NONE OF 4 QUESTIONS IS VIOLATED/);
-  assert.match((await text(".said-item.chosen")).replaceAll(/\s+/g, " "), /^2 assistant call search_price \{"item":"torque wrench"\} -> 3 ok \{"item":"torque wrench","price":310,"currency":"EUR"\}/);
+  assert.match((await text(".said-item.chosen")).replaceAll(/\s+/g, " "), /^2 assistant call search_price \{"item":"torque wrench"\} -> 3 ok JSON in a text raw text ▾ 3 members item: "torque wrench" price: 310 currency: "EUR"/);
   const transcript = await document_<{ items: { kind: string }[] }>("/run/shop-chat/transcript.json");
   assert.equal(await page.locator(".said-item").count(), transcript.items.filter((one) => one.kind !== "result").length, "a call and its answer are one row");
 });
