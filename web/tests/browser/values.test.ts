@@ -34,6 +34,7 @@ before(async () => {
   run(dir, ["import", "-", "--run", "chat"], CHAT);
   writeFileSync(join(dir, "map.json"), JSON.stringify({ type: { const: "observation.add" }, agent: "/who", intent: { description: "/words" }, ts: "/at" }));
   run(dir, ["import", "-", "--kind", "jsonl", "--map", "map.json", "--run", "late"], `${JSON.stringify({ who: "a", words: "seen", at: "2026-01-02T03:04:05+02:00" })}\n`);
+  run(dir, ["commit", "--run", "wide"], `${JSON.stringify({ type: "action.request", agent: "a", intent: { description: "call" }, action: { tool: "t", params: Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`member_${at}`, `value ${at}`])) } })}\n`);
   server = await serve(dir);
   browser = await launch();
   ({ page, faults } = await open(browser, server));
@@ -166,6 +167,27 @@ test("times_are_utc_with_its_mark", async () => {
   }
   await at("/run/late?t=1");
   assert.match(await text(".tick h2"), /2026-01-02 01:04:05Z \(imported 20\d\d-.*Z\)/);
+});
+
+test("a_question_that_failed_three_times_shows_its_error", async () => {
+  let count = 0;
+  const failure = { schema: "dendrer.error/1", code: "E0810", kind: "internal", message: "the question ended early", where: {}, changed: false, notes: [], help: [] };
+  await page.route("**/run/odd/verify.json*", (route) => {
+    count += 1;
+    return route.fulfill({ status: 503, headers: { "retry-after": "0" }, contentType: "application/json", body: JSON.stringify(failure) });
+  });
+  await at("/run/odd/verify");
+  assert.match(await text("main .fault"), /E0810.*the question ended early/);
+  assert.equal(count, 3);
+  await page.unroute("**/run/odd/verify.json*");
+});
+
+test("long_parameters_are_opened_in_place", async () => {
+  await at("/run/wide?t=1");
+  const call = page.locator(".tick .call .fold").first();
+  assert.doesNotMatch(await call.innerText(), /member_59/);
+  await call.locator(".twist").first().click();
+  assert.match(await call.innerText(), /member_59/);
 });
 
 test("no_fault_on_any_screen", () => {

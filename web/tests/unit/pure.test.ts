@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { hasInvisible, pieces, plain } from "../../src/pure/invisible.ts";
-import { fitting, KEYS, pressed, readSearch, writeSearch } from "../../src/pure/keytable.ts";
+import { escaped, fitting, KEYS, pressed, readSearch, writeSearch } from "../../src/pure/keytable.ts";
 import { HEIGHT_MAX, pages, topFor, windowOf } from "../../src/pure/list.ts";
 import { names, pointer, signed, written } from "../../src/pure/places.ts";
 import { pathOf, queryOf, readPath, readRange, readTick, segment, withQuery } from "../../src/pure/route.ts";
@@ -97,6 +97,26 @@ test("forms_in_values_are_marks_and_texts_are_texts", () => {
   for (const value of ["$redacted", { $$redacted: {} }, { $redacted: {}, other: 1 }, "<redacted:jwt#ab>", null, [], { $other: 1 }]) assert.equal(mark(value), null);
   assert.deepEqual(entries({ $$a: 1 }), [{ name: "$a", value: 1, isOdd: false }]);
   assert.deepEqual(entries({ $object: [["whole", 1], [{ $wtf8: "7b-_" }, 2]] }).map((one) => [one.name, one.isOdd]), [["whole", false], ["wtf8:7b-_", true]]);
+});
+
+test("a_mark_has_the_numbers_that_it_knows", () => {
+  assert.equal(mark({ $cut: { kind: "list", bytes: 9000, items: 1 } })?.text, "list of 9,000 bytes with 1 item");
+  assert.equal(mark({ $cut: { kind: "text", bytes: 9, items: null } })?.text, "text of 9 bytes");
+  assert.equal(mark({ $cut: {} })?.text, "value");
+  assert.equal(mark({ $vault: {} })?.text, "");
+});
+
+test("json_of_a_text_has_no_marks", () => {
+  const value = { $redacted: { kind: "jwt" } };
+  assert.equal(kindOf(value, true), "object");
+  assert.equal(oneLine(value, 80, 0, true), '{"$redacted":{"kind":"jwt"}}');
+  assert.deepEqual(entries({ $$a: 1, $object: [] }, true).map((one) => one.name), ["$$a", "$object"]);
+});
+
+test("a_search_that_is_no_expression_is_escaped", () => {
+  assert.equal(escaped("(a [x"), "\\(a \\[x");
+  assert.equal(escaped("(?i)a+b"), "(?i)a\\+b");
+  assert.equal(escaped("plain"), "plain");
 });
 
 test("one_line_is_short_for_any_value", () => {
