@@ -355,8 +355,8 @@ function FilterBar({ types, agents, filter }: { types: string[]; agents: string[
   const typesAndChosen = chosenType && !types.includes(chosenType) ? [...types, chosenType] : types;
   return (
     <form class="filters" role="search" onSubmit={(event) => { event.preventDefault(); submit(); }}>
-      <label for="grep" class="hidden">search text in this run</label>
-      <input id="grep" type="search" value={text.value} placeholder="regular expression, type:, agent:, path:" title="a regular expression in which capitals count; (?i) in front ignores them; type:, agent: and path: are filters" onInput={(event) => (text.value = event.currentTarget.value)} />
+      <label for="grep" class="hidden">search this run by a regular expression</label>
+      <input id="grep" type="search" value={text.value} placeholder="regex, type: agent: path:" title="a regular expression in which capitals count; (?i) in front ignores them; type:, agent: and path: are filters" onInput={(event) => (text.value = event.currentTarget.value)} />
       <label for="type" class="hidden">type</label>
       <select id="type" value={chosenType} onChange={(event) => setQuery({ type: event.currentTarget.value })}>
         <option value="">every type</option>

@@ -163,7 +163,7 @@ function Chosen({ run, tick, place, state, change }: { run: string; tick: number
         {found.isThere && <CopyValue key={place} ask={() => askText(addressOf(run, tick, place, state))} />}
         {found.isThere && <a href={addressOf(run, tick, place, state)} download="value.txt">download</a>}
       </p>
-      {found.isThere && <p class="dim">{kindOf(found.value)}{typeof found.value === "string" ? `, ${found.value.length.toLocaleString("en")} characters` : ""}</p>}
+      {found.isThere && <p class="dim">{mark(found.value)?.word ?? kindOf(found.value)}{typeof found.value === "string" ? `, ${found.value.length.toLocaleString("en")} characters` : ""}</p>}
     </>
   );
 }
