@@ -23,7 +23,7 @@ export function mark(value: unknown): Mark | null {
   const count = (name: string): string => (isNumber(of[name]) ? of[name].toLocaleString("en") : "");
   switch (key) {
     case "$cut":
-      return { kind: "cut", word: "cut", text: [String(of.kind ?? "value"), isNumber(of.bytes) && `of ${count("bytes")} bytes`, isNumber(of.items) && `with ${count("items")} item${Number(of.items) === 1 ? "" : "s"}`].filter(Boolean).join(" ") };
+      return { kind: "cut", word: "cut", text: `${String(of.kind ?? "value")}${isNumber(of.bytes) ? ` of ${count("bytes")} bytes` : ""}${isNumber(of.items) ? `, ${count("items")} item${Number(of.items) === 1 ? "" : "s"}` : ""}` };
     case "$redacted":
       return { kind: "redacted", word: "redacted", text: [of.kind, of.len, of.tag].filter((part) => part !== undefined).join(" ") };
     case "$vault":

@@ -52,7 +52,7 @@ export function CommitmentsScreen({ run }: { run: string }) {
                 ))}</tbody></table></div>
             )}
             {document.without_effect.length > 0 && <><h2>Without effect</h2><ul>{document.without_effect.map((one) => <li key={one.id}>tick <Moment run={run} tick={one.tick} /> <T of={one.why} limit={300} /></li>)}</ul></>}
-            <p class="dim">actors: {document.context.actors.map((one) => <><Name of={one} /> </>)}</p>
+            <p class="dim">actors: {document.context.actors.map((one) => <span key={one}><Agent of={one} /> </span>)}</p>
           </>
         )}
       </Answered>
@@ -104,7 +104,7 @@ export function ConflictsScreen({ run }: { run: string }) {
             <div class="scroll"><table class="list"><thead><tr><th scope="col">place</th><th scope="col">status</th><th scope="col">values</th><th scope="col" class="num">decided at</th><th scope="col">reason</th></tr></thead>
               <tbody>{items.map((one, row) => (
                 <tr key={row}><td><a href={pathOf(run, "backtrack") + queryOf({ path: one.path })}><T of={written(one.path)} limit={100} /></a></td><td>{one.status === "open" ? <Missing kind="conflict" code="open" /> : one.status}</td>
-                  <td>{one.values.map((value, each) => <div key={each}><Name of={value.source} /> <Moment run={run} tick={value.tick} />: {value.removed ? <Missing kind="absent" code="removed" /> : <Line value={value.value} />}</div>)}</td>
+                  <td>{one.values.map((value, each) => <div key={each}>{value.source === "" ? <Name of="" /> : <Agent of={value.source} />} <Moment run={run} tick={value.tick} />: {value.removed ? <Missing kind="absent" code="removed" /> : <Line value={value.value} />}</div>)}</td>
                   <td class="num">{one.tick !== null && <Moment run={run} tick={one.tick} />}</td><td>{one.reason && <T of={one.reason} limit={200} />}</td></tr>
               ))}</tbody></table></div>
           );

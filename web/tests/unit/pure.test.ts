@@ -100,7 +100,7 @@ test("forms_in_values_are_marks_and_texts_are_texts", () => {
 });
 
 test("a_mark_has_the_numbers_that_it_knows", () => {
-  assert.equal(mark({ $cut: { kind: "list", bytes: 9000, items: 1 } })?.text, "list of 9,000 bytes with 1 item");
+  assert.equal(mark({ $cut: { kind: "list", bytes: 9000, items: 1 } })?.text, "list of 9,000 bytes, 1 item");
   assert.equal(mark({ $cut: { kind: "text", bytes: 9, items: null } })?.text, "text of 9 bytes");
   assert.equal(mark({ $cut: {} })?.text, "value");
   assert.equal(mark({ $vault: {} })?.text, "");
