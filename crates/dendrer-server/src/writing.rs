@@ -17,7 +17,7 @@ use dendrer::repo::{Mode, Repo};
 use dendrer::source::{QuestionPlace, StoreDesk};
 use dendrer::store::embedded::Options;
 use dendrer::store::prelude::*;
-use dendrer_object::{Code, Object, RunName, Value, json};
+use dendrer_object::{Code, Object, Record, RunName, Value, json};
 use dendrer_view::answer::ItemAnswer;
 use dendrer_view::ask::ask;
 use dendrer_view::commit::CommitAnswer;
@@ -214,29 +214,17 @@ fn record(
     let send = |value: &Value| replies.blocking_send(Bytes::from(quote::json(value) + "\n")).is_ok();
     let options = LineOptions { authors, ..LineOptions::default() };
     let mut answer = CommitAnswer::new(run.clone(), recorder.head().tick(), false);
-    let mut first = None;
-    if !exists {
-        first = lines::first(&lines);
-        if matches!(&first, Some(Ok(line)) if options.begins_run(line)) {
-            match recorder.commit() {
-                Ok(records) => {
-                    let begun = records.into_iter().next().map(Reply::Begun);
-                    begun.iter().filter_map(|begun| answer.item(begun)).for_each(|item| {
-                        send(&item);
-                    });
-                }
-                // Another one began the run meanwhile: it goes on.
-                Err(error) if error.code() == Code::E0111 => match goes_on(&repo, run) {
-                    Ok(other) => recorder = other,
-                    Err(problem) => {
-                        send(&problem.to_json());
-                        return;
-                    }
-                },
-                Err(error) => {
-                    send(&Problem::from(error).to_json());
-                    return;
-                }
+    let first = if exists { None } else { lines::first(&lines) };
+    if matches!(&first, Some(Ok(line)) if options.begins_run(line)) {
+        match first_record(&repo, run, &mut recorder) {
+            Ok(begun) => {
+                begun.map(Reply::Begun).iter().filter_map(|begun| answer.item(begun)).for_each(|item| {
+                    send(&item);
+                })
+            }
+            Err(problem) => {
+                send(&problem.to_json());
+                return;
             }
         }
     }
@@ -257,7 +245,19 @@ fn record(
     send(&last);
 }
 
-/// Prepares to begin a run, or goes on with it if another one began it meanwhile.
+/// Begins a run, and returns its first record. Continues it if another client began it meanwhile.
+fn first_record(repo: &Repo, run: &RunName, recorder: &mut Recorder) -> Result<Option<Record>, Problem> {
+    match recorder.commit() {
+        Ok(records) => Ok(records.into_iter().next()),
+        Err(error) if error.code() == Code::E0111 => {
+            *recorder = goes_on(repo, run)?;
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Prepares to begin a run, or continues it if another client began it meanwhile.
 fn begin_or_go_on(repo: &Repo, run: &RunName) -> Result<Recorder, Problem> {
     match repo.begin(&Start::new(run.clone())) {
         Err(error) if error.code() == Code::E0111 => goes_on(repo, run),
@@ -265,7 +265,7 @@ fn begin_or_go_on(repo: &Repo, run: &RunName) -> Result<Recorder, Problem> {
     }
 }
 
-/// Goes on with a run that another one began meanwhile.
+/// Continues a run that another client began meanwhile.
 fn goes_on(repo: &Repo, run: &RunName) -> Result<Recorder, Problem> {
     repo.writer()?.clone().refresh().map_err(dendrer::Error::from)?;
     Ok(repo.recorder(run)?)

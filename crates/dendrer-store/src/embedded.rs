@@ -249,8 +249,8 @@ impl Embedded {
         Ok(store)
     }
 
-    /// Empties the memory that this handle shares with earlier ones if something was erased since they read the log. What the
-    /// index does not cover is read by this handle, and an erasure there empties it too.
+    /// Empties the memory that this handle shares with earlier ones if something was erased since they read the log. The
+    /// records that the index does not cover are read by this handle, and an erasure there empties it too.
     fn meet_memory(&mut self) -> Result<(), StoreError> {
         let (Some(memory), size) = (&self.options.memory, self.size()) else { return Ok(()) };
         let mut kept = memory.lock();

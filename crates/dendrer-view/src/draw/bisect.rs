@@ -39,7 +39,7 @@ fn question(found: &BisectFound) -> String {
     quote::escape(&if is_text { found.question.words() } else { found.question.name() })
 }
 
-/// Says what was found.
+/// Returns the words for the onset.
 fn outcome(found: &BisectFound) -> String {
     let report = &found.report;
     match &report.outcome {

@@ -79,7 +79,7 @@ impl Drawn {
         self.words(class, (12, self.height - 5), words, COLUMNS);
     }
 
-    /// Adds a path of many shapes; nothing if there are none. `words` are its description.
+    /// Adds a path of many shapes; nothing for an empty one. `words` are its description.
     pub fn path(&mut self, class: &str, path: &str, words: Option<&str>) {
         if path.is_empty() {
             return;

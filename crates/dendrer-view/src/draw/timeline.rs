@@ -1,6 +1,6 @@
 //! The picture of a timeline: all ticks with their worst sign, a strip of verdicts for each predicate, a lane for each agent.
 //!
-//! A mark is a bin. Of one tick it has the shape of its transition; of several its height is the count. An unknown verdict is
+//! A mark is a bin. It has the shape of a transition, or the height of a count. An unknown verdict is
 //! hatched and never drawn as ok.
 
 use dendrer::ask::timeline::{TimelineBin, TimelineLane, TimelineReply, TimelineVerdicts};
@@ -213,7 +213,7 @@ fn about(reply: &TimelineReply) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// Says what the strip of a predicate shows.
+/// Returns the words for the strip of a predicate.
 fn verdict_words(verdicts: &TimelineVerdicts) -> String {
     let is_unknown = verdicts.items.iter().flatten().any(|word| *word == "uncertain");
     match verdicts.onset {

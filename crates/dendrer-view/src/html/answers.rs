@@ -194,7 +194,7 @@ impl Answers<'_> {
         lines.extend(reply.problem.as_ref().map(|problem| {
             Line::styled(Style::Bad, format!("error[{}]: {}", problem.code, quote::escape(&problem.message)))
         }));
-        // The first answer says what all of them do not claim.
+        // The first answer has the caveats of all of them.
         lines.extend(if is_drawn { Vec::new() } else { caveats(None, &head) });
         self.html.lines(&lines);
         if is_drawn {
@@ -315,7 +315,7 @@ impl Answers<'_> {
         Ok(())
     }
 
-    /// Says how the file is checked, and what is not checked by that.
+    /// Writes the commands that check the file, and names what they do not check.
     fn checking(&mut self, runs: &[ShownRun]) {
         self.begin("How to check it");
         if self.terms.has_bundle {

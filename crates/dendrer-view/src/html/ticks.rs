@@ -164,7 +164,7 @@ impl Ticks {
     }
 }
 
-/// Says of a record what is not known of it, and what was taken out of it.
+/// Names unknown values of a record, and those that were taken out of it.
 fn record_notes(record: &Record) -> Vec<String> {
     let mut notes: Vec<String> = closed(record)
         .iter()

@@ -223,7 +223,7 @@ pub fn timeline(
     let Sums { bins, ticks } = Sums::of(trace, range, wanted)?;
     let mut marks = Marks::of(trace, &bins);
     let (lanes, mut items) = lanes(range, &bins);
-    // What came later than its tick: in order of ticks, as marks are.
+    // Refusals and forks came later than their ticks: in order of ticks, as marks are.
     let ticks: BTreeSet<(u64, Digest)> = ticks.into_iter().map(|(id, tick)| (tick, id)).collect();
     for (tick, id) in ticks {
         let number = usize::try_from(tick / width - range.from / width).unwrap_or(usize::MAX);
