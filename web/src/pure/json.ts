@@ -34,8 +34,21 @@ export function ofText(text: string): object | null {
 /** A longer text is shown as a text. */
 const TEXT_MAX = 1 << 20;
 
-const TOKEN = /[{}[\],:]|"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null/gy;
+const TOKEN = /[{}[\],:]|-?\d[\d.eE+-]*|true|false|null/y;
 const BLANK = /\s*/y;
+
+/** Returns the token at a place of valid JSON; empty at the end. A text is walked by hand: it may be as long as a document. */
+function tokenAt(text: string, at: number): string {
+  if (text[at] === '"') {
+    for (let end = text.indexOf('"', at + 1); end > 0; end = text.indexOf('"', end + 1)) {
+      let slashes = 0;
+      while (text[end - 1 - slashes] === "\\") slashes += 1;
+      if (slashes % 2 === 0) return text.slice(at, end + 1);
+    }
+  }
+  TOKEN.lastIndex = at;
+  return TOKEN.exec(text)?.[0] ?? "";
+}
 
 /** Walks JSON that is known to be valid. Without recursion: a text of a trace may be deep. */
 function kept(text: string): unknown {
@@ -54,10 +67,9 @@ function kept(text: string): unknown {
   for (let at = 0; ; ) {
     BLANK.lastIndex = at;
     BLANK.exec(text);
-    TOKEN.lastIndex = BLANK.lastIndex;
-    const token = TOKEN.exec(text)?.[0];
-    if (token === undefined) return result;
-    at = TOKEN.lastIndex;
+    const token = tokenAt(text, BLANK.lastIndex);
+    if (token === "") return result;
+    at = BLANK.lastIndex + token.length;
     const top = open.at(-1);
     switch (token[0]) {
       case "{": case "[": {

@@ -36,6 +36,8 @@ test("the_walk_reads_what_json_parse_reads", () => {
   assert.deepEqual(Object.keys(own), ["__proto__", "n"]);
   assert.equal(Object.getPrototypeOf(own), Object.prototype);
   assert.ok(Array.isArray(parse(`${"[".repeat(50_000)}-0${"]".repeat(50_000)}`)));
+  const long = { a: `${"x\\\"".repeat(3_000_000)}\\`, b: "y".repeat(5_000_000) };
+  assert.deepEqual((parse(`[-0,${JSON.stringify(long)}]`) as unknown[])[1], long);
   for (const text of ["", "{", "01", "{a:1}", "[-0,]", "1.", "NaN"]) assert.throws(() => parse(text), SyntaxError, text);
 });
 
