@@ -15,7 +15,7 @@ export class Digits extends Number {
 /** A text in which a number may be longer than a double, or written in another way. Words of a text may fit too. */
 const RISKY = /(?:^|[:[,\s])-?(?:\d[\d.]{14,}|\d+(?:\.\d+)?[eE]|\d+\.\d*0(?!\d))|(?:^|[:[,\s])-0/;
 
-/** Reads JSON; throws `SyntaxError` if the text is none. */
+/** Reads JSON; throws `SyntaxError` for any other text. */
 export function parse(text: string): unknown {
   const plain: unknown = JSON.parse(text);
   return RISKY.test(text) ? kept(text) : plain;

@@ -35,6 +35,7 @@ before(async () => {
   writeFileSync(join(dir, "map.json"), JSON.stringify({ type: { const: "observation.add" }, agent: "/who", intent: { description: "/words" }, ts: "/at" }));
   run(dir, ["import", "-", "--kind", "jsonl", "--map", "map.json", "--run", "late"], `${JSON.stringify({ who: "a", words: "seen", at: "2026-01-02T03:04:05+02:00" })}\n`);
   run(dir, ["commit", "--run", "wide"], `${JSON.stringify({ type: "action.request", agent: "a", intent: { description: "call" }, action: { tool: "t", params: Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`member_${at}`, `value ${at}`])) } })}\n`);
+  run(dir, ["commit", "--run", "other"], `${(LINES[0] ?? "").replaceAll(BIG, "107505301260286110")}\n`);
   server = await serve(dir);
   browser = await launch();
   ({ page, faults } = await open(browser, server));
@@ -55,7 +56,7 @@ const execute = (words: string) => execFileSync("sh", ["-c", `${words.replace(/^
 const clipboard = () => page.evaluate(() => navigator.clipboard.readText());
 
 test("long_numbers_have_their_digits_on_every_screen", async () => {
-  for (const path of ["/run/odd?t=1", "/run/odd?t=1&tab=record", "/run/odd/t/1/state?path=%2Fbig", "/run/odd/t/1/state?mode=raw", "/run/odd/t/1/state?mode=diff", "/run/odd/backtrack?path=%2Fbig", "/run/odd/t/1/why?path=%2Fbig", "/run/chat?t=3", "/run/chat?t=3&tab=record", "/run/chat?view=transcript"]) {
+  for (const path of ["/run/odd?t=1", "/run/odd?t=1&tab=record", "/run/odd/t/1/state?path=%2Fbig", "/run/odd/t/1/state?mode=raw", "/run/odd/t/1/state?mode=diff", "/run/odd/backtrack?path=%2Fbig", "/run/odd/t/1/why?path=%2Fbig", "/run/chat?t=3", "/run/chat?t=3&tab=record", "/run/chat?view=transcript", "/run/odd/diff?with=other"]) {
     await at(path);
     const shown = await text("main");
     assert.ok(shown.includes(BIG), `${path}: ${shown}`);
