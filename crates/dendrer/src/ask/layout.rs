@@ -61,7 +61,7 @@ pub struct PicturePlace {
 #[derive(Debug)]
 pub enum LayoutReply {
     /// Transitions.
-    Causal(PicturePlace, Causal),
+    Causal(Box<PicturePlace>, Causal),
     /// A compiled graph.
     Compiled(Box<GraphRun>),
     /// Commitments.
@@ -93,7 +93,7 @@ impl Asked for LayoutQuestion {
             PictureOf::Causal => {
                 let place = self.place(desk)?;
                 let causal = Causal::of(&place.trace, place.at)?;
-                LayoutReply::Causal(place, causal)
+                LayoutReply::Causal(Box::new(place), causal)
             }
             PictureOf::Compiled => LayoutReply::Compiled(Box::new(graphs::recorded(&self.run, desk)?)),
             PictureOf::Commitments => {

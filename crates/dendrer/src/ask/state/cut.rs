@@ -77,7 +77,7 @@ impl Cutting {
             }
             Value::Object(members) if is_tag(members) => self.cut_tag(value),
             Value::Object(members) => {
-                let fit = self.fitting(&mut members.iter().map(|(name, member)| (name.len() + 3, &*member)));
+                let fit = self.fitting(&mut members.iter().map(|(name, member)| (name.len() + 3, member)));
                 let mut head = Object::default();
                 for (name, member) in members.iter().take(fit) {
                     head.set(name, self.cut(member, level + 1));
@@ -106,7 +106,7 @@ impl Cutting {
     }
 
     /// Returns how many of the members fit into the limit: all of them, or the first ones of a value that is cut.
-    fn fitting<'v>(&mut self, members: &mut dyn Iterator<Item = (usize, &'v Value)>) -> usize {
+    fn fitting(&mut self, members: &mut dyn Iterator<Item = (usize, &Value)>) -> usize {
         let (mut taken, mut all, mut fit) = (2_usize, 0, 0);
         let most = self.max.min(self.left);
         for (name, member) in members {
