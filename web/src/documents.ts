@@ -172,7 +172,7 @@ export type Backtrack = {
 export type Badge = {
   /** The time at which that verification ended; null if none has */
   at: string | null;
-  /** The number of records that the verification under way has read */
+  /** The number of records that the verification has read */
   done: number;
   /** The number of records of the log when that verification began; null if none has ended */
   log_size: number | null;
@@ -1793,15 +1793,15 @@ export type Layout = {
     h: number;
     /** The id, which no other node has */
     id: string;
-    /** What it is, like `transition`, `edge` or the kind of a commitment */
+    /** The kind, like `transition`, `edge` or that of a commitment */
     kind: string;
     /** The text in the box */
     label: string;
     /** The run; null if the node is of no run */
     run: string | null;
-    /** A word for how it ended or stands; null if nothing is of note */
+    /** A word for its end or its state; null if nothing is of note */
     status: string | null;
-    /** The tick; null if it is none */
+    /** The tick; null if the node has no tick */
     tick: number | null;
     /** The width */
     w: number;
