@@ -341,6 +341,9 @@ impl Repo {
     }
 
     fn fresh_reader(&self) -> Result<Arc<dyn Store>, Error> {
+        // Asked before the log is read: another process may sign a longer one at any time, and a log that was signed before is
+        // on disk.
+        let head = self.signed_here()?;
         let mut reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
         match (self.inner.mode, &self.inner.place) {
             (Mode::Read, Some((dir, options))) => {
@@ -358,19 +361,26 @@ impl Repo {
             }
             _ => drop(self.writer()?.clone().refresh()?),
         }
-        self.refuse_older(&**reader)?;
+        self.refuse_older(&**reader, head)?;
         Ok(Arc::clone(&reader))
+    }
+
+    /// Returns the head that was signed here last, if there was one when the handle was opened.
+    fn signed_here(&self) -> Result<Option<TreeHead>, Error> {
+        match self.inner.had_head {
+            true => Ok(self.inner.trust.head(self.inner.info.id)?),
+            false => Ok(None),
+        }
     }
 
     /// Fails if a log does not extend what was read before, or what was signed here since the handle was opened. An older log
     /// that was met at opening is a [warning](Repo::warnings).
-    fn refuse_older(&self, store: &dyn Store) -> Result<(), Error> {
+    fn refuse_older(&self, store: &dyn Store, head: Option<TreeHead>) -> Result<(), Error> {
         let mut read_to = self.inner.read_to.lock().unwrap_or_else(PoisonError::into_inner);
         let tree = store.tree();
         let mut differs = if tree == *read_to { None } else { heads::compare(store, *read_to)? };
         if differs.is_none()
-            && self.inner.had_head
-            && let Some(head) = self.inner.trust.head(self.inner.info.id)?
+            && let Some(head) = head
         {
             differs = heads::compare(store, head)?;
         }
