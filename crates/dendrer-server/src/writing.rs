@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::answer::{EXIT, LINES, Refusal, document, typed};
+use crate::answer::{EXIT, LINES, Refusal, document, exit_of, typed};
 use crate::served::Served;
 
 /// The routes that write, each with what it does.
@@ -75,8 +75,7 @@ pub(crate) fn change(
     let place = QuestionPlace::Store(writable(served)?);
     let trust = Arc::clone(served.trust());
     let answered = ask(&Value::Object(question), &mut StoreDesk::new(&place, &trust))?;
-    let exit = answered.problem.as_ref().map_or(answered.exit, |problem| problem.exit());
-    Ok(document(&answered.document, exit))
+    Ok(document(&answered.document, exit_of(&answered)))
 }
 
 /// The members that the body of each write may have.
