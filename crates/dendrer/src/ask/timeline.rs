@@ -345,8 +345,8 @@ fn lanes(range: TimelineRange, bins: &[Tally]) -> (Vec<TimelineLane>, Vec<Timeli
     let mut agents: BTreeMap<Option<Arc<str>>, BTreeMap<usize, u64>> = BTreeMap::new();
     for (number, bin) in bins.iter().enumerate() {
         let named = bin.agents.iter().map(|(agent, count)| (Some(Arc::clone(agent)), *count));
-        let nobody = (bin.nobody > 0).then_some((None, bin.nobody));
-        for (agent, count) in named.chain(nobody) {
+        let rest = (bin.without_agent > 0).then_some((None, bin.without_agent));
+        for (agent, count) in named.chain(rest) {
             agents.entry(agent).or_default().insert(number, count);
         }
     }

@@ -74,7 +74,7 @@ pub(crate) struct Tally {
     /// How many of them each agent has.
     pub(crate) agents: BTreeMap<Arc<str>, u64>,
     /// How many of them have no agent.
-    pub(crate) nobody: u64,
+    pub(crate) without_agent: u64,
     /// How many of them have each type.
     pub(crate) types: BTreeMap<Arc<str>, u64>,
     /// How many anomalies they have.
@@ -105,7 +105,7 @@ impl Tally {
         self.transitions += 1;
         match &facts.agent {
             Some(agent) => count(&mut self.agents, agent, 1),
-            None => self.nobody += 1,
+            None => self.without_agent += 1,
         }
         if let Some(name) = &record.header().type_name {
             count(&mut self.types, name.as_str(), 1);
@@ -138,7 +138,7 @@ impl Tally {
     pub(crate) fn add_all(&mut self, other: &Tally) {
         self.transitions += other.transitions;
         other.agents.iter().for_each(|(agent, more)| count(&mut self.agents, agent, *more));
-        self.nobody += other.nobody;
+        self.without_agent += other.without_agent;
         other.types.iter().for_each(|(name, more)| count(&mut self.types, name, *more));
         self.anomalies += other.anomalies;
         self.denied += other.denied;
@@ -188,7 +188,7 @@ impl Tally {
             ("failed", self.failed),
             ("gaps", self.gaps),
             ("merges", self.merges),
-            ("nobody", self.nobody),
+            ("nobody", self.without_agent),
             ("unknown", self.unknown),
         ]
     }
@@ -210,7 +210,7 @@ impl Tally {
         let tally = Tally {
             transitions: number("n")?,
             agents: unpaired(value.get("agents")?)?,
-            nobody: number("nobody")?,
+            without_agent: number("nobody")?,
             types: unpaired(value.get("types")?)?,
             anomalies: number("anomalies")?,
             denied: number("denied")?,
@@ -513,7 +513,8 @@ mod tests {
 
     #[test]
     fn a_tile_is_read_as_it_was_kept() {
-        let mut tally = Tally { transitions: 63, nobody: 1, confidence: Some(-0.0), ..Tally::default() };
+        let mut tally =
+            Tally { transitions: 63, without_agent: 1, confidence: Some(-0.0), ..Tally::default() };
         count(&mut tally.agents, "$cut", 62);
         count(&mut tally.types, "plan.update", 63);
         tally.marks[Marked::Merge as usize].add(300, &[3, 5]);
