@@ -66,7 +66,7 @@ scripts/python.sh
 
 say "the page of serve in Chromium, on the release program"
 cargo build --quiet --release -p dendrer-cli
-DENDRER="${CARGO_TARGET_DIR:-$PWD/target}/release/dendrer" scripts/web.sh
+DENDRER="${CARGO_TARGET_DIR:-$PWD/target}/release/dendrer" timeout 1500 scripts/web.sh
 # Nothing below runs an optimized build.
 rm -rf "${CARGO_TARGET_DIR:-target}/release"
 

@@ -99,10 +99,15 @@ export function run(dir: string, words: string[], input?: string): string {
   return execFileSync(PROGRAM, words, { cwd: dir, env, encoding: "utf8", input, maxBuffer: 1 << 26, stdio: ["pipe", "pipe", "ignore"] });
 }
 
+const running = new Set<ChildProcess>();
+// A test that failed did not stop its server; a server that runs does not keep the process of its tests.
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
 export async function serve(dir: string, more: string[] = [], address = "127.0.0.1:0"): Promise<Server> {
   const parent = resolve(dir, "..");
   const env = { ...process.env, HOME: parent, XDG_STATE_HOME: join(parent, "state"), XDG_CONFIG_HOME: join(parent, "config") };
   const child: ChildProcess = spawn(PROGRAM, ["serve", "--addr", address, "--no-open", "--json", ...more], { cwd: dir, env, stdio: ["ignore", "pipe", "pipe"] });
+  running.add(child);
   const line = await new Promise<string>((found, failed) => {
     let text = "";
     let error = "";
@@ -120,6 +125,7 @@ export async function serve(dir: string, more: string[] = [], address = "127.0.0
     child.kill("SIGINT");
     await Promise.race([ended, new Promise((over) => setTimeout(over, 3000))]);
     if (child.exitCode === null) child.kill("SIGKILL");
+    running.delete(child);
   };
   return { url, origin: new URL(url).origin, token: new URL(url).searchParams.get("token") ?? "", dir, stop };
 }
@@ -165,6 +171,8 @@ export async function open(browser: Browser, server: Server, options: { width?: 
     if (!url.startsWith(`${server.origin}/`) && url !== "about:blank" && !url.startsWith(`blob:${server.origin}`)) faults.push(`request: ${url}`);
   });
   await page.goto(server.url);
+  // The page of the token leads to the address without it: a navigation that begins before the end of that one is lost.
+  await page.waitForURL((url) => !url.searchParams.has("token"));
   const response = await context.request.get(`${server.origin}/`);
   const policy = response.headers()["content-security-policy"] ?? "";
   if (!policy.includes("trusted-types 'none'")) throw new Error(`no policy: ${policy}`);

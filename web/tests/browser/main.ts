@@ -13,7 +13,7 @@ const server = await serve(makeStore());
 const browser = await launchShared();
 const begun = Date.now();
 const { stop, ...told } = server;
-const child = spawn(process.execPath, ["--import", "tsx", "--test", "--test-reporter=spec", "--test-concurrency=2", ...files], {
+const child = spawn(process.execPath, ["--import", "tsx", "--test", "--test-reporter=spec", "--test-concurrency=2", "--test-force-exit", "--test-timeout=240000", ...files], {
   stdio: "inherit", env: { ...process.env, DENDRER_WEB_SHARED: JSON.stringify({ server: told, browser: browser.endpoint }) },
 });
 const code = await new Promise<number>((over) => child.on("exit", (exit) => over(exit ?? 1)));
