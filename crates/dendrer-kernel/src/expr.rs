@@ -59,6 +59,7 @@ mod view;
 
 use crate::counters::{Counters, Hidden};
 use crate::names::{COMMITMENTS, SERVED_COMMITMENTS};
+use crate::step::MARKERS_VERSION;
 use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
@@ -90,25 +91,27 @@ struct Inner {
     canonical: Box<str>,
     tree: ast::Node,
     reads: check::Reads,
+    /// Whether redacted values are compared by their tags.
+    knows_markers: bool,
 }
 
 impl Expr {
     /// Parses and checks a text whose value may be of any type.
     pub fn parse(text: &str, scope: &Scope) -> Result<Expr, ExprError> {
         let (tree, _) = read(text, scope, &[], false).map_err(first)?;
-        Ok(Expr::new(text, tree))
+        Ok(Expr::new(text, tree, scope))
     }
 
     /// Parses and checks a text that is to be true or false. Refuses what can never be, such as `"a"`.
     pub fn parse_condition(text: &str, scope: &Scope) -> Result<Expr, ExprError> {
         let (tree, _) = read(text, scope, &[], true).map_err(first)?;
-        Ok(Expr::new(text, tree))
+        Ok(Expr::new(text, tree, scope))
     }
 
     /// As [`Expr::parse_condition`], of a text in the place of another one, which is shown.
     pub(crate) fn parse_condition_as(text: &str, shown: &str, scope: &Scope) -> Result<Expr, ExprError> {
         let (tree, _) = read(text, scope, &[], true).map_err(first)?;
-        Ok(Expr::new(shown, tree))
+        Ok(Expr::new(shown, tree, scope))
     }
 
     /// Returns all that is wrong with a text, in the order in which it was found: undeclared names, numbers
@@ -118,10 +121,11 @@ impl Expr {
         read(text, scope, &[], false).err().unwrap_or_default()
     }
 
-    fn new(text: &str, tree: ast::Node) -> Expr {
+    fn new(text: &str, tree: ast::Node, scope: &Scope) -> Expr {
         let canonical = print::print(&tree).into();
         let reads = check::reads(&tree);
-        Expr(Arc::new(Inner { text: text.into(), canonical, tree, reads }))
+        let knows_markers = scope.knows_markers;
+        Expr(Arc::new(Inner { text: text.into(), canonical, tree, reads, knows_markers }))
     }
 
     /// Returns the text as it was written.
@@ -190,21 +194,25 @@ impl Expr {
         self.0.reads.roots.get(root).map_or(&[], |places| places)
     }
 
+    fn machine<'a, 'b>(&self, env: &Env<'a>, budget: &'b mut Budget) -> eval::Machine<'a, 'b> {
+        eval::Machine { knows_markers: self.0.knows_markers, ..eval::Machine::new(env, budget) }
+    }
+
     /// Returns the value over an environment.
     pub fn evaluate(&self, env: &Env<'_>, budget: &mut Budget) -> Result<Value, EvalError> {
-        let mut machine = eval::Machine::new(env, budget);
+        let mut machine = self.machine(env, budget);
         machine.result(&self.0.tree)
     }
 
     /// As [`Expr::evaluate`], for a value that other expressions read and nobody else: a time stays a time, and a text that is
     /// declared a `datetime` stays a moment. It must not be written anywhere.
     pub(crate) fn evaluate_for_rules(&self, env: &Env<'_>, budget: &mut Budget) -> Result<Value, EvalError> {
-        eval::Machine::new(env, budget).inner_result(&self.0.tree)
+        self.machine(env, budget).inner_result(&self.0.tree)
     }
 
     /// Tells whether it is true over an environment.
     pub fn holds(&self, env: &Env<'_>, budget: &mut Budget) -> Truth {
-        let mut machine = eval::Machine::new(env, budget);
+        let mut machine = self.machine(env, budget);
         match machine.condition(&self.0.tree) {
             Ok(true) => Truth::True,
             Ok(false) => Truth::False,
@@ -273,6 +281,8 @@ pub struct Scope {
     datetimes: Vec<check::Places>,
     /// The roots with a member that is a moment, each with the token of its places.
     timed: BTreeMap<Arc<str>, Arc<str>>,
+    /// Whether redacted values are compared by their tags.
+    knows_markers: bool,
 }
 
 impl Default for Scope {
@@ -295,12 +305,20 @@ impl Scope {
             precisions: Vec::new(),
             datetimes: Vec::new(),
             timed: BTreeMap::new(),
+            knows_markers: true,
         }
     }
 
     /// Knows nothing: for rules over other roots alone, such as `source` and `target`.
     pub fn without_state() -> Scope {
         Scope { state: false, ..Scope::new() }
+    }
+
+    /// Goes by the rules of a version of the kernel: those of the run that an expression was recorded in.
+    #[must_use]
+    pub fn by_rules(mut self, version: u64) -> Scope {
+        self.knows_markers = version >= MARKERS_VERSION;
+        self
     }
 
     /// Adds a root, whose value comes with the environment. Wins over a constant of the same name.

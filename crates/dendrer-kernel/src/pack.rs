@@ -21,6 +21,7 @@ use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
 use crate::progress::ProgressPlan;
 use crate::reduce::{DeltaReducer, Quantized, Reducer};
+use crate::step::KERNEL_VERSION;
 use crate::unknown::UnknownPlaces;
 use modules::{Made, Modules, NotRun};
 
@@ -264,12 +265,19 @@ impl Pack {
     /// Modules that it names are taken as they are and not run: what asks one is stopped. Who reduces or judges with the
     /// pack brings an engine: [`Pack::read_with`].
     pub fn read(value: &Value) -> Result<Pack, Vec<PackFault>> {
-        read::read(value, &NotRun)
+        Pack::read_by(value, KERNEL_VERSION)
+    }
+
+    /// As [`Pack::read`], by the rules of a version of the kernel: those of the run that the pack is read for.
+    pub fn read_by(value: &Value, version: u64) -> Result<Pack, Vec<PackFault>> {
+        read::read(value, &NotRun, version)
     }
 
     /// As [`Pack::read`], with what runs the modules that it names. Each is made once, here.
-    pub fn read_with(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<PackFault>> {
-        read::read(value, modules)
+    ///
+    /// By the rules of a version of the kernel, as [`Pack::read_by`].
+    pub fn read_with(value: &Value, modules: &dyn Modules, version: u64) -> Result<Pack, Vec<PackFault>> {
+        read::read(value, modules, version)
     }
 
     /// The digest that names the pack.

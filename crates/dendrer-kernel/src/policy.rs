@@ -14,6 +14,7 @@ use crate::expr::{Env, Expr, ExprError, Scope, Truth};
 use crate::fold::{transition_for, transition_members};
 use crate::ontology::DECISION;
 use crate::predicate::{Predicate, truth};
+use crate::step::KERNEL_VERSION;
 
 /// The root under which a rule reads the proposed transition.
 const PROPOSED: &str = "t";
@@ -102,9 +103,14 @@ impl PolicyRules {
 
     /// Reads the rules as a run record holds them. Fails with the number of the rule, from 0, and what is wrong.
     pub fn read(rules: &[Value]) -> Result<PolicyRules, (usize, String)> {
+        PolicyRules::read_by(rules, KERNEL_VERSION)
+    }
+
+    /// As [`PolicyRules::read`], by the rules of a version of the kernel: those of the run whose rules they are.
+    pub fn read_by(rules: &[Value], version: u64) -> Result<PolicyRules, (usize, String)> {
         let mut read = PolicyRules::default();
         for (index, rule) in rules.iter().enumerate() {
-            match read_rule(rule, &rules[..index]).map_err(|why| (index, why))? {
+            match read_rule(rule, &rules[..index], version).map_err(|why| (index, why))? {
                 PolicyRule::State(rule) => read.states.push(rule),
                 PolicyRule::Request(rule) => read.requests.push(rule),
             }
@@ -128,7 +134,7 @@ fn scope() -> Scope {
 }
 
 /// Reads one rule, given those before it.
-fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
+fn read_rule(rule: &Value, before: &[Value], version: u64) -> Result<PolicyRule, String> {
     let id_of = |rule: &'_ Value| rule.get("id").and_then(Value::as_str).map(str::to_owned);
     let (Some(id), Some(holds)) = (id_of(rule), rule.get("holds").and_then(Value::as_str)) else {
         return Err("a rule has a text `id` and a text `holds`".to_owned());
@@ -155,7 +161,7 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
     if let Some(same) = before.iter().position(|rule| id_of(rule).as_deref() == Some(&*id)) {
         return Err(format!("rule {same} has the id \"{id}\" already"));
     }
-    let expr = Expr::parse_condition(holds, &scope()).map_err(|error| error.to_string())?;
+    let expr = Expr::parse_condition(holds, &scope().by_rules(version)).map_err(|error| error.to_string())?;
     if expr.reads_counters() {
         return Err(
             "a policy rule reads the state and `t`, and state.counters is beside the state".to_owned()
@@ -164,6 +170,6 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
     if expr.roots().any(|root| root == PROPOSED) {
         return Ok(PolicyRule::Request(RequestRule { id, is_enforced, repairs, holds: expr }));
     }
-    let rule = Predicate::holds(&id, holds).map_err(|error| error.to_string())?;
+    let rule = Predicate::holds_by(&id, holds, version).map_err(|error| error.to_string())?;
     Ok(PolicyRule::State(rule.enforced(is_enforced).repaired_by(repairs)))
 }

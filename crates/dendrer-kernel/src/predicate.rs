@@ -136,6 +136,12 @@ impl Predicate {
         Predicate::new(name, text, Polarity::Holds)
     }
 
+    /// As [`Predicate::holds`], by the rules of a version of the kernel.
+    pub(crate) fn holds_by(name: &str, text: &str, version: u64) -> Result<Predicate, ExprError> {
+        let expr = Expr::parse_condition(text, &Scope::new().by_rules(version))?;
+        Ok(Predicate::asking(name, Polarity::Holds, Asking::Expr(expr)))
+    }
+
     fn new(name: &str, text: &str, polarity: Polarity) -> Result<Predicate, ExprError> {
         let expr = Expr::parse_condition(text, &Scope::new())?;
         Ok(Predicate::asking(name, polarity, Asking::Expr(expr)))

@@ -75,7 +75,7 @@ pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
 
-pub use version::{FIRST_VERSION, KERNEL_VERSION};
+pub use version::{FIRST_VERSION, KERNEL_VERSION, MARKERS_VERSION};
 
 /// Member of a transition with the change that was proposed, if the kernel recorded a rounded one in `delta`.
 const PROPOSED: &str = "proposed";
@@ -249,7 +249,7 @@ fn begin_by(
     if state.contains_key(COUNTERS) {
         return Err(StartError::Counters);
     }
-    let policy = read_policy(&start.policy)?;
+    let policy = read_policy(&start.policy, rules.version)?;
     let marks = start.unknown.change_of(&start.state);
     let given = marks.apply(&start.state).expect("a member that only the kernel writes");
     let latch = first_violated(&policy.states, &given);
@@ -339,8 +339,8 @@ fn begin_by(
     Ok((record, head))
 }
 
-fn read_policy(rules: &[Value]) -> Result<PolicyRules, StartError> {
-    PolicyRules::read(rules).map_err(|(index, why)| StartError::Policy { index, why })
+fn read_policy(rules: &[Value], version: u64) -> Result<PolicyRules, StartError> {
+    PolicyRules::read_by(rules, version).map_err(|(index, why)| StartError::Policy { index, why })
 }
 
 impl RunState {
@@ -427,6 +427,11 @@ impl RunState {
     /// Whether the run goes by the rules of a version of the kernel or a newer one.
     pub(crate) fn is_since(&self, version: u64) -> bool {
         self.rules.version >= version
+    }
+
+    /// The version of the kernel's rules that the run goes by.
+    pub fn rules_version(&self) -> u64 {
+        self.rules.version
     }
 
     /// The pack that the run carries.

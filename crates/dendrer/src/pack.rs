@@ -18,6 +18,7 @@ use dendrer_object::{Code, Pointer, Value};
 use crate::error::Error;
 use crate::problem::{MarkedText, Problem};
 use crate::redact::PackRules;
+use dendrer_kernel::step::KERNEL_VERSION;
 
 mod files;
 pub mod yaml;
@@ -86,7 +87,12 @@ pub fn read_value(text: &[u8], files: Files<'_>) -> Result<Value, Vec<PackProble
 
 /// Checks a pack, with the engine that runs the modules that it names. Whatever reduces or judges with a pack reads it here.
 pub(crate) fn check(value: &Value) -> Result<Pack, Vec<PackFault>> {
-    let pack = Pack::read_with(value, &dendrer_wasm::Engine::default())?;
+    check_by(value, KERNEL_VERSION)
+}
+
+/// As [`check`], by the rules of a version of the kernel: those of the run that the pack is read for.
+pub(crate) fn check_by(value: &Value, version: u64) -> Result<Pack, Vec<PackFault>> {
+    let pack = Pack::read_with(value, &dendrer_wasm::Engine::default(), version)?;
     match PackRules::of_pack(value) {
         Ok(_) => Ok(pack),
         Err(error) => Err(vec![PackFault {

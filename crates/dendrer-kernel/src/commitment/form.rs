@@ -10,6 +10,7 @@ use dendrer_object::{AT, COMMITMENT_LISTS, Code, Intent, Value};
 use super::fault::CommitmentFault;
 use super::{ClosedAs, CommitmentKind, EdgeKind, spent};
 use crate::expr::{ExprError, Scope, Until, until_of};
+use crate::step::FIRST_VERSION;
 
 const LISTS: [&str; 4] = COMMITMENT_LISTS;
 pub(super) const EVIDENCE: &str = LISTS[0];
@@ -132,7 +133,7 @@ pub(super) fn texts(value: &Value, name: &str) -> Vec<Arc<str>> {
 
 /// The names that expressions of commitments know by version 1 of the rules.
 pub(crate) fn first_scope() -> Scope {
-    Scope::new().root_of("action", ["tool", "params"])
+    Scope::new().by_rules(FIRST_VERSION).root_of("action", ["tool", "params"])
 }
 
 /// The names that expressions of commitments know: the state, the call with the agent that makes it, the calls of the line, and

@@ -20,6 +20,7 @@ use super::{
     CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge, spent,
 };
 use crate::expr::{Expr, Scope, Until, until_of};
+use crate::step::MARKERS_VERSION;
 
 /// Why something that a transition brings has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,7 +231,11 @@ impl Commitments {
 
     /// The names that expressions of new commitments know.
     pub(super) fn scope(&self) -> Arc<Scope> {
-        Arc::clone(if self.is_since(2) { &self.scope } else { &FIRST_SCOPE })
+        match self.version {
+            MARKERS_VERSION.. => Arc::clone(&self.scope),
+            2 => Arc::new((*self.scope).clone().by_rules(2)),
+            _ => Arc::clone(&FIRST_SCOPE),
+        }
     }
 
     /// Checks the lists of a line.

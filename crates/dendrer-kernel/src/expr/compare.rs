@@ -5,13 +5,13 @@
 //! Rule: both ways give the same answer for the same price. The short way leaves what it cannot answer to the other,
 //! unpaid.
 
-use dendrer_object::Value;
 use dendrer_object::number::SAFE_INTEGER_MAX;
+use dendrer_object::{Value, marker};
 
 use super::ast::{Base, Comparison, Kind, Node, Path};
 use super::error::EvalError;
-use super::eval::{Machine, blamed, named, price, wrong};
-use super::met::{beside_time, no_time};
+use super::eval::{Machine, blamed, compared_redacted, looked_through, named, price, wrong};
+use super::met::{beside_time, no_time, path_of};
 use super::number;
 use super::time::may_be_moment;
 use super::view::{Val, View};
@@ -51,6 +51,9 @@ impl<'a> Machine<'a, '_> {
             return self.budget.spend_at_once(nodes).then(|| comparison.accepts(order));
         }
         let (text, other) = (field.as_str()?, text_of(&pair[1])?);
+        if self.knows_markers {
+            return self.compare_texts(comparison, text, other, nodes);
+        }
         if comparison.is_equality() && text.len() != other.len() {
             return self.budget.spend_at_once(nodes).then_some(comparison == Comparison::NotEqual);
         }
@@ -59,6 +62,23 @@ impl<'a> Machine<'a, '_> {
         }
         let bytes = price(text.len().min(other.len()));
         self.budget.spend_at_once(nodes + bytes).then(|| comparison.accepts(text.cmp(other)))
+    }
+
+    /// As [`Machine::compare_field`], of texts in which a marker may stand.
+    fn compare_texts(&mut self, comparison: Comparison, text: &str, other: &str, nodes: u64) -> Option<bool> {
+        let is_equality = comparison.is_equality();
+        let bytes = match is_equality {
+            true => looked_through(text, other),
+            false => Some(text.len().max(other.len())),
+        };
+        let Some(bytes) = bytes else {
+            return self.budget.spend_at_once(nodes).then_some(comparison == Comparison::NotEqual);
+        };
+        let is_marked = || marker::has_marker(text) || marker::has_marker(other);
+        if (!is_equality && may_be_moment(text)) || is_marked() {
+            return None;
+        }
+        self.budget.spend_at_once(nodes + price(bytes)).then(|| comparison.accepts(text.cmp(other)))
     }
 
     /// Returns the value that a path begins at; `None` for a root and if it has to be computed.
@@ -77,7 +97,10 @@ impl<'a> Machine<'a, '_> {
 
     #[inline(never)]
     fn compare_any(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
-        let (mut left, mut right) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
+        let (mut left, mut right) = match comparison.is_equality() {
+            true => (self.operand(&pair[0])?, self.operand(&pair[1])?),
+            false => (self.eval(&pair[0])?, self.eval(&pair[1])?),
+        };
         if left.is_dated() || right.is_dated() {
             let nodes = [&pair[0], &pair[1]];
             [left, right] = self.moments([left, right], nodes, !comparison.is_equality())?;
@@ -94,13 +117,19 @@ impl<'a> Machine<'a, '_> {
         }
         if comparison.is_equality() {
             let span = pair[0].span.to(pair[1].span);
-            return Ok(self.equal(&left, &right, span)? == (comparison == Comparison::Equal));
+            let found = self.equal(&left, &right, span);
+            let found = found.map_err(|error| redacted_at([(&left, &pair[0]), (&right, &pair[1])], error))?;
+            return Ok(found == (comparison == Comparison::Equal));
         }
         let order = match (&left, &right) {
             (View::Num(a), View::Num(b)) => number::compare(a, b),
             (View::Bool(a), View::Bool(b)) => a.cmp(b),
             (View::Text(a), View::Text(b)) => {
-                self.budget.spend(price(a.len().min(b.len())))?;
+                let bytes = if self.knows_markers { a.len().max(b.len()) } else { a.len().min(b.len()) };
+                self.budget.spend(price(bytes))?;
+                if self.knows_markers && (marker::has_marker(a) || marker::has_marker(b)) {
+                    return Err(compared_redacted(pair[0].span.to(pair[1].span)));
+                }
                 self.one_spelling(&mut None, [*a, *b], &[&pair[0], &pair[1]])?;
                 a.cmp(b)
             }
@@ -112,6 +141,18 @@ impl<'a> Machine<'a, '_> {
         };
         Ok(comparison.accepts(order))
     }
+}
+
+/// Names the place of an operand that is redacted as a whole in the error of a comparison.
+fn redacted_at(operands: [(&View<'_>, &Node); 2], error: EvalError) -> EvalError {
+    let EvalError::Uncertain(mut why) = error else { return error };
+    let is_redacted = |view: &View<'_>| matches!(view, View::Tagged(_, "$redacted"));
+    let place = operands.into_iter().find(|(view, _)| is_redacted(view)).and_then(|(_, node)| path_of(node));
+    if let (Some(place), None) = (place, &why.path) {
+        why.message = format!("{place} is redacted");
+        why.path = Some(place);
+    }
+    EvalError::Uncertain(why)
 }
 
 /// Returns the double that a literal number is exactly.

@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dendrer_object::marker;
 use dendrer_object::{Digest, Object, Pointer, Value, tag};
 
 use super::ast::{Base, Definition, Kind, Node, Path, Step, StepKind};
@@ -53,6 +54,8 @@ pub(super) struct Machine<'a, 'b> {
     pub(super) frame: usize,
     /// Whether the state, or a state beside it, has unknown places, or a counter is unknown.
     pub(super) is_incomplete: bool,
+    /// Whether redacted values are compared by their tags.
+    pub(super) knows_markers: bool,
 }
 
 /// Counts the level that is made around values.
@@ -91,12 +94,55 @@ pub(super) fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -
     uncertain_for(met, node.span, path, message, hint)
 }
 
+/// The name of the tag of what replaces a secret.
+const REDACTED: &str = "$redacted";
+
+/// Returns the error of a comparison that a redacted part leaves open.
+pub(super) fn compared_redacted(span: Span) -> EvalError {
+    let message = "a value that is compared is redacted".to_owned();
+    uncertain_for(sealed::WITHHELD, span, None, message, None)
+}
+
+/// How many bytes two texts have to be looked through for to compare them; none where their ends show that they differ,
+/// whatever a marker between them replaces.
+pub(super) fn looked_through(a: &str, b: &str) -> Option<usize> {
+    if a.len() == b.len() {
+        return Some(a.len());
+    }
+    let differ = |a: Option<&u8>, b: Option<&u8>, open: u8| match (a, b) {
+        (Some(a), Some(b)) => a != b && *a != open && *b != open,
+        _ => false,
+    };
+    let (x, y) = (a.as_bytes(), b.as_bytes());
+    let is_other = differ(x.first(), y.first(), b'<') || differ(x.last(), y.last(), b'>');
+    if is_other { None } else { Some(x.len().max(y.len())) }
+}
+
+/// Refuses a value that was not recorded.
+fn known(found: &Val<'_>, path: &Path, span: Span) -> Result<(), EvalError> {
+    let Some(tag) = tag_at(found).filter(|tag| is_withheld(tag)) else { return Ok(()) };
+    let (Val::Ref(Value::Object(object)) | Val::Made(Value::Object(object), _)) = found else {
+        return Ok(());
+    };
+    let text = place(path, path.steps.len(), &[]);
+    let message = format!("{text} is {}", View::Tagged(object, tag).describe());
+    Err(uncertain_for(sealed::WITHHELD, span, Some(text), message, None))
+}
+
+/// The name of the tag of a value that is a tagged form.
+fn tag_at(found: &Val<'_>) -> Option<&'static str> {
+    match found {
+        Val::Ref(Value::Object(object)) | Val::Made(Value::Object(object), _) => tag_of(object),
+        _ => None,
+    }
+}
+
 impl<'a, 'b> Machine<'a, 'b> {
     pub(super) fn new(env: &Env<'a>, budget: &'b mut Budget) -> Machine<'a, 'b> {
         let states = env.others.iter().filter(|(name, _)| is_state_root(name)).map(|(_, state)| *state);
         let is_incomplete = std::iter::once(env.state).chain(states).any(unknown::is_incomplete)
             || env.counters.is_some_and(|counters| counters::unknown_since(counters, None, None).is_some());
-        Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete }
+        Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete, knows_markers: true }
     }
 
     pub(super) fn eval(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
@@ -380,6 +426,11 @@ impl<'a, 'b> Machine<'a, 'b> {
     /// Compares whole values. Different types are different; what was withheld is neither.
     pub(super) fn equal(&mut self, left: &View<'_>, right: &View<'_>, span: Span) -> Result<bool, EvalError> {
         Ok(match (left, right) {
+            (View::Tagged(object, REDACTED), other) | (other, View::Tagged(object, REDACTED))
+                if self.knows_markers =>
+            {
+                return self.equal_marker(object, other, span);
+            }
             (View::Tagged(_, name), _) | (_, View::Tagged(_, name)) if is_withheld(name) => {
                 let what = if *name == "$gap" { "a gap in the record" } else { "redacted" };
                 let message = format!("a value that is compared is {what}");
@@ -398,6 +449,7 @@ impl<'a, 'b> Machine<'a, 'b> {
                 self.pay_number(b)?;
                 number::compare(a, b) == Ordering::Equal
             }
+            (View::Text(a), View::Text(b)) if self.knows_markers => return self.equal_texts(a, b, span),
             (View::Text(a), View::Text(b)) => {
                 if a.len() != b.len() {
                     return Ok(false);
@@ -410,12 +462,7 @@ impl<'a, 'b> Machine<'a, 'b> {
                     return Ok(false);
                 }
                 self.budget.spend(a.len() as u64)?;
-                for (x, y) in a.iter().zip(b.iter()) {
-                    if !self.equal(&View::of(x), &View::of(y), span)? {
-                        return Ok(false);
-                    }
-                }
-                true
+                return self.all_same(a.iter().zip(b.iter()), span);
             }
             (View::Map(a), View::Map(b)) | (View::Tagged(a, _), View::Tagged(b, _)) => {
                 return self.equal_members(a, b, span);
@@ -429,16 +476,59 @@ impl<'a, 'b> Machine<'a, 'b> {
             return Ok(false);
         }
         self.budget.spend(a.len() as u64)?;
-        for ((name, x), (other, y)) in a.iter().zip(b.iter()) {
-            if name != other || !self.equal(&View::of(x), &View::of(y), span)? {
-                return Ok(false);
+        if self.knows_markers && a.iter().zip(b.iter()).any(|((name, _), (other, _))| name != other) {
+            let (a, b) = (Value::Object(a.clone()), Value::Object(b.clone()));
+            return marker::same(&a, &b).ok_or_else(|| compared_redacted(span));
+        }
+        if a.iter().zip(b.iter()).any(|((name, _), (other, _))| name != other) {
+            return Ok(false);
+        }
+        self.all_same(a.iter().zip(b.iter()).map(|((_, x), (_, y))| (x, y)), span)
+    }
+
+    /// Whether the values of all pairs are equal. By the rules of before, the first pair that is open leaves it open; now one
+    /// that differs decides.
+    fn all_same<'v>(
+        &mut self,
+        pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
+        span: Span,
+    ) -> Result<bool, EvalError> {
+        let mut first_error = None;
+        for (x, y) in pairs {
+            match self.equal(&View::of(x), &View::of(y), span) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) if self.knows_markers => self.absorb(error, &mut first_error)?,
+                Err(error) => return Err(error),
             }
         }
-        Ok(true)
+        first_error.map_or(Ok(true), Err)
+    }
+
+    /// Compares what replaces a secret with another value.
+    fn equal_marker(&mut self, redacted: &Object, other: &View<'_>, span: Span) -> Result<bool, EvalError> {
+        let redacted = Value::Object(redacted.clone());
+        let found = match other {
+            View::Text(text) => {
+                self.budget.spend(price(text.len()))?;
+                marker::same(&redacted, &Value::from(*text))
+            }
+            View::Tagged(object, _) => marker::same(&redacted, &Value::Object((*object).clone())),
+            View::Num(_) => None,
+            View::Null | View::Bool(_) | View::List(_) | View::Map(_) | View::Time(_) => Some(false),
+        };
+        found.ok_or_else(|| compared_redacted(span))
+    }
+
+    /// Compares two texts, of which each may have a marker in it.
+    fn equal_texts(&mut self, a: &str, b: &str, span: Span) -> Result<bool, EvalError> {
+        let Some(bytes) = looked_through(a, b) else { return Ok(false) };
+        self.budget.spend(price(bytes))?;
+        marker::same_text(a, b).ok_or_else(|| compared_redacted(span))
     }
 
     fn contains(&mut self, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
-        let item = self.eval(&pair[0])?;
+        let item = self.operand(&pair[0])?;
         let container = match (&pair[1].kind, item.view()) {
             // Of a map only whether this member is there is looked at, so only the member has to be known.
             (Kind::Path(path), View::Text(name)) => {
@@ -472,11 +562,22 @@ impl<'a, 'b> Machine<'a, 'b> {
                     // Only whether this one is there was looked at, not the map.
                     self.budget.look_below(&stored(name));
                 }
-                Ok(map.contains_key(&stored(name)))
+                match map.contains_key(&stored(name)) {
+                    false if self.knows_markers => self.lacks_name(map, name, span),
+                    found => Ok(found),
+                }
             }
+            (View::Tagged(_, REDACTED), View::Map(map)) if !map.is_empty() => Err(compared_redacted(span)),
             (_, View::Map(_)) => Ok(false),
             (_, other) => Err(wrong(&pair[1], &other, "in", "a list or a map")),
         }
+    }
+
+    /// Whether a map lacks a name that is none of those in clear: one that was redacted may be it.
+    fn lacks_name(&mut self, map: &Object, name: &str, span: Span) -> Result<bool, EvalError> {
+        self.budget.spend(map.len() as u64)?;
+        let is_open = |(known, _): (&Arc<str>, &Value)| marker::same_text(known, name) != Some(false);
+        if map.iter().any(is_open) { Err(compared_redacted(span)) } else { Ok(false) }
     }
 
     fn chain(&mut self, first: &'a Node, rest: &'a [(Operator, Node)]) -> Result<Val<'a>, EvalError> {
@@ -576,8 +677,25 @@ impl<'a, 'b> Machine<'a, 'b> {
         self.path_with(path, span, None)
     }
 
+    /// Evaluates an operand of an equality: what was redacted is compared by its tag.
+    pub(super) fn operand(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
+        let Kind::Path(path) = &node.kind else { return self.eval(node) };
+        let found = self.path_any(path, node.span, None)?;
+        if !(self.knows_markers && tag_at(&found) == Some(REDACTED)) {
+            known(&found, path, node.span)?;
+        }
+        Ok(if node.is_moment { self.dated(found) } else { found })
+    }
+
     /// As [`Machine::path`]; with a name, only the member of that name has to be known of a value of the state.
     fn path_with(&mut self, path: &'a Path, span: Span, member: Option<&str>) -> Result<Val<'a>, EvalError> {
+        let found = self.path_any(path, span, member)?;
+        known(&found, path, span)?;
+        Ok(found)
+    }
+
+    /// As [`Machine::path_with`], of a value that may not have been recorded.
+    fn path_any(&mut self, path: &'a Path, span: Span, member: Option<&str>) -> Result<Val<'a>, EvalError> {
         self.budget.spend(1 + path.steps.len() as u64)?;
         let base = match &path.base {
             Base::Node(node) => self.eval(node)?,
@@ -598,14 +716,6 @@ impl<'a, 'b> Machine<'a, 'b> {
                 return Err(no_members(path, 0, &base.view()));
             }
         };
-        if let Val::Ref(Value::Object(object)) | Val::Made(Value::Object(object), _) = &found
-            && let Some(tag) = tag_of(object)
-            && is_withheld(tag)
-        {
-            let text = place(path, path.steps.len(), &[]);
-            let message = format!("{text} is {}", View::Tagged(object, tag).describe());
-            return Err(uncertain_for(sealed::WITHHELD, span, Some(text), message, None));
-        }
         Ok(found)
     }
 

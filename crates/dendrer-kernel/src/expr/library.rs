@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::{Array, Number, Object, Value, json, tag};
+use dendrer_object::{Array, Number, Object, Value, json, marker, tag};
 
 use super::ast::Node;
 use super::error::EvalError;
@@ -288,6 +288,11 @@ impl<'a> Machine<'a, '_> {
         match value {
             Value::String(text) => {
                 self.budget.spend(price(text.len()))?;
+                let is_open = self.knows_markers && call.function != Function::Canon;
+                if is_open && marker::has_untagged(value) {
+                    let message = format!("a value given to `{}` is redacted", call.function.name());
+                    return Err(call.fail(at, message));
+                }
                 json::write_string(text, out);
             }
             Value::Array(list) => {

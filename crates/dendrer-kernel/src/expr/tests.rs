@@ -6,6 +6,7 @@ use super::*;
 
 mod library;
 mod macros;
+mod markers;
 mod moments;
 
 fn scope() -> Scope {

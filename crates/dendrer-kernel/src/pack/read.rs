@@ -310,7 +310,7 @@ fn read_policy(faults: &mut Faults, root: &At<'_>, is_timed: bool) -> Vec<Value>
     rules
 }
 
-pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<PackFault>> {
+pub(super) fn read(value: &Value, modules: &dyn Modules, by: u64) -> Result<Pack, Vec<PackFault>> {
     let mut faults = Faults::default();
     let mut modules = Reading::new(modules);
     let root = At::root(value);
@@ -335,7 +335,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     let decimals: Vec<(String, Option<u8>)> =
         declared.iter().map(|field| (field.name.to_owned(), field.decimals)).collect();
     let datetimes = super::contracts::datetimes(&root);
-    let scopes = Scopes::new(&mut faults, constants, &decimals, (&datetimes, is_timed), definitions);
+    let scopes = Scopes::new(&mut faults, constants, &decimals, (&datetimes, is_timed, by), definitions);
     let types = read_types(&mut faults, &root);
     let tools = read_tools(&mut faults, &root, &scopes.rules);
     let rules = read_rules(&mut faults, &root, &scopes.rules, &declared, &types, &taken);

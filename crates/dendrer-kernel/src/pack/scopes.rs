@@ -110,17 +110,17 @@ impl Scopes {
         faults: &mut Faults,
         constants: Vec<Constant>,
         fields: &[(String, Option<u8>)],
-        (datetimes, is_timed): (&[Pointer], bool),
+        (datetimes, is_timed, by): (&[Pointer], bool, u64),
         definitions: Vec<Definition<'_>>,
     ) -> Scopes {
-        let mut state = Scope::new().fields(fields.iter().map(|(name, _)| &**name));
+        let mut state = Scope::new().by_rules(by).fields(fields.iter().map(|(name, _)| &**name));
         for (name, decimals) in fields {
             if let Some(decimals) = decimals {
                 state = state.precision(&path_of(name), u32::from(*decimals));
             }
         }
         state = datetimes.iter().fold(state, Scope::datetime);
-        let mut init = Scope::without_state().root("s0").root("meta").root("inputs");
+        let mut init = Scope::without_state().by_rules(by).root("s0").root("meta").root("inputs");
         for constant in constants {
             state = state.constant(&constant.name, constant.value.clone());
             init = init.constant(&constant.name, constant.value);

@@ -251,7 +251,7 @@ fn check_content(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault
                  adds_violations says what else must not be"
             )));
         }
-        match Pack::read(&extended) {
+        match Pack::read_by(&extended, head.rules_version()) {
             Ok(pack) => {
                 if head.stage() >= Stage::Full
                     && let Err(error) = Gate::of(&pack)
@@ -266,7 +266,7 @@ fn check_content(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault
             }
         }
     }
-    Pack::read(&in_force).ok()
+    Pack::read_by(&in_force, head.rules_version()).ok()
 }
 
 fn check_approval(

@@ -169,7 +169,8 @@ impl RunState {
         });
         self.run = header.run.clone().ok_or(missing("its name"))?;
         if let Some(rules) = content.get("policy").and_then(Value::as_array) {
-            self.policy = Arc::new(read_policy(&rules.iter().cloned().collect::<Vec<_>>())?);
+            self.policy =
+                Arc::new(read_policy(&rules.iter().cloned().collect::<Vec<_>>(), self.rules.version)?);
             self.is_judged = false;
         }
         let tick = self.forked.as_ref().map_or(0, |forked| forked.tick);
@@ -190,7 +191,7 @@ impl RunState {
             self.terms = Arc::new(terms);
             // Extensions of the contract stay in force, later ones too; so they have to fit this pack.
             if extend::listed(pack, &self.state).next().is_some() {
-                read_pack(&extend::in_force(pack, &self.state, u64::MAX))?;
+                read_pack(&extend::in_force(pack, &self.state, u64::MAX), self.rules.version)?;
             }
         }
         Ok(())

@@ -30,9 +30,13 @@ pub(super) const CURRENT: &RuleSet = &RuleSet { version: KERNEL_VERSION, prepare
 /// The rules of runs that were recorded before version 2. [`RunState::is_since`] tells them apart.
 const FIRST: &RuleSet = &RuleSet { version: FIRST_VERSION, prepare: super::prepare };
 
+/// The rules of version 2. Expressions compared the text of a marker.
+const SECOND: &RuleSet = &RuleSet { version: 2, prepare: super::prepare };
+
 /// Every version that this kernel knows.
 const KNOWN: &[&RuleSet] = &[
     CURRENT,
+    SECOND,
     FIRST,
     #[cfg(test)]
     tests::DOUBLING,

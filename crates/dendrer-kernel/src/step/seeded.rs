@@ -98,7 +98,7 @@ pub fn unjudged_seeded(head: &RunState, source: &RunState) -> Vec<Broken> {
 
 /// Returns the policy rules and violation predicates of the pack in force about states for which something holds.
 fn seeded_rules(head: &RunState, holds: impl Fn(&Predicate) -> bool) -> Vec<Broken> {
-    let pack = head.in_force().and_then(|value| terms::read_pack(&value).ok());
+    let pack = head.in_force().and_then(|value| terms::read_pack(&value, head.rules.version).ok());
     let declared = pack.iter().flat_map(|pack| {
         let violations = pack.predicates.iter().filter(|declared| declared.is_violation);
         violations.chain(&pack.progress_contracts).map(|declared| &declared.predicate)

@@ -99,7 +99,7 @@ impl Terms {
             ["violations", "progress_contracts"].iter().any(|member| in_force.get(member).is_some());
         // By the rules of version 1, below stage 2 nothing was looked for.
         if full || watches && (stage >= Stage::Contracts || version >= 2) {
-            let pack = read_pack(&in_force)?;
+            let pack = read_pack(&in_force, version)?;
             if full {
                 gate = Some(Gate::of(&pack)?);
             }
@@ -113,12 +113,12 @@ impl Terms {
         }
         let mut failed = BTreeMap::new();
         if pack::says_how_tools_fail(&in_force) {
-            let tools = read_pack(&in_force)?.tools.into_iter();
+            let tools = read_pack(&in_force, version)?.tools.into_iter();
             failed.extend(tools.filter_map(|tool| Some((tool.name, tool.failed?))));
         }
         let mut reducer = None;
         if extend::changes_reducer(bound, state, tick) {
-            let pack = read_pack(&in_force)?;
+            let pack = read_pack(&in_force, version)?;
             reducer = (pack.engine != PackEngine::Wasm).then(|| pack.reducer());
         }
         Ok(Terms {
@@ -329,9 +329,9 @@ impl Terms {
 }
 
 /// Reads a pack that is to be in force.
-pub(super) fn read_pack(value: &Value) -> Result<Pack, StartError> {
+pub(super) fn read_pack(value: &Value, version: u64) -> Result<Pack, StartError> {
     let first = |faults: Vec<pack::PackFault>| faults.first().map(ToString::to_string).unwrap_or_default();
-    Pack::read(value).map_err(|faults| StartError::Pack(first(faults)))
+    Pack::read_by(value, version).map_err(|faults| StartError::Pack(first(faults)))
 }
 
 impl Gate {

@@ -266,7 +266,11 @@ fn extend(trace: &Trace, pack: &Pack, terms: &mut ContractPeriod) -> Result<Vec<
     ticks.sort();
     let mut last = None;
     for (from, id, approved_by) in ticks {
-        let read = pack::read_recorded(trace.name(), &extend::in_force(pack.value(), &state, from))?;
+        let read = pack::read_recorded(
+            trace.name(),
+            &extend::in_force(pack.value(), &state, from),
+            trace.rules_version(from),
+        )?;
         terms.extensions.push(ContractExtension { id, from, approved_by, contracts: read.contracts.clone() });
         last = Some(read);
     }

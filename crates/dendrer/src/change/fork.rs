@@ -45,6 +45,7 @@ use crate::run::pack::rule_errors;
 use crate::run::replay::replay_range;
 use crate::run::trace::Trace;
 use crate::run::unfinished::BRANCH;
+use dendrer_kernel::step::KERNEL_VERSION;
 
 pub mod question;
 
@@ -238,14 +239,16 @@ pub(super) fn fork_as_told(
 
     let in_force = crate::run::pack::of_segment(parent, segment)?;
     // An extension may have declared fields.
-    let extended =
-        head.in_force().map(|value| crate::run::pack::read_recorded(&terms.run, &value)).transpose()?;
+    let extended = head
+        .in_force()
+        .map(|value| crate::run::pack::read_recorded(&terms.run, &value, KERNEL_VERSION))
+        .transpose()?;
     let terms = &counted(terms, extended.as_ref())?;
     let (mut kernel_terms, changed) = changes(&head, terms, in_force.as_ref())?;
     let reducer = match &kernel_terms.pack {
         None => reducer,
         Some(bound) => {
-            let pack = crate::run::pack::read_recorded(&terms.run, &bound.value)?;
+            let pack = crate::run::pack::read_recorded(&terms.run, &bound.value, KERNEL_VERSION)?;
             // Another pack brings its own policy; without one, the rules of the parent stay in force.
             if terms.pack.is_some() && !pack.policy.is_empty() {
                 kernel_terms.policy = Some(pack.policy.clone());
@@ -439,7 +442,7 @@ fn enforced(
         constants.set(name, value.clone());
         members.set("constants", Value::Object(constants));
         let value = Value::Object(members);
-        crate::run::pack::read_recorded(head.run(), &value)?;
+        crate::run::pack::read_recorded(head.run(), &value, KERNEL_VERSION)?;
         // The text that people wrote says another constant.
         let text = pack::text_of(&value);
         return Ok(Enforced::Pack(Bound { value, text }, before));

@@ -41,6 +41,7 @@ pub use resolve::{ConflictStanding, Resolution, Take, resolve, standings};
 
 pub use sync::{SyncItem, sync_conflicts};
 
+use dendrer_kernel::step::KERNEL_VERSION;
 use resolve::standings_at;
 
 pub use crate::error::MergeError;
@@ -167,7 +168,11 @@ pub fn merge(
     };
     let bases = last_common(sources)?;
     let states: Vec<Value> = bases.iter().map(|(_, state)| state.clone()).collect();
-    let pack = start.pack.as_ref().map(|bound| pack::read_recorded(&terms.run, &bound.value)).transpose()?;
+    let pack = start
+        .pack
+        .as_ref()
+        .map(|bound| pack::read_recorded(&terms.run, &bound.value, KERNEL_VERSION))
+        .transpose()?;
     let mut merging = Merging {
         sides: &sides,
         bases: &states,

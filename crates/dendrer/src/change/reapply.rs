@@ -403,7 +403,8 @@ impl PacksInForce {
         self.extended = extended;
         self.theirs = pack::in_force(source, step.tick, step.there)?;
         let ours = head.in_force();
-        self.ours = ours.map(|value| pack::read_recorded(head.run(), &value)).transpose()?;
+        self.ours =
+            ours.map(|value| pack::read_recorded(head.run(), &value, head.rules_version())).transpose()?;
         Ok(true)
     }
 

@@ -10,13 +10,13 @@ use dendrer_kernel::pack::{Pack, PackFault, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::sealed;
-use dendrer_kernel::step::{RunState, Start, WOULD_REFUSE};
+use dendrer_kernel::step::{KERNEL_VERSION, RunState, Start, WOULD_REFUSE};
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Pointer, RunName, TypeName, Value};
 
 use crate::error::Error;
-use crate::pack::{Files, check, yaml};
-use crate::run::trace::Trace;
+use crate::pack::{Files, check_by, yaml};
+use crate::run::trace::{Trace, version_of};
 
 /// Returns the pack in force at the tip of a run; `None` if it has no pack, or if the pack was erased or withheld.
 pub fn of_run(trace: &Trace) -> Result<Option<Pack>, Error> {
@@ -35,7 +35,7 @@ pub(crate) fn of_segment(trace: &Trace, segment: usize) -> Result<Option<Pack>, 
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
         fail(format!("it does not check: {first}"))
     };
-    check(&value).map(Some).map_err(first)
+    check_by(&value, version_of(&trace.begins()[segment])).map(Some).map_err(first)
 }
 
 /// Returns the record that carries the pack in force in a run of a lineage.
@@ -116,21 +116,27 @@ pub(crate) fn reducer_of_segment(
 /// `None` if the run has no pack, or if the pack was erased or withheld.
 pub fn in_force(trace: &Trace, tick: u64, before: &Value) -> Result<Option<Pack>, Error> {
     let pack = of_segment(trace, trace.segment(tick))?;
-    pack.map(|pack| extended(trace.name(), pack, tick, before)).transpose()
+    let version = trace.rules_version(tick);
+    pack.map(|pack| extended(trace.name(), pack, (tick, version), before)).transpose()
 }
 
-/// Returns a pack with what the extensions in a state add to it from this tick on.
-pub(crate) fn extended(run: &RunName, pack: Pack, tick: u64, before: &Value) -> Result<Pack, Error> {
+/// Returns a pack with what the extensions in a state add to it from this tick on, by the rules of a version of the kernel.
+pub(crate) fn extended(
+    run: &RunName,
+    pack: Pack,
+    (tick, version): (u64, u64),
+    before: &Value,
+) -> Result<Pack, Error> {
     if extend::listed(pack.value(), before).next().is_none() {
         return Ok(pack);
     }
     let value = extend::in_force(pack.value(), before, tick);
-    read_recorded(run, &value)
+    read_recorded(run, &value, version)
 }
 
-/// Reads a pack that a run carries, or that follows from what it carries.
-pub(crate) fn read_recorded(run: &RunName, value: &Value) -> Result<Pack, Error> {
-    check(value).map_err(|faults| Error::PackRecorded {
+/// Reads a pack that a run carries, or that follows from what it carries, by the version of the rules that the run goes by.
+pub(crate) fn read_recorded(run: &RunName, value: &Value, version: u64) -> Result<Pack, Error> {
+    check_by(value, version).map_err(|faults| Error::PackRecorded {
         run: run.clone(),
         why: faults.first().map(ToString::to_string).unwrap_or_default(),
     })
@@ -139,7 +145,7 @@ pub(crate) fn read_recorded(run: &RunName, value: &Value) -> Result<Pack, Error>
 /// Returns the reducer of a run that is to begin.
 pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
     let Some(bound) = &start.pack else { return Ok(Box::new(DeltaReducer)) };
-    Ok(read_recorded(&start.run, &bound.value)?.reducer())
+    Ok(read_recorded(&start.run, &bound.value, KERNEL_VERSION)?.reducer())
 }
 
 /// Findings of rules on the transitions of a run that refuses nothing, each with its tick.

@@ -761,7 +761,7 @@ fn is_own(header: &Header, owner: &RunName, tick: u64, position: u64) -> Result<
 }
 
 /// The version of the kernel's rules that a `run` record names.
-fn version_of(begin: &Record) -> u64 {
+pub(crate) fn version_of(begin: &Record) -> u64 {
     begin.body().value("/kernel").and_then(|version| version.as_u64()).unwrap_or(FIRST_VERSION)
 }
 

@@ -208,15 +208,15 @@ pub fn carried(trace: &Trace, tick: u64) -> Result<Option<Pack>, Error> {
 /// where the run has no pack there, or where it was erased or withheld.
 pub fn in_force(trace: &Trace, tick: u64) -> Result<Option<ContractInForce>, Error> {
     let Some(bound) = carried(trace, tick)? else { return Ok(None) };
-    let state = trace.state(tick)?;
+    let (state, version) = (trace.state(tick)?, trace.rules_version(tick));
     let since = |one: &&Value| extend::governs_from(one).unwrap_or(u64::MAX);
     let mut listed: Vec<&Value> = extend::listed(bound.value(), &state).collect();
     listed.sort_by_key(|one| Some(since(one)).filter(|from| *from > tick));
     let (mut extensions, mut marks) = (Vec::new(), Marks::default());
-    let (mut pack, mut later) = (pack::read_recorded(trace.name(), bound.value())?, None);
+    let (mut pack, mut later) = (pack::read_recorded(trace.name(), bound.value(), version)?, None);
     for one in listed {
         let before = later.as_ref().unwrap_or(&pack);
-        let after = pack::read_recorded(trace.name(), &extend::with(before.value(), one))?;
+        let after = pack::read_recorded(trace.name(), &extend::with(before.value(), one), version)?;
         let text = |name: &str| one.get(name).and_then(Value::as_str).map(Arc::<str>::from);
         let made = one.get("tick").and_then(Value::as_u64).unwrap_or(0);
         let approval = Pointer::of(["approval"]);

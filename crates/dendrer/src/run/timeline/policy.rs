@@ -27,6 +27,7 @@ use super::{Look, Watcher, fold_at, from_first_name, verdict, written};
 use crate::error::Error;
 use crate::run::line::Timeline;
 use crate::run::pack;
+use crate::run::trace::version_of;
 use crate::run::trace::{Moment, Trace};
 
 /// The member of a transition with its call.
@@ -329,7 +330,7 @@ fn parts(trace: &Trace, to: u64) -> Result<Vec<Part>, Error> {
             rules = own;
         }
         let fail = |why: String| Error::PackRecorded { run: trace.name().clone(), why };
-        let read = PolicyRules::read(&rules);
+        let read = PolicyRules::read_by(&rules, version_of(&trace.begins()[segment]));
         let read = read.map_err(|(index, why)| fail(format!("policy rule {index}: {why}")))?;
         let states = read.states.into_iter().map(|rule| (Rule::State(rule), begin));
         let requests = read.requests.into_iter().map(|rule| (Rule::Request(rule), begin));
@@ -369,10 +370,11 @@ fn violations(trace: &Trace, segment: usize, begin: u64, end: u64) -> Result<Vec
             None => Ok(Vec::new()),
         };
     };
-    let state = trace.state(end)?;
+    let (state, version) = (trace.state(end)?, version_of(&trace.begins()[segment]));
     let mut extended = None;
     if extend::listed(pack.value(), &state).next().is_some() {
-        extended = Some(pack::read_recorded(trace.name(), &extend::in_force(pack.value(), &state, end))?);
+        extended =
+            Some(pack::read_recorded(trace.name(), &extend::in_force(pack.value(), &state, end), version)?);
     }
     let since = |predicate: &Predicate| extend::added(pack.value(), &state, end, predicate.name());
     let listed = listed(extended.as_ref().unwrap_or(&pack)).map(|predicate| {
