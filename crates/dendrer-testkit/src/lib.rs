@@ -5,6 +5,7 @@
 
 pub mod history;
 pub mod secrets;
+pub mod tool_outputs;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
