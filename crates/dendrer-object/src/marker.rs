@@ -5,8 +5,9 @@
 //! unless something else of the two values differs.
 
 use crate::number::Number;
+use crate::pointer::Pointer;
 use crate::tag::is_tag_name;
-use crate::value::{Array, Object, Value};
+use crate::value::{Array, Difference, Object, Value, differences};
 
 /// How many of the digits of a tag name its key.
 pub const KEY_DIGITS: usize = 4;
@@ -117,6 +118,59 @@ pub fn same(a: &Value, b: &Value) -> Option<bool> {
             None => Some(false),
         },
         _ => Some(a == b),
+    }
+}
+
+/// What a comparison of two values found, place by place.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Compared {
+    /// The places at which they differ.
+    pub differences: Vec<Difference>,
+    /// The places that redacted parts leave open, of both sides.
+    pub open: Vec<Pointer>,
+}
+
+/// Compares two values as [`differences`] does, and names what redacted parts leave open.
+pub fn compare(a: &Value, b: &Value) -> Compared {
+    let mut found = Compared { differences: differences(a, b), open: Vec::new() };
+    if !is_marked(a) && !is_marked(b) {
+        return found;
+    }
+    found.differences.retain(|one| match (&one.left, &one.right) {
+        (Some(left), Some(right)) => same(left, right) == Some(false),
+        // A name that was redacted may be any other.
+        _ => !one.path.tokens().last().is_some_and(|name| markers(&name).any(|one| one.tag.is_none())),
+    });
+    open_places(a, b, &mut Vec::new(), &mut found.open);
+    found
+}
+
+fn open_places(a: &Value, b: &Value, steps: &mut Vec<String>, open: &mut Vec<Pointer>) {
+    let mut below = |a: &Value, b: &Value, name: &str| {
+        steps.push(name.to_owned());
+        open_places(a, b, steps, open);
+        steps.pop();
+    };
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => {
+            for (index, (a, b)) in a.iter().zip(b.iter()).enumerate() {
+                below(a, b, &index.to_string());
+            }
+        }
+        (Value::Object(x), Value::Object(y)) if of_marker(x).is_none() && of_marker(y).is_none() => {
+            for (name, a) in x.iter() {
+                if let Some(b) = y.get(name) {
+                    below(a, b, name);
+                }
+            }
+            let is_open =
+                |(name, _): (&std::sync::Arc<str>, &Value)| markers(name).any(|one| one.tag.is_none());
+            if x.iter().any(is_open) || y.iter().any(is_open) {
+                open.push(Pointer::of(steps.iter().map(String::as_str)));
+            }
+        }
+        _ if same(a, b).is_none() => open.push(Pointer::of(steps.iter().map(String::as_str))),
+        _ => {}
     }
 }
 

@@ -183,7 +183,10 @@ pub fn pair_changes(pair: &Pair, more: Option<&[String]>, indent: usize, page: &
             (false, _) => "in b",
         };
         let (lead, place) = (" ".repeat(indent), quote::path(&hidden.path));
-        let text = format!("{lead}? {place}  not comparable (erased or withheld {side})");
+        let text = match hidden.redacted {
+            true => format!("{lead}? {place}  not comparable (redacted)"),
+            false => format!("{lead}? {place}  not comparable (erased or withheld {side})"),
+        };
         lines.push(Line::styled(Style::Warn, text));
     }
     lines
@@ -247,7 +250,14 @@ fn outcome_lines(report: &DiffReport, more: &[String], page: &Page) -> Vec<Line>
 }
 
 fn unknown_words(states: &States) -> String {
-    let States::Unknown { in_b, tick, pointer } = states else { return String::new() };
+    let States::Unknown { in_b, tick, pointer, redacted } = states else { return String::new() };
+    if *redacted {
+        let place = pointer
+            .as_ref()
+            .and_then(state_place)
+            .map_or_else(|| "state".to_owned(), |path| quote::path(&path));
+        return format!("not comparable: {place} is redacted, without a tag to compare");
+    }
     let what = pointer.as_ref().map_or_else(|| "a value".to_owned(), quote::path);
     let side = if *in_b { "b" } else { "a" };
     format!("not comparable: the {what} of tick {tick} of {side} was erased or withheld")
@@ -821,7 +831,9 @@ document! {
         let sides = [(ComparedSide::A, hidden.in_a), (ComparedSide::B, hidden.in_b)];
         /// The place, as a JSON pointer
         path: &Pointer = &hidden.path,
-        /// The runs in which it was erased or withheld
+        /// Whether it is there, and redacted without tags that can be compared
+        redacted?: bool = hidden.redacted.then_some(true),
+        /// The runs in which it was erased, withheld or redacted
         closed_in: Vec<ComparedSide> =
             sides.into_iter().filter(|(_, is_closed)| *is_closed).map(|(side, _)| side).collect(),
     }

@@ -83,6 +83,16 @@ pub enum Error {
         /// The value.
         pointer: Pointer,
     },
+    /// A comparison cannot be known, because a value on both sides is redacted, without tags that can be compared.
+    #[error("{what} cannot be known from tick {tick} on: its {} is redacted, without a tag to compare", .pointer.dotted())]
+    Redacted {
+        /// The thing that was asked for.
+        what: String,
+        /// The tick of the value.
+        tick: u64,
+        /// The value.
+        pointer: Pointer,
+    },
     /// An expression does not check.
     #[error(transparent)]
     Expr(#[from] ExprError),
@@ -577,7 +587,7 @@ impl Error {
             Error::Seal(error) => error.code(),
             Error::Foreign(error) => error.code(),
             Error::Replay(error) => error.code(),
-            Error::Hidden { .. } => Code::E0311,
+            Error::Hidden { .. } | Error::Redacted { .. } => Code::E0311,
             Error::Expr(error) => error.code,
             Error::Stopped(_) => Code::E0521,
             Error::NotOneState { .. } => Code::E0541,

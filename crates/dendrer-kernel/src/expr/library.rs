@@ -12,7 +12,7 @@ use dendrer_object::{Array, Number, Object, Value, json, marker, tag};
 
 use super::ast::Node;
 use super::error::EvalError;
-use super::eval::{ENTERED, MADE, Machine, price, user_name, wrong};
+use super::eval::{ENTERED, MADE, Machine, compared_redacted, price, user_name, wrong};
 use super::functions::Function;
 use super::met::{no_time, path_of, time_fault, trouble, uncertain, uncertain_for};
 use super::number::{self, Num};
@@ -290,8 +290,7 @@ impl<'a> Machine<'a, '_> {
                 self.budget.spend(price(text.len()))?;
                 let is_open = self.knows_markers && call.function != Function::Canon;
                 if is_open && marker::has_untagged(value) {
-                    let message = format!("a value given to `{}` is redacted", call.function.name());
-                    return Err(call.fail(at, message));
+                    return Err(compared_redacted(call.nodes[at].span));
                 }
                 json::write_string(text, out);
             }

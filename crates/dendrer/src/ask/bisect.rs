@@ -78,7 +78,11 @@ pub fn divergence(trace: &Trace, other: &Trace, asked: diff::DiffTerms) -> Resul
     {
         let tick = pair.a.as_ref().and_then(|record| record.header().tick).unwrap_or(0);
         let what = format!("where it differs from {}", other.name());
-        return Err(Error::Hidden { what, tick, pointer: hidden.path.clone() });
+        let pointer = hidden.path.clone();
+        return Err(match hidden.redacted {
+            true => Error::Redacted { what, tick, pointer },
+            false => Error::Hidden { what, tick, pointer },
+        });
     }
     let (from, tip) = (other.name().clone(), other.summary().head.id);
     let tick = first.as_ref().and_then(|pair| match &pair.a {

@@ -21,8 +21,7 @@ use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::delta::Op;
 use dendrer_object::intent::line;
 use dendrer_object::record::{Author, Record};
-use dendrer_object::value::differences;
-use dendrer_object::{Digest, Pointer, TypeName, Value, tag};
+use dendrer_object::{Digest, Pointer, TypeName, Value, marker, tag};
 
 use crate::error::Error;
 use crate::run::declared;
@@ -188,7 +187,7 @@ impl DiffChange {
     }
 }
 
-/// A place that cannot be compared, because it was erased or withheld.
+/// A place that cannot be compared, because it was erased, withheld or redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffHidden {
     /// The place.
@@ -197,6 +196,8 @@ pub struct DiffHidden {
     pub in_a: bool,
     /// Whether it is closed on the right.
     pub in_b: bool,
+    /// Whether it is there, and redacted without tags that can be compared.
+    pub redacted: bool,
 }
 
 /// Two transitions that were lined up, or one without a counterpart.
@@ -258,6 +259,8 @@ pub enum States {
         tick: u64,
         /// The value, where it is one.
         pointer: Option<Pointer>,
+        /// Whether it is there, and redacted without a tag that can be compared.
+        redacted: bool,
     },
 }
 
@@ -798,7 +801,7 @@ impl Walk<'_, '_> {
         let is_hidden = |side: &Option<Option<Vec<Op>>>| matches!(side, Some(None));
         let (in_a, in_b) = (is_hidden(&writes_a), is_hidden(&writes_b));
         if in_a || in_b {
-            pair.hidden.push(DiffHidden { path: Pointer::of(["delta"]), in_a, in_b });
+            pair.hidden.push(DiffHidden { path: Pointer::of(["delta"]), in_a, in_b, redacted: false });
             return pair;
         }
         let [of_a, of_b] = [writes_a, writes_b].map(|writes| writes.flatten().unwrap_or_default());
@@ -952,8 +955,12 @@ impl Walk<'_, '_> {
         }
         let (a, b) = match (known(self.a, a_tick)?, known(self.b, b_tick)?) {
             (Ok(a), Ok(b)) => (a, b),
-            (Err((tick, pointer)), _) => return Ok(States::Unknown { in_b: false, tick, pointer }),
-            (_, Err((tick, pointer))) => return Ok(States::Unknown { in_b: true, tick, pointer }),
+            (Err((tick, pointer)), _) => {
+                return Ok(States::Unknown { in_b: false, tick, pointer, redacted: false });
+            }
+            (_, Err((tick, pointer))) => {
+                return Ok(States::Unknown { in_b: true, tick, pointer, redacted: false });
+            }
         };
         let numbers = |markers: &[Marker]| -> Vec<u64> { markers.iter().map(|marker| marker.tick).collect() };
         let (of_a, of_b) = (numbers(&self.report.markers.0), numbers(&self.report.markers.1));
@@ -961,7 +968,10 @@ impl Walk<'_, '_> {
             |markers: &[u64], tick: u64| tick - markers.partition_point(|marker| *marker <= tick) as u64;
         let left = self.rules.state(&a, &|tick| number(&of_a, tick));
         let right = self.rules.state(&b, &|tick| number(&of_b, tick));
-        let found = differences(&left, &right).into_iter().filter_map(|found| {
+        let compared = marker::compare(&left, &right);
+        let open = compared.open.iter().map(meaning::in_state);
+        let open = open.filter(|place| self.question.lies_in_path(place)).min();
+        let found = compared.differences.into_iter().filter_map(|found| {
             // Numbers are shown as they stand there, and not as they are rounded or counted to be compared.
             let shown = |compared: Option<Value>, state: &Value| match compared {
                 Some(Value::Number(number)) => {
@@ -974,7 +984,11 @@ impl Walk<'_, '_> {
             self.question.lies_in_path(&path).then_some(DiffChange { path, kind: DiffKind::Outcome, sides })
         });
         let found: Vec<DiffChange> = found.collect();
-        Ok(if found.is_empty() { States::Equal } else { States::Differ(found) })
+        Ok(match (found.is_empty(), open) {
+            (true, None) => States::Equal,
+            (true, pointer) => States::Unknown { in_b: false, tick: a_tick, pointer, redacted: true },
+            (false, _) => States::Differ(found),
+        })
     }
 }
 

@@ -14,8 +14,10 @@ use dendrer_object::intent::CONFIDENCE_DECIMALS;
 use dendrer_object::number::round_half_even;
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::{Author, Field, Record};
-use dendrer_object::value::{Difference, Object, differences};
-use dendrer_object::{Digest, KEY, MESSAGES, Number, OBSERVED_AT, ORIGIN, Pointer, REDACTION, Value, json};
+use dendrer_object::value::{Difference, Object};
+use dendrer_object::{
+    Digest, KEY, MESSAGES, Number, OBSERVED_AT, ORIGIN, Pointer, REDACTION, Value, json, marker,
+};
 
 use dendrer_kernel::commitment::SPENT;
 use dendrer_kernel::step::{ROUNDED, WOULD_REFUSE};
@@ -496,7 +498,9 @@ fn are_same_bytes(a: &Record, b: &Record) -> bool {
         && x.len() == y.len()
         && x.iter().zip(y).all(|(x, y)| {
             let (left, right) = (a.body().text(x), b.body().text(y));
-            x.pointer == y.pointer && left.is_some() && left == right
+            // Equal markers without a tag may replace two secrets.
+            let is_open = |text: &[u8]| memchr::memmem::find(text, b"redacted").is_some();
+            x.pointer == y.pointer && left.is_some_and(|text| !is_open(text)) && left == right
         })
 }
 
@@ -529,8 +533,13 @@ pub(super) fn compare(a: &Record, b: &Record, rules: &Rules) -> Found {
         kind: DiffKind::Semantic,
         sides: DiffSides::Values(found.left, found.right),
     };
-    let mut changes: Vec<DiffChange> = differences(&x.content, &y.content).into_iter().map(change).collect();
-    changes.extend(compare_writes(x.writes, y.writes));
+    let compared = marker::compare(&x.content, &y.content);
+    let mut changes: Vec<DiffChange> = compared.differences.into_iter().map(change).collect();
+    let (wrote, open) = compare_writes(x.writes, y.writes);
+    changes.extend(wrote);
+    let mut hidden = hidden;
+    let redacted = |path| DiffHidden { path, in_a: true, in_b: true, redacted: true };
+    hidden.extend(compared.open.into_iter().chain(open).map(redacted));
     if x.confidence != y.confidence {
         let sides = DiffSides::Values(x.confidence, y.confidence);
         changes.push(DiffChange { path: pointer(CONFIDENCE), kind: DiffKind::Confidence, sides });
@@ -570,6 +579,7 @@ fn hide(a: &mut Meaning, b: &mut Meaning, closed_a: &[Pointer], closed_b: &[Poin
         in_a: side(&path, closed_a),
         in_b: side(&path, closed_b),
         path,
+        redacted: false,
     });
     hidden.collect()
 }
@@ -588,30 +598,35 @@ fn blank_both(a: &mut Meaning, b: &mut Meaning, place: &Pointer) -> Pointer {
     unreachable!("a member of content can be set")
 }
 
-/// Lists where two changes of state differ, place by place.
-fn compare_writes(a: Vec<Op>, b: Vec<Op>) -> Vec<DiffChange> {
-    if a == b {
-        return Vec::new();
+/// Lists where two changes of state differ, place by place, and which places redacted values leave open.
+fn compare_writes(a: Vec<Op>, b: Vec<Op>) -> (Vec<DiffChange>, Vec<Pointer>) {
+    let is_open = |op: &Op| op.value.as_ref().is_some_and(marker::has_untagged);
+    if a == b && !a.iter().any(is_open) {
+        return Default::default();
     }
     let mut places: BTreeMap<Pointer, (Vec<Op>, Vec<Op>)> = BTreeMap::new();
     a.iter().for_each(|op| places.entry(op.path.clone()).or_default().0.push(op.clone()));
     b.iter().for_each(|op| places.entry(op.path.clone()).or_default().1.push(op.clone()));
-    let mut changes = Vec::new();
+    let (mut changes, mut open) = (Vec::new(), Vec::new());
+    let mut is_same_at_each = true;
     for (path, (x, y)) in places {
-        if x != y {
-            changes.extend(compare_writes_at(&in_state(&path), x, y));
+        if x != y || x.iter().any(is_open) {
+            let (found, left) = compare_writes_at(&in_state(&path), x, y);
+            is_same_at_each &= found.is_empty();
+            changes.extend(found);
+            open.extend(left);
         }
     }
-    if changes.is_empty() {
+    if is_same_at_each && open.is_empty() && a != b {
         // The same is done to each place and in another order, which can come to something else.
         let sides = DiffSides::Writes(a, b);
         changes.push(DiffChange { path: pointer(STATE), kind: DiffKind::Semantic, sides });
     }
-    changes
+    (changes, open)
 }
 
 /// Values where both sides did no more than set them, operations elsewhere.
-fn compare_writes_at(place: &Pointer, a: Vec<Op>, b: Vec<Op>) -> Vec<DiffChange> {
+fn compare_writes_at(place: &Pointer, a: Vec<Op>, b: Vec<Op>) -> (Vec<DiffChange>, Vec<Pointer>) {
     let set = |ops: &[Op]| match ops {
         [] => Some(None),
         [op] if op.action == Action::Set => Some(op.value.clone()),
@@ -620,12 +635,32 @@ fn compare_writes_at(place: &Pointer, a: Vec<Op>, b: Vec<Op>) -> Vec<DiffChange>
     let change = |path, sides| DiffChange { path, kind: DiffKind::Semantic, sides };
     match (set(&a), set(&b)) {
         (Some(Some(x)), Some(Some(y))) => {
-            let found = differences(&x, &y).into_iter();
+            let found = marker::compare(&x, &y);
             let below = |path: &Pointer| pointer(&format!("{}{}", place.as_str(), path.as_str()));
-            found.map(|one| change(below(&one.path), DiffSides::Values(one.left, one.right))).collect()
+            let changed = found.differences.into_iter();
+            let changed = changed.map(|one| change(below(&one.path), DiffSides::Values(one.left, one.right)));
+            (changed.collect(), found.open.iter().map(below).collect())
         }
-        (Some(x), Some(y)) => vec![change(place.clone(), DiffSides::Values(x, y))],
-        _ => vec![change(place.clone(), DiffSides::Writes(a, b))],
+        (Some(x), Some(y)) => (vec![change(place.clone(), DiffSides::Values(x, y))], Vec::new()),
+        _ => compare_operations(place, a, b),
+    }
+}
+
+/// Compares what was done at a place, where it is more than setting a value.
+fn compare_operations(place: &Pointer, a: Vec<Op>, b: Vec<Op>) -> (Vec<DiffChange>, Vec<Pointer>) {
+    let shape = |ops: &[Op]| ops.iter().map(|op| (op.action, op.path.clone())).collect::<Vec<_>>();
+    let values = |ops: &[Op]| Value::array(ops.iter().map(|op| op.value.clone().unwrap_or(Value::Null)));
+    let found = match shape(&a) == shape(&b) {
+        true => marker::same(&values(&a), &values(&b)),
+        false => Some(false),
+    };
+    match found {
+        Some(true) => Default::default(),
+        None => (Vec::new(), vec![place.clone()]),
+        Some(false) => {
+            let sides = DiffSides::Writes(a, b);
+            (vec![DiffChange { path: place.clone(), kind: DiffKind::Semantic, sides }], Vec::new())
+        }
     }
 }
 
@@ -637,11 +672,12 @@ pub(super) fn content_digest(record: &Record, rules: &Rules) -> Option<Digest> {
     }
     let meaning = Meaning::of(record, rules);
     let type_name = record.header().type_name.as_ref().map(|name| name.to_string());
-    let value = Value::array([
-        Value::from(type_name),
-        meaning.content,
-        Value::array(meaning.confidence),
-        Delta(meaning.writes).to_value(),
-    ]);
+    let writes = Delta(meaning.writes).to_value();
+    // A redacted part without a tag is equal to nothing.
+    if marker::has_untagged(&meaning.content) || marker::has_untagged(&writes) {
+        return None;
+    }
+    let value =
+        Value::array([Value::from(type_name), meaning.content, Value::array(meaning.confidence), writes]);
     Some(Digest::of_parts(&[b"dendrer/content/v1\n", &json::to_vec(&value)]))
 }

@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_object::record::Record;
-use dendrer_object::value::{Difference, differences};
-use dendrer_object::{Pointer, Value, tag};
+use dendrer_object::value::Difference;
+use dendrer_object::{Pointer, Value, marker, tag};
 
 use super::align::{TooFarApart, lcs};
 use super::{
@@ -225,11 +225,17 @@ impl Walk<'_, '_> {
         });
         let (in_a, in_b) = (matches!(left, Some(None)), matches!(right, Some(None)));
         if in_a || in_b {
-            pair.hidden.push(DiffHidden { path: Pointer::of(["delta"]), in_a, in_b });
+            pair.hidden.push(DiffHidden { path: Pointer::of(["delta"]), in_a, in_b, redacted: false });
         }
         if (!in_a && !in_b) || !is_pair {
             pair.changes = match (left.flatten(), right.flatten()) {
-                (Some(left), Some(right)) => compare(&left, &right),
+                (Some(left), Some(right)) => {
+                    let mut open = Vec::new();
+                    let found = compare(&left, &right, &mut open);
+                    let redacted = |path| DiffHidden { path, in_a: true, in_b: true, redacted: true };
+                    pair.hidden.extend(open.into_iter().map(redacted));
+                    found
+                }
                 (Some(left), None) => all_alone(&left, true),
                 (None, Some(right)) => all_alone(&right, false),
                 (None, None) => Vec::new(),
@@ -510,16 +516,17 @@ fn below(place: &Pointer, path: &Pointer) -> Pointer {
     text.parse().expect("a pointer after a pointer is one")
 }
 
-/// Lists where two steps wrote differently: values first, items of lists after them.
-fn compare(a: &WrittenPlaces, b: &WrittenPlaces) -> Vec<DiffChange> {
+/// Lists where two steps wrote differently: values first, items of lists after them. Adds the places that redacted parts
+/// leave open.
+fn compare(a: &WrittenPlaces, b: &WrittenPlaces, open: &mut Vec<Pointer>) -> Vec<DiffChange> {
     let places: BTreeSet<&Pointer> = a.keys().chain(b.keys()).collect();
     let (mut values, mut items) = (Vec::new(), Vec::new());
     for place in places {
         match (a.get(place), b.get(place)) {
             (Some(x), Some(y)) if x.is_given() && y.is_given() => {}
             (Some(x), Some(y)) => match (x.gained(), y.gained()) {
-                (Some(x), Some(y)) => items.extend(compare_items(place, x, y)),
-                _ => values.extend(compare_values(place, x.after.as_ref(), y.after.as_ref())),
+                (Some(x), Some(y)) => items.extend(compare_items(place, x, y, open)),
+                _ => values.extend(compare_values(place, x.after.as_ref(), y.after.as_ref(), open)),
             },
             (Some(x), None) => values.extend(alone(place, x, true)),
             (None, Some(y)) => values.extend(alone(place, y, false)),
@@ -530,12 +537,19 @@ fn compare(a: &WrittenPlaces, b: &WrittenPlaces) -> Vec<DiffChange> {
     values
 }
 
-fn compare_values(place: &Pointer, x: Option<&Value>, y: Option<&Value>) -> Vec<DiffChange> {
+fn compare_values(
+    place: &Pointer,
+    x: Option<&Value>,
+    y: Option<&Value>,
+    open: &mut Vec<Pointer>,
+) -> Vec<DiffChange> {
     let (Some(x), Some(y)) = (x, y) else {
         return (x != y).then(|| change(place.clone(), x.cloned(), y.cloned())).into_iter().collect();
     };
     let one = |found: Difference| change(below(place, &found.path), found.left, found.right);
-    differences(x, y).into_iter().map(one).collect()
+    let compared = marker::compare(x, y);
+    open.extend(compared.open.iter().map(|path| below(place, path)));
+    compared.differences.into_iter().map(one).collect()
 }
 
 /// Lists where the items differ that two lists gained.
@@ -543,11 +557,12 @@ fn compare_items(
     place: &Pointer,
     (from_a, x): (usize, Vec<&Value>),
     (from_b, y): (usize, Vec<&Value>),
+    open: &mut Vec<Pointer>,
 ) -> Vec<DiffChange> {
     let item = |at: usize| {
         let from = if at < x.len() { from_a } else { from_b };
         let path = below(place, &Pointer::of([(from + at).to_string().as_str()]));
-        compare_values(&path, x.get(at).copied(), y.get(at).copied())
+        compare_values(&path, x.get(at).copied(), y.get(at).copied(), open)
     };
     (0..x.len().max(y.len())).flat_map(item).collect()
 }
