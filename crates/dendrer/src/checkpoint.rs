@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use dendrer_kernel::step::Start;
-use dendrer_object::{Code, Digest, RunName, Value};
+use dendrer_object::{Code, Digest, RunName, Value, marker};
 use dendrer_store::prelude::*;
 
 pub use self::messages::{NotRead, ReadMessages};
@@ -297,7 +297,13 @@ impl Checkpoints {
     fn take(&mut self, thread: &Arc<str>) -> Result<Thread, CheckpointError> {
         let mut found = match self.threads.remove(thread) {
             Some(found) => found,
-            None => Thread::new(Arc::clone(thread), self.name_of(thread), self.redactor.text(thread).0),
+            None => {
+                let base = match self.listed(thread)? {
+                    Some(known) => known,
+                    None => self.name_of(thread),
+                };
+                Thread::new(Arc::clone(thread), base, self.redactor.name(thread).0)
+            }
         };
         self.used.retain(|used| used != thread);
         self.repo.writer()?.clone().refresh()?;
@@ -327,14 +333,34 @@ impl Checkpoints {
         }
     }
 
-    /// The name of the first run of a thread: its own, if a run can have it and be addressed by it.
+    /// The first run of a thread that is asked for as [`Checkpoints::threads`] lists it, with a marker in its id.
+    fn listed(&self, thread: &Arc<str>) -> Result<Option<RunName>, Error> {
+        if !marker::has_marker(thread) {
+            return Ok(None);
+        }
+        let store = self.repo.reader()?;
+        for run in crate::run::trace::all_runs(&*store)? {
+            if run.parent.is_none()
+                && thread_of(&crate::run::trace::read(&*store, run.begin)?).as_ref() == Some(thread)
+            {
+                return Ok(Some(run.name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The name of the first run of a thread: its own, if a run can have it and be addressed by it, and no secret is in it.
     pub fn name_of(&self, thread: &str) -> RunName {
-        let own = thread.parse::<RunName>().ok();
+        let is_clean = self.redactor.name(thread).1.is_empty();
+        let own = thread.parse::<RunName>().ok().filter(|_| is_clean);
         let own = own.filter(|name| {
             is_reachable(name) && !name.as_str().contains(MADE) && casebook_name::refuse_name(name).is_ok()
         });
         own.unwrap_or_else(|| {
-            let name = format!("{NAMED_BY_DIGEST}{}", &Digest::of(thread.as_bytes()).hex()[..16]);
+            // The digest of a secret would let it be guessed; its tag needs the key of the store.
+            let tag = if is_clean { None } else { self.redactor.tag_of(thread) };
+            let tag = tag.unwrap_or_else(|| Digest::of(thread.as_bytes()).hex()[..16].to_owned());
+            let name = format!("{NAMED_BY_DIGEST}{tag}");
             name.parse().expect("hex is a name")
         })
     }

@@ -384,9 +384,6 @@ pub enum Error {
         /// The first ids that begin so.
         ids: Vec<Digest>,
     },
-    /// Markers with tags need a key.
-    #[error("tags of redaction are made with the key of the log, which is not here")]
-    NoTagKey,
     /// A rule of redaction cannot be used.
     #[error("a rule of redaction cannot be used: {0}")]
     RedactionRule(String),
@@ -630,7 +627,6 @@ impl Error {
             Error::EmptyBundle | Error::EmptyStore => Code::E0101,
             Error::SeveralRuns { .. } | Error::SeveralRecords { .. } => Code::E0107,
             Error::NoTickBack { .. } | Error::NotAFork { .. } => Code::E0102,
-            Error::NoTagKey => Code::E0804,
             Error::RedactionRule(_) => Code::E0902,
             Error::NoLabel { .. } | Error::NoOnset { .. } | Error::LabelElsewhere { .. } => Code::E0120,
             Error::NoStore(error) => error.code(),

@@ -66,6 +66,22 @@ impl Redactor {
         scan::text(&self.0, text)
     }
 
+    /// The name of a thing without its secrets: of an agent, a thread, a tool, a step, an id. Two names stay two; values that
+    /// are known to be secret are taken elsewhere alone.
+    pub fn name(&self, text: &str) -> (String, TakenSecrets) {
+        scan::name(&self.0, text)
+    }
+
+    /// The id of the key that makes the tags of markers; `None` without tags. Tags under two ids are not compared.
+    pub fn tag_id(&self) -> Option<String> {
+        self.0.tag_id()
+    }
+
+    /// The tag of a whole text, whatever its length; `None` without tags.
+    pub fn tag_of(&self, text: &str) -> Option<String> {
+        self.0.tag_of_name(text)
+    }
+
     /// A value without its secrets: those in texts and names, and values beside the name of one.
     pub fn value(&self, value: &Value) -> (Value, TakenSecrets) {
         let mut taken = TakenSecrets::default();

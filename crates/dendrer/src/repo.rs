@@ -90,8 +90,6 @@ impl fmt::Debug for Inner {
 pub struct RedactionChoice {
     /// The profile; that of the store if not given.
     pub profile: Option<RedactionProfile>,
-    /// The run whose markers have a keyed tag, so that equal secrets of it stay visibly equal.
-    pub tags_of: Option<RunName>,
 }
 
 /// Result of signing.
@@ -467,14 +465,17 @@ impl Repo {
         pack: Option<&Value>,
     ) -> Result<Arc<Redactor>, Error> {
         let profile = choice.profile.map_or_else(|| self.profile(), Ok)?;
-        let tag_key = match &choice.tags_of {
-            None => None,
-            Some(run) => {
-                let key = self.signing_key()?.ok_or(Error::NoTagKey)?;
-                Some(key.tag(format!("dendrer/redaction-tags/v1\n{run}").as_bytes()))
-            }
+        redaction::redactor(profile, pack, self.tag_key(profile))
+    }
+
+    /// The secret that makes the tags of this store: it follows from the signing key, and lies with it. `None` where the key is
+    /// not here, and for profiles without tags.
+    fn tag_key(&self, profile: RedactionProfile) -> Option<[u8; 32]> {
+        let key = match profile {
+            RedactionProfile::Default => self.signing_key().ok().flatten()?,
+            RedactionProfile::Carl1 | RedactionProfile::None => return None,
         };
-        redaction::redactor(profile, pack, tag_key)
+        Some(key.tag(format!("dendrer/redaction-tags/v2\n{}", self.inner.info.id).as_bytes()))
     }
 
     /// Clock and seeds for functions that write.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use dendrer::redact::{RedactionProfile, Redactor};
 use dendrer::repo::{self, RedactionChoice, Repo};
-use dendrer_object::{RunName, Value};
+use dendrer_object::Value;
 
 use crate::failure::Result;
 use crate::global::profile_arg;
@@ -16,15 +16,12 @@ pub(crate) struct RedactionArgs {
     /// By which rules secrets are taken out: default, carl/1 or none; as the store was made if not given
     #[arg(long, value_name = "RULES", value_parser = profile_arg)]
     pub(crate) redact: Option<RedactionProfile>,
-    /// Mark what was taken with a keyed tag, so that equal secrets of a run stay visibly equal
-    #[arg(long)]
-    pub(crate) redact_tags: bool,
 }
 
 impl RedactionArgs {
     /// Makes the rules for a run under a pack.
-    pub(crate) fn redactor(&self, repo: &Repo, run: &RunName, pack: Option<&Value>) -> Result<Arc<Redactor>> {
-        let choice = RedactionChoice { profile: self.redact, tags_of: self.redact_tags.then(|| run.clone()) };
+    pub(crate) fn redactor(&self, repo: &Repo, pack: Option<&Value>) -> Result<Arc<Redactor>> {
+        let choice = RedactionChoice { profile: self.redact };
         Ok(repo.redactor_of(&choice, pack)?)
     }
 

@@ -204,7 +204,7 @@ fn open(repo: &Repo, args: &Commit, checked: impl FnOnce() -> Result<()>) -> Res
         ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
     ];
     let start = start(&name, args)?;
-    let redactor = args.redaction.redactor(repo, &name, start.pack.as_ref().map(|bound| &bound.value))?;
+    let redactor = args.redaction.redactor(repo, start.pack.as_ref().map(|bound| &bound.value))?;
     match repo.begin_redacted(&start, redactor) {
         Ok(recorder) => Ok((recorder, true)),
         Err(error) if error.code() == Code::E0111 && !args.new => {
@@ -333,7 +333,7 @@ fn goes_on(repo: &Repo, name: &RunName, args: &Commit, start: &Start) -> Result<
 /// Goes on with a run, under the rules of redaction that were asked for.
 fn goes_on_as(repo: &Repo, name: &RunName, args: &Commit) -> Result<Recorder> {
     let pack = of_run(&repo.run(name)?)?;
-    let redactor = args.redaction.redactor(repo, name, pack.as_ref().map(|pack| pack.value()))?;
+    let redactor = args.redaction.redactor(repo, pack.as_ref().map(|pack| pack.value()))?;
     Ok(repo.recorder_redacted(name, redactor)?)
 }
 
@@ -379,8 +379,7 @@ fn began_so(repo: &Repo, args: &Commit, start: &Start) -> Result<bool> {
     let Some(seed) = recorded.body().seed() else { return Ok(false) };
     let inputs = Inputs { clock: recorded.header().ts, seeds: Seeds::recorded(seed) };
     // The version of the rules by which secrets were taken out is not how a run begins.
-    let redactor =
-        args.redaction.redactor(repo, &start.run, start.pack.as_ref().map(|bound| &bound.value))?;
+    let redactor = args.redaction.redactor(repo, start.pack.as_ref().map(|bound| &bound.value))?;
     let redaction = recorded.content().get(REDACTION).cloned();
     let start = Start { redaction, ..redacted::start(&redactor, start) };
     let (again, _) = step::begin(repo.info().id, &start, inputs).map_err(dendrer::Error::from)?;

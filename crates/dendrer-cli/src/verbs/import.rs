@@ -406,7 +406,7 @@ fn record_planned(
     let store = repo.writer()?;
     plan.check_new(store, args.again).map_err(|error| known(args, error))?;
     context::say_no_key(&repo, out)?;
-    let redactor = args.redaction.redactor(&repo, &plan.start.run, of_pack)?;
+    let redactor = args.redaction.redactor(&repo, of_pack)?;
     let mut plan = plan.redacted(redactor, source).map_err(fail)?;
     plan.keep_exact(&repo, source).map_err(fail)?;
     let progress = source.watched(global, "bytes recorded");

@@ -22,17 +22,35 @@ pub fn sealed(redactor: &Redactor, taken: &TakenSecrets) -> Value {
         ("name", Value::from(&*rules.name)),
         ("version", Value::from(&*rules.version)),
     ]);
-    Value::record([("rules", rules), ("taken", Value::record(counts))])
+    let tags = redactor.tag_id().map(|id| ("tags", Value::from(id)));
+    Value::record([("rules", rules), ("taken", Value::record(counts))].into_iter().chain(tags))
 }
+
+/// The places at which a line names something: two names of which something was taken stay two, and each stays a text.
+const NAMES: [&str; 13] = [
+    "/action/tool",
+    "/action/call_id",
+    "/action/calls/*/tool",
+    "/action/calls/*/call_id",
+    "/result/call_id",
+    "/result/tool",
+    "/intent/step/step_id",
+    "/intent/step/parent_id",
+    "/intent/step/trace_id",
+    "/evidence/*/id",
+    "/commitments/*/id",
+    "/meta/thread_id",
+    "/meta/trace_id",
+];
 
 /// An intent without its secrets.
 pub fn intent(redactor: &Redactor, intent: &Intent) -> Intent {
     let mut pass = Pass { redactor, taken: TakenSecrets::default() };
     let mut made = intent.clone();
-    made.agent = pass.text(&intent.agent);
+    made.agent = pass.name(&intent.agent);
     made.goal = intent.goal.as_ref().map(|goal| pass.text(goal));
-    for (_, value) in &mut made.members {
-        *value = pass.value(value);
+    for (name, value) in &mut made.members {
+        *value = pass.member(name, value);
     }
     for noted in &mut made.noted {
         *noted = pass.value(noted);
@@ -47,7 +65,7 @@ pub fn start(redactor: &Redactor, start: &Start) -> Start {
     let mut pass = Pass { redactor, taken: TakenSecrets::default() };
     let goal = start.goal.as_ref().map(|goal| pass.text(goal));
     let state = pass.value(&start.state);
-    let meta = start.meta.as_ref().map(|meta| pass.value(meta));
+    let meta = start.meta.as_ref().map(|meta| pass.member("meta", meta));
     let redaction = Some(sealed(redactor, &pass.taken));
     Start { goal, state, meta, redaction, ..start.clone() }
 }
@@ -88,6 +106,39 @@ impl Pass<'_> {
         made
     }
 
+    /// A member of a line. Names in it are taken as names.
+    fn member(&mut self, name: &str, value: &Value) -> Value {
+        let mut names = Vec::new();
+        for place in NAMES {
+            let mut tokens = place[1..].split('/');
+            if tokens.next() == Some(name) {
+                texts_at(value, &tokens.collect::<Vec<_>>(), &mut Vec::new(), &mut names);
+            }
+        }
+        let (made, taken) = self.redactor.value(value);
+        if names.iter().all(|(path, text)| path.get(&made).and_then(Value::as_str) == Some(text)) {
+            self.taken.add(&taken);
+            return made;
+        }
+        let with = |value: &Value, texts: Vec<String>| {
+            let set =
+                names.iter().zip(texts).map(|((path, _), text)| Op::set(path.clone(), Value::from(text)));
+            Delta(set.collect()).apply(value).unwrap_or_else(|_| value.clone())
+        };
+        let made = self.value(&with(value, names.iter().map(|_| String::new()).collect()));
+        let clean = names.iter().map(|(_, text)| self.name(&Arc::from(*text)).to_string()).collect();
+        with(&made, clean)
+    }
+
+    fn name(&mut self, text: &Arc<str>) -> Arc<str> {
+        let (made, taken) = self.redactor.name(text);
+        if taken.is_empty() {
+            return Arc::clone(text);
+        }
+        self.taken.add(&taken);
+        made.into()
+    }
+
     fn text(&mut self, text: &Arc<str>) -> Arc<str> {
         let (made, taken) = self.redactor.text(text);
         if taken.is_empty() {
@@ -103,7 +154,7 @@ impl Pass<'_> {
     }
 
     fn op(&mut self, op: &Op) -> Op {
-        let tokens = op.path.tokens().map(|token| self.text(&Arc::from(&*token))).collect::<Vec<_>>();
+        let tokens = op.path.tokens().map(|token| self.name(&Arc::from(&*token))).collect::<Vec<_>>();
         let is_name = |token: &&Arc<str>| !token.bytes().all(|c| c.is_ascii_digit());
         let name = op.path.tokens().filter(|token| is_name(&&Arc::from(&**token))).last();
         let value = op.value.as_ref().map(|value| match &name {
@@ -115,5 +166,24 @@ impl Pass<'_> {
             }
         });
         Op { action: op.action, path: Pointer::of(tokens.iter().map(|token| &**token)), value }
+    }
+}
+
+/// Finds the texts at the places that a path with `*` for any item means.
+fn texts_at<'v>(value: &'v Value, path: &[&str], at: &mut Vec<String>, found: &mut Vec<(Pointer, &'v str)>) {
+    let Some((first, rest)) = path.split_first() else {
+        found.extend(value.as_str().map(|text| (Pointer::of(at.iter().map(String::as_str)), text)));
+        return;
+    };
+    let mut below = |name: String, value: &'v Value| {
+        at.push(name);
+        texts_at(value, rest, at, found);
+        at.pop();
+    };
+    match (*first, value) {
+        ("*", Value::Array(items)) => {
+            items.iter().enumerate().for_each(|(index, item)| below(index.to_string(), item));
+        }
+        (name, value) => value.get(name).into_iter().for_each(|inner| below(name.to_owned(), inner)),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use dendrer_object::marker::{KEY_DIGITS, TAG_DIGITS};
 use dendrer_object::{Digest, Value};
 use regex::Regex;
 use ring::hmac;
@@ -29,6 +30,9 @@ dendrer_object::words! {
 
 /// The version of the rules of [`RedactionProfile::Default`]. It rises with any change of what they take.
 const VERSION: &str = "1";
+
+/// How many characters a secret has whose tag says nothing to whoever tries guesses, at least.
+const TAGGED_MIN: usize = 8;
 
 /// How long a value is that is taken wherever it is, at least.
 const KNOWN_MIN: usize = 8;
@@ -198,17 +202,49 @@ impl Rules {
 
     /// The marker that replaces a secret in a text.
     pub(super) fn marker(&self, kind: &str, secret: &str) -> String {
-        match self.tag(secret) {
-            None => format!("<redacted:{kind}>"),
-            Some(tag) => format!("<redacted:{kind}#{tag}>"),
-        }
+        marker(kind, self.tag(secret))
     }
 
-    /// Eight hex digits that are equal for equal secrets under one key.
-    pub(super) fn tag(&self, secret: &str) -> Option<String> {
-        let signed = hmac::sign(self.tag_key.as_ref()?, secret.as_bytes());
-        Some(signed.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect())
+    /// The marker that replaces a secret in the name of a thing: with a tag at any length, so that two names stay two.
+    pub(super) fn name_marker(&self, kind: &str, secret: &str) -> String {
+        marker(kind, self.tag_of_name(secret))
     }
+
+    /// The tag of a secret: equal for equal secrets under one key. None for what can be guessed: fewer than
+    /// [`TAGGED_MIN`] characters, or digits alone.
+    pub(super) fn tag(&self, secret: &str) -> Option<String> {
+        let can_be_guessed =
+            secret.chars().count() < TAGGED_MIN || secret.bytes().all(|c| c.is_ascii_digit());
+        if can_be_guessed { None } else { self.tag_of_name(secret) }
+    }
+
+    /// As [`Rules::tag`], of any text.
+    pub(super) fn tag_of_name(&self, secret: &str) -> Option<String> {
+        let key = self.tag_key.as_ref()?;
+        let of_key = &self.tag_id()?[..KEY_DIGITS];
+        Some(format!(
+            "{of_key}{}",
+            &hex(hmac::sign(key, secret.as_bytes()).as_ref())[..TAG_DIGITS - KEY_DIGITS]
+        ))
+    }
+
+    /// The id of the key of the tags.
+    pub(super) fn tag_id(&self) -> Option<String> {
+        // No text has these bytes, so no tag is an id.
+        let signed = hmac::sign(self.tag_key.as_ref()?, &[0xff; TAG_DIGITS]);
+        Some(hex(signed.as_ref())[..TAG_DIGITS].to_owned())
+    }
+}
+
+fn marker(kind: &str, tag: Option<String>) -> String {
+    match tag {
+        None => format!("<redacted:{kind}>"),
+        Some(tag) => format!("<redacted:{kind}#{tag}>"),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether a known value can be looked for without taking what is no secret: long enough, and no word or number.

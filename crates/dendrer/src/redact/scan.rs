@@ -15,6 +15,9 @@ use super::rules::{RedactionProfile, Rules};
 use super::taken::TakenSecrets;
 use super::vendor::{self, SecretSpan};
 
+/// The kind of values that are known to be secret.
+const KNOWN: &str = "known";
+
 /// How long a value beside a name may be.
 pub(super) const VALUE_MAX: usize = 8 << 10;
 
@@ -48,6 +51,23 @@ pub(super) fn find(text: &str, rules: &Rules) -> Vec<SecretSpan> {
 
 /// A text without its secrets.
 pub(super) fn text(rules: &Rules, text: &str) -> (String, TakenSecrets) {
+    text_by(rules, text, &|one| Some(rules.marker(&one.kind, &text[one.start..one.end])))
+}
+
+/// The name of a thing without its secrets. Values that are known are no secret there: a word that somebody chose as a password
+/// may be the name of a tool.
+pub(super) fn name(rules: &Rules, text: &str) -> (String, TakenSecrets) {
+    let marker = |one: &SecretSpan| {
+        (&*one.kind != KNOWN).then(|| rules.name_marker(&one.kind, &text[one.start..one.end]))
+    };
+    text_by(rules, text, &marker)
+}
+
+fn text_by(
+    rules: &Rules,
+    text: &str,
+    marker: &dyn Fn(&SecretSpan) -> Option<String>,
+) -> (String, TakenSecrets) {
     let mut taken = TakenSecrets::default();
     let found = match rules.profile {
         RedactionProfile::None => return (text.to_owned(), taken),
@@ -59,11 +79,12 @@ pub(super) fn text(rules: &Rules, text: &str) -> (String, TakenSecrets) {
     };
     let mut made = String::with_capacity(text.len());
     let mut upto = 0;
-    for SecretSpan { start, end, kind } in &found {
-        made.push_str(&text[upto..*start]);
-        made.push_str(&rules.marker(kind, &text[*start..*end]));
-        taken.count(kind);
-        upto = *end;
+    for one in &found {
+        let Some(marker) = marker(one) else { continue };
+        made.push_str(&text[upto..one.start]);
+        made.push_str(&marker);
+        taken.count(&one.kind);
+        upto = one.end;
     }
     made.push_str(&text[upto..]);
     (made, taken)
@@ -195,7 +216,7 @@ fn known(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
     found.extend(values.find_iter(text).map(|hit| SecretSpan {
         start: hit.start(),
         end: hit.end(),
-        kind: "known".into(),
+        kind: KNOWN.into(),
     }));
 }
 

@@ -163,7 +163,6 @@ fn refuse_flags(args: &Import, format: &Format) -> Result<()> {
         ("--pack", args.pack.is_some()),
         ("--policy", args.policy.is_some()),
         ("--redact", args.redaction.redact.is_some()),
-        ("--redact-tags", args.redaction.redact_tags),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => {
