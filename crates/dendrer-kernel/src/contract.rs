@@ -13,7 +13,7 @@ use dendrer_object::digest::Messages;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::Seed;
-use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json, tag};
+use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json, marker, tag};
 
 use crate::expr::{Budget, Env, EvalError, Expr, Truth, is_datetime};
 use crate::sealed::{Met, fact, told, with_code};
@@ -471,6 +471,8 @@ pub enum FieldFault {
     UnknownInSource,
     /// The values differ.
     Differs,
+    /// The values are redacted, without tags that can be compared.
+    Redacted,
     /// The rule of the contract is false.
     RuleFalse,
     /// The rule of the contract cannot be judged.
@@ -487,6 +489,7 @@ impl FieldFault {
             FieldFault::Lack(lack) => lack.sealed(),
             FieldFault::UnknownInSource => fact("field_unknown_in_source", []),
             FieldFault::Differs => fact("field_differs", []),
+            FieldFault::Redacted => fact("field_redacted", []),
             FieldFault::RuleFalse => fact("rule_false", []),
             FieldFault::RuleUnjudged(met) => fact("rule_unjudged", met.sealed()),
             FieldFault::RuleTooLong => fact("rule_too_long", []),
@@ -688,9 +691,17 @@ fn compare(contract: &Contract, required: &Required, source: Side<'_>, target: S
             if unknown::meets(source.state, &required.path).is_some() {
                 return Some(FieldFault::UnknownInSource);
             }
-            let same =
-                theirs.map(|value| required.counted(value)) == ours.map(|value| required.counted(value));
-            (!same).then_some(FieldFault::Differs)
+            let same = match (theirs, ours) {
+                (Some(theirs), Some(ours)) => {
+                    marker::same(&required.counted(theirs), &required.counted(ours))
+                }
+                (theirs, ours) => Some(theirs.is_none() && ours.is_none()),
+            };
+            match same {
+                Some(true) => None,
+                Some(false) => Some(FieldFault::Differs),
+                None => Some(FieldFault::Redacted),
+            }
         }
         Match::Holds(expr) => {
             let others = [("source", source.state), ("target", target.state)];

@@ -173,6 +173,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ("field_kind", "it is {found:article}, and must be {wanted}"),
     ("field_unknown_in_source", "it is not known in the source"),
     ("field_differs", "must match"),
+    ("field_redacted", "must match, and is redacted without a tag to compare"),
     ("rule_false", "the rule does not hold"),
     ("rule_unjudged", "the rule cannot be judged: {:met}"),
     ("rule_too_long", "the rule takes too many steps"),

@@ -174,6 +174,14 @@ fn open_places(a: &Value, b: &Value, steps: &mut Vec<String>, open: &mut Vec<Poi
     }
 }
 
+/// Whether two values, which may both be missing, are known to be equal.
+pub fn agree(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => same(a, b) == Some(true),
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
 fn tag_of(marker: &Value) -> Option<&str> {
     marker.get("tag")?.as_str()
 }

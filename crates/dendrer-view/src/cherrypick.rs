@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use dendrer::cherrypick::Imported;
 use dendrer::cherrypick::question::CherrypickReply;
-use dendrer::kernel::contract::{FieldCheck, ImportRefused};
+use dendrer::kernel::contract::{FieldCheck, FieldFault, ImportRefused};
 use dendrer::repo::new_run::given_name;
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Digest, RunName, Value, document};
+use dendrer_object::{Code, Digest, RunName, Value, document, marker};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::problem::Problem;
@@ -121,11 +121,18 @@ impl CherrypickAnswer<'_> {
                     failure = failure.at(&field.name, sides);
                 }
                 failure = failure.note("risk: SILENT_DISASTER_PREVENTED");
+                let is_open = |field: &FieldCheck| field.wrong == Some(FieldFault::Redacted);
+                if self.reply.pick.checked.fields.iter().any(is_open) {
+                    failure = failure.note(
+                        "a redacted value is compared by its tag, and a short one has none: compare another field, or give \
+                        this one a rule of its own under `match` in the contract",
+                    );
+                }
                 let wrong = || self.reply.pick.checked.fields.iter().filter(|field| field.wrong.is_some());
                 // Only what is there can be set; a value of a tagged form is not written as it is read.
                 let sets = |value: fn(&FieldCheck) -> &Option<Value>| -> Vec<String> {
                     let set = |field: &FieldCheck| Some(format!("{}={}", field.name, value(field).as_ref()?));
-                    wrong().filter_map(set).filter(|set| !set.contains("\"$")).collect()
+                    wrong().filter_map(set).filter(|set| !set.contains("\"$") && !marker::has_marker(set)).collect()
                 };
                 let fork = |run: &str, from: &[&str], sets: &[String]| -> Vec<String> {
                     let argv =

@@ -18,7 +18,7 @@ use dendrer_kernel::step::{RunState, Stage, Start, judge_seeded};
 use dendrer_kernel::unknown::{CONFLICT, UnknownPlaces};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
-use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value};
+use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value, marker};
 use dendrer_store::Shared;
 
 use crate::change::denied::forbidden;
@@ -485,7 +485,8 @@ impl<'m> Merging<'m, '_> {
             BaseValue::Differ => (0..sides.len()).collect(),
         };
         let first = counts.first().map_or(values[0], |at| values[*at]);
-        if counts.iter().all(|at| values[*at] == first) {
+        // Two sides that redacted parts leave open may have two values.
+        if counts.len() < 2 || counts.iter().all(|at| marker::agree(values[*at], first)) {
             self.take(path, first)?;
         } else if let Some((combine, list)) = self.combined(path, &base, &counts) {
             put(&mut self.state, path, list);
