@@ -97,6 +97,21 @@ fn any_marker(value: &Value, is: &dyn Fn(Option<&str>) -> bool) -> bool {
     }
 }
 
+/// Calls `f` with each tag of a value.
+pub fn for_each_tag(value: &Value, f: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) if text.as_bytes().contains(&b'<') => {
+            markers(text).filter_map(|one| one.tag).for_each(f);
+        }
+        Value::Array(items) => items.iter().for_each(|item| for_each_tag(item, f)),
+        Value::Object(members) => match of_marker(members) {
+            Some(marker) => marker.get("tag").and_then(Value::as_str).into_iter().for_each(f),
+            None => members.iter().for_each(|(_, member)| for_each_tag(member, f)),
+        },
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// The content of the form that replaces a value that is a secret as a whole.
 pub fn of_marker(members: &Object) -> Option<&Value> {
     if members.len() == 1 { members.get("$redacted") } else { None }

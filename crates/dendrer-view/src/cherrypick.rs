@@ -132,7 +132,10 @@ impl CherrypickAnswer<'_> {
                 // Only what is there can be set; a value of a tagged form is not written as it is read.
                 let sets = |value: fn(&FieldCheck) -> &Option<Value>| -> Vec<String> {
                     let set = |field: &FieldCheck| Some(format!("{}={}", field.name, value(field).as_ref()?));
-                    wrong().filter_map(set).filter(|set| !set.contains("\"$") && !marker::has_marker(set)).collect()
+                    wrong()
+                        .filter_map(set)
+                        .filter(|set| !set.contains("\"$") && !marker::has_marker(set))
+                        .collect()
                 };
                 let fork = |run: &str, from: &[&str], sets: &[String]| -> Vec<String> {
                     let argv =

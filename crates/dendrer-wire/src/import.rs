@@ -34,7 +34,7 @@ pub(crate) mod tokens;
 pub(crate) mod transition;
 pub(crate) mod usage;
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
@@ -46,8 +46,9 @@ use dendrer::kernel::pack::{PackEngine, digest};
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, RunState, Seeds, Stage, Start};
 use dendrer::record::redacted;
+use dendrer::record::secrets::{PieceCut, RunSecrets, without_pieces};
 use dendrer::recorder::{Environment, Recorder};
-use dendrer::redact::Redactor;
+use dendrer::redact::{RedactionProfile, Redactor};
 use dendrer::repo::new_run::new_name;
 use dendrer::run::pack::RuleNotes;
 use dendrer::run::unfinished;
@@ -137,8 +138,10 @@ pub struct ImportPlan {
     read_as: Digest,
     known: Known,
     options: ImportOptions,
-    /// Takes secrets out of what is recorded.
+    /// Takes secrets out of what is recorded: those of the whole source are known to it.
     redactor: Option<Arc<Redactor>>,
+    /// The parts of secrets that several items share, by tick.
+    pieces: BTreeMap<u64, Vec<PieceCut>>,
     /// Rows that redaction changes, of a format whose bytes an export gives back.
     changed: Option<ChangedRows>,
     /// Branches but for the current one, oldest first: each becomes a fork.
@@ -283,6 +286,7 @@ fn plan_of<R: Read + Seek>(
         known,
         options,
         redactor: None,
+        pieces: BTreeMap::new(),
         changed: None,
         branches,
     })
@@ -343,6 +347,7 @@ impl ImportPlan {
         redactor: Arc<Redactor>,
         source: &mut R,
     ) -> Result<ImportPlan, ImportError> {
+        let (redactor, pieces) = self.secrets(redactor, source)?;
         let start = redacted::start(&redactor, &self.start);
         // A plan shows notes and records as well.
         let mut tally = self.tally;
@@ -356,7 +361,43 @@ impl ImportPlan {
             None => None,
             Some(rows) => Some(rows(&all_of(source)?, &redactor)),
         };
-        Ok(ImportPlan { tally, start, changed, redactor: Some(redactor), ..self })
+        Ok(ImportPlan { tally, start, changed, redactor: Some(redactor), pieces, ..self })
+    }
+
+    /// Reads all items for the secrets that they have: what one of them shows to be a secret is taken out of those before it,
+    /// too. Returns what takes them, and the parts of those that several items share.
+    fn secrets<R: Read + Seek>(
+        &self,
+        redactor: Arc<Redactor>,
+        source: &mut R,
+    ) -> Result<(Arc<Redactor>, BTreeMap<u64, Vec<PieceCut>>), ImportError> {
+        let mut pieces: BTreeMap<u64, Vec<PieceCut>> = BTreeMap::new();
+        if &*redactor.rules().name != RedactionProfile::Default.as_str() {
+            return Ok((redactor, pieces));
+        }
+        let source = &mut self.layout.damage.mend(source);
+        rewind(source)?;
+        let (_, mut head) = step::begin(TRIAL, &self.start, trial()).map_err(dendrer::Error::from)?;
+        let mut secrets = RunSecrets::new(redactor, &self.start.state);
+        let mut judge = |tick: u64, intent: &Intent, _: usize| {
+            for (line, cut) in secrets.cuts(tick, intent) {
+                pieces.entry(line).or_default().push(cut);
+            }
+            propose(&mut head, &secrets.redact(intent), &DeltaReducer, |_| {})
+        };
+        let mut walk =
+            Walk { is_of_rules: self.is_of_rules(), ..Walk::new(&self.options, &self.known, &mut judge) };
+        (self.options.format.items)(source, &self.layout, Sizes::default(), &mut |item| walk.take(item))?;
+        drop(walk);
+        Ok((Arc::clone(secrets.redactor()), pieces))
+    }
+
+    /// An item without the parts of secrets that it shares with others.
+    fn whole<'i>(&self, tick: u64, intent: &'i Intent) -> Cow<'i, Intent> {
+        match self.pieces.get(&tick) {
+            Some(cuts) => Cow::Owned(without_pieces(intent, cuts)),
+            None => Cow::Borrowed(intent),
+        }
     }
 
     /// Whether the rules of a pack make the states of the run, and not what its items state.
@@ -462,9 +503,12 @@ pub fn record<R: Read + Seek>(
     let recorder = recorder.redacting(plan.redactor.clone());
     let mut groups = Groups { recorder, bytes: 0, settled };
     let redactor = plan.redactor.as_deref();
-    let mut judge = |tick: u64, intent: &Intent, size: usize| match &there {
-        Some(there) if tick <= there.last => there.recorded(tick, intent, redactor),
-        _ => groups.take(intent, size),
+    let mut judge = |tick: u64, intent: &Intent, size: usize| {
+        let intent = &*plan.whole(tick, intent);
+        match &there {
+            Some(there) if tick <= there.last => there.recorded(tick, intent, redactor),
+            _ => groups.take(intent, size),
+        }
     };
     let is_of_rules = plan.is_of_rules();
     let mut walk = Walk { is_of_rules, ..Walk::new(&plan.options, &plan.known, &mut judge) };
@@ -578,6 +622,7 @@ pub fn rehearse<R: Read + Seek>(
     let mut notes = RuleNotes::default();
     let redactor = plan.redactor.as_ref();
     let mut judge = |tick: u64, intent: &Intent, _: usize| {
+        let intent = &*plan.whole(tick, intent);
         let clean = redactor.map(|redactor| redacted::intent(redactor, intent));
         propose(&mut head, clean.as_ref().unwrap_or(intent), reducer, |record| {
             notes.add(tick, &record);

@@ -6,6 +6,7 @@ pub mod lines;
 pub mod recorder;
 pub mod redacted;
 pub mod reread;
+pub mod secrets;
 pub mod tools;
 pub mod writer;
 

@@ -27,6 +27,7 @@ pub use taken::TakenSecrets;
 pub use vendor::SecretSpan;
 
 use rules::Rules;
+pub(crate) use scan::has_hint;
 
 /// Takes secrets out. Clones share the rules.
 #[derive(Debug, Clone)]
@@ -91,6 +92,16 @@ impl Redactor {
             RedactionProfile::Default => value::redact(&self.0, value, &mut taken),
         };
         (made, taken)
+    }
+
+    /// As this one, with more values that are known to be secret.
+    pub fn knowing(&self, values: &[String]) -> Redactor {
+        Redactor(Arc::new(self.0.knowing(values)))
+    }
+
+    /// The marker of a secret of a kind.
+    pub fn marker(&self, kind: &str, secret: &str) -> String {
+        self.0.marker(kind, secret)
     }
 
     /// Takes secrets out of a text that comes in parts.

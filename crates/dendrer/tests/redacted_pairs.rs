@@ -67,7 +67,8 @@ impl Bench {
             Recorder::begin(&self.store, &start, Box::new(Fixed::new(run, 1_790_000_000_000, 1_000)))
                 .unwrap_or_else(|error| panic!("{error}"))
                 .redacting(Some(Arc::clone(redactor)));
-        let set = format!(r#"[{{"set":"/token","value":{{"passphrase":"{secret}","password":"{secret}"}}}}]"#);
+        let set =
+            format!(r#"[{{"set":"/token","value":{{"passphrase":"{secret}","password":"{secret}"}}}}]"#);
         let first = format!(r#"{{"type":"plan.update","delta":{set}}}"#);
         for line in [first, place.replace("SECRET", secret)] {
             let intent =

@@ -124,7 +124,7 @@ function Pair({ a, b, of: item }: { a: string; b: string; of: Item }) {
       {(item.changes.length > 0 || item.not_comparable.length > 0) && (
         <tr class="inner-row"><td /><td colSpan={4}>
           {item.changes.map((change) => <One key={change.path} of={change} />)}
-          {item.not_comparable.map((one) => <div key={one.path}><code><T of={written(one.path)} /></code> <Missing kind="closed" code={`in ${one.closed_in.join(" and ")}`} /></div>)}
+          {item.not_comparable.map((one) => <div key={one.path}><code><T of={written(one.path)} /></code> {one.redacted ? <span class="mark mark-closed"><b>redacted</b> without a tag to compare</span> : <Missing kind="closed" code={`in ${one.closed_in.join(" and ")}`} />}</div>)}
         </td></tr>
       )}
     </>

@@ -60,6 +60,7 @@ mod read_as_written;
 mod reasons;
 mod rebase;
 mod recording;
+mod redacted_runs;
 mod regression;
 mod reported;
 mod reports;

@@ -122,7 +122,7 @@ fn no_canary_is_in_any_file() {
 fn profiles_packs_and_tags() {
     let place = Place::new();
     place.ok(&["init", "--redact", "carl/1"]);
-    let line = "{\"type\":\"observation.add\",\"intent\":{\"monkey\":\"Bonzo\",\"badge\":\"abcd\"}}\n";
+    let line = "{\"type\":\"observation.add\",\"intent\":{\"monkey\":\"Bonzo\",\"badge\":\"abcd-1234\"}}\n";
     place.run_with(&["commit", "--run", "a"], line.as_bytes());
     let (_, shown) = place.json(&["show", "a@1"]);
     assert!(shown.to_string().contains(r#""monkey":"<redacted>""#), "{shown}");
@@ -131,13 +131,13 @@ fn profiles_packs_and_tags() {
         "name: p\nversion: v1\nreducer: delta/1\nredact: {names: [badge]}\n",
     )
     .unwrap();
-    let args = ["commit", "--run", "b", "--pack", "p.yaml", "--redact", "default", "--redact-tags"];
+    let args = ["commit", "--run", "b", "--pack", "p.yaml", "--redact", "default"];
     place.run_with(&args, line.repeat(2).as_bytes());
     let tags = ["b@1", "b@2"].map(|at| {
         let (_, shown) = place.json(&["show", at]);
         let text = shown.to_string();
         assert!(text.contains(r#""monkey":"Bonzo""#), "{text}");
-        text.split(r#""tag":""#).nth(1).unwrap()[..8].to_owned()
+        text.split(r#""tag":""#).nth(1).unwrap()[..16].to_owned()
     });
     assert_eq!(tags[0], tags[1]);
     std::fs::write(place.path().join("bad.yaml"), "name: p\nversion: v1\nredact: {shapes: {x: \"(\"}}\n")

@@ -31,6 +31,7 @@ use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 use crate::address::OF_STORE;
 use crate::error::Error;
 use crate::record::lines::{Overtaken, Reply};
+use crate::record::secrets::RunSecrets;
 use crate::record::{chain, redacted};
 use crate::redact::{RedactionProfile, Redactor};
 use crate::run::pack;
@@ -58,7 +59,7 @@ pub struct Recorder {
     keys: Keys,
     others: Option<WrittenByOthers>,
     /// Takes secrets out of what is proposed.
-    redactor: Option<Arc<Redactor>>,
+    secrets: Option<RunSecrets>,
     /// The entries of the parents of a delegated run when they were asked last.
     parents: Parents,
     /// Facts about gathered transitions that their replies state.
@@ -281,7 +282,7 @@ impl Recorder {
             tiles: TileMaker::default(),
             keys: Keys::default(),
             others: None,
-            redactor: None,
+            secrets: None,
             parents: Parents::default(),
             judged: HashMap::new(),
         }
@@ -289,17 +290,15 @@ impl Recorder {
 
     /// Takes secrets out of what is proposed from now on. The beginning of a run is not: [`redacted::start`] does that.
     pub fn redacting(mut self, redactor: Option<Arc<Redactor>>) -> Recorder {
-        self.redactor = redactor;
+        self.secrets = redactor.map(|redactor| RunSecrets::new(redactor, self.head.state()));
         self
     }
 
     /// An intent as it is judged. One that was redacted before it came here is taken as it is.
-    fn redacted<'i>(&self, intent: &'i Intent) -> Cow<'i, Intent> {
-        match &self.redactor {
-            Some(redactor) if intent.member(REDACTION).is_none() => {
-                Cow::Owned(redacted::intent(redactor, intent))
-            }
-            _ => Cow::Borrowed(intent),
+    fn redacted<'i>(&mut self, intents: &'i [Intent]) -> Cow<'i, [Intent]> {
+        match &mut self.secrets {
+            Some(secrets) => Cow::Owned(secrets.redact_each(intents)),
+            None => Cow::Borrowed(intents),
         }
     }
 
@@ -448,7 +447,8 @@ impl Recorder {
         dry: bool,
         causal: Option<u64>,
     ) -> Result<Guarded, Error> {
-        let intent = &*self.redacted(intent);
+        let made = self.redacted(std::slice::from_ref(intent));
+        let intent = &made[0];
         if !dry {
             self.catch_up()?;
         }
@@ -712,16 +712,15 @@ impl Recorder {
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
         let intents = &*self.noting_repeated_steps(intents).map_err(|error| (0, error))?;
         let intents = &*chain::stamped(intents, &mut *self.surroundings);
-        let redacted: Vec<Intent>;
-        let intents = match self.redactor {
-            None => intents,
-            Some(_) => {
-                redacted = intents.iter().map(|intent| self.redacted(intent).into_owned()).collect();
-                &redacted
-            }
-        };
+        let intents = &*self.redacted(intents);
         match self.unknown_link(intents) {
-            None => self.step_each(intents),
+            None => {
+                let outcomes = self.step_each(intents)?;
+                if let Some(secrets) = &mut self.secrets {
+                    secrets.sealed(outcomes.iter().map(Outcome::committed));
+                }
+                Ok(outcomes)
+            }
             // The store would turn the whole group down; what stands before the intent is not its fault.
             Some((at, error)) => self.step_each(&intents[..at]).and(Err((at, error))),
         }
@@ -871,7 +870,7 @@ impl Recorder {
     /// Puts the refusal of a line on record that is no intent, or that speaks for an author who did not write it.
     pub fn refuse_line(&mut self, line: &Value, fault: LineFault) -> Result<Outcome, Error> {
         let inputs = self.inputs();
-        let clean = self.redactor.as_ref().map(|redactor| redactor.value(line).0);
+        let clean = self.secrets.as_ref().map(|secrets| secrets.value(line));
         let outcome = step::refuse_line(&mut self.head, clean.as_ref().unwrap_or(line), fault, inputs)?;
         outcome.records().into_iter().for_each(|record| self.gather(record.clone()));
         self.follow(inputs)?;

@@ -125,12 +125,20 @@ pub struct RulesVersion {
     pub digest: Digest,
 }
 
+/// Values that are known to be secret, and what finds them in each of their writings.
+#[derive(Clone)]
+pub(super) struct KnownValues {
+    values: Vec<String>,
+    pub(super) finder: AhoCorasick,
+}
+
 /// The rules that are applied.
+#[derive(Clone)]
 pub(super) struct Rules {
     pub(super) profile: RedactionProfile,
     pub(super) version: RulesVersion,
-    /// Values that are known to be secret, in several writings.
-    pub(super) known: Option<AhoCorasick>,
+    /// Values that are known to be secret, in several writings; each group at least twice as large as the next.
+    pub(super) known: Vec<KnownValues>,
     pub(super) shapes: Vec<KindPattern>,
     pub(super) keep: Vec<Regex>,
     /// Names of the pack, to be found in a text.
@@ -172,25 +180,33 @@ impl Rules {
             own.as_bytes(),
         ]);
         let version = RulesVersion { name: profile.as_str().into(), version: VERSION.into(), digest };
-        let finder = |texts: &[String], any_case: bool| {
-            let made = AhoCorasick::builder()
-                .match_kind(MatchKind::LeftmostLongest)
-                .ascii_case_insensitive(any_case)
-                .build(texts);
-            made.map_err(|error| RuleError(error.to_string()))
-        };
-        let values: Vec<String> =
-            known.iter().filter(|value| is_worth_knowing(value)).flat_map(|value| writings(value)).collect();
+        let known: Vec<String> = known.iter().filter(|value| is_worth_knowing(value)).cloned().collect();
+        let known = KnownValues::of(known).map_err(|error| RuleError(error.to_string()))?;
         Ok(Rules {
             profile,
             version,
-            known: (!values.is_empty()).then(|| finder(&values, false)).transpose()?,
+            known: known.into_iter().collect(),
             shapes,
             keep,
-            names: (!pack.names.is_empty()).then(|| finder(&pack.names, true)).transpose()?,
+            names: (!pack.names.is_empty())
+                .then(|| finder(&pack.names, true))
+                .transpose()
+                .map_err(|error| RuleError(error.to_string()))?,
             own_names: pack.names.clone(),
             tag_key: tag_key.map(|key| hmac::Key::new(hmac::HMAC_SHA256, &key)),
         })
+    }
+
+    /// As these, with more values that are known. Values that cannot be found are left out.
+    pub(super) fn knowing(&self, values: &[String]) -> Rules {
+        let mut known = self.known.clone();
+        let mut values = values.to_vec();
+        // Each value is put into a new finder as often as the number of values doubles.
+        while known.last().is_some_and(|last| last.values.len() <= 2 * values.len()) {
+            values.extend(known.pop().into_iter().flat_map(|last| last.values));
+        }
+        known.extend(KnownValues::of(values).ok().flatten());
+        Rules { known, ..self.clone() }
     }
 
     pub(super) fn strength(&self, name: &str) -> Option<names::Strength> {
@@ -234,6 +250,22 @@ impl Rules {
         let signed = hmac::sign(self.tag_key.as_ref()?, &[0xff; TAG_DIGITS]);
         Some(hex(signed.as_ref())[..TAG_DIGITS].to_owned())
     }
+}
+
+impl KnownValues {
+    /// Makes what finds values; `None` without any.
+    fn of(values: Vec<String>) -> Result<Option<KnownValues>, aho_corasick::BuildError> {
+        if values.is_empty() {
+            return Ok(None);
+        }
+        let all: Vec<String> = values.iter().flat_map(|value| writings(value)).collect();
+        Ok(Some(KnownValues { finder: finder(&all, false)?, values }))
+    }
+}
+
+fn finder(texts: &[String], any_case: bool) -> Result<AhoCorasick, aho_corasick::BuildError> {
+    let mut builder = AhoCorasick::builder();
+    builder.match_kind(MatchKind::LeftmostLongest).ascii_case_insensitive(any_case).build(texts)
 }
 
 fn marker(kind: &str, tag: Option<String>) -> String {

@@ -63,6 +63,11 @@ pub(super) fn name(rules: &Rules, text: &str) -> (String, TakenSecrets) {
     text_by(rules, text, &marker)
 }
 
+/// Whether a text has a word that may name a secret.
+pub(crate) fn has_hint(text: &str) -> bool {
+    NAMES.is_match(text)
+}
+
 fn text_by(
     rules: &Rules,
     text: &str,
@@ -212,12 +217,8 @@ fn markers(bytes: &[u8], found: &mut Vec<SecretSpan>) {
 }
 
 fn known(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
-    let Some(values) = &rules.known else { return };
-    found.extend(values.find_iter(text).map(|hit| SecretSpan {
-        start: hit.start(),
-        end: hit.end(),
-        kind: KNOWN.into(),
-    }));
+    let hits = rules.known.iter().flat_map(|values| values.finder.find_iter(text));
+    found.extend(hits.map(|hit| SecretSpan { start: hit.start(), end: hit.end(), kind: KNOWN.into() }));
 }
 
 /// Blocks of PEM and PGP with a private key, also where a newline is written as `\n`, and where the end was cut.
