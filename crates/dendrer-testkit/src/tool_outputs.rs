@@ -9,10 +9,13 @@
 //! is the class.
 
 mod draw;
+mod hostile;
 mod markup;
 mod words;
 
 use std::ops::Range;
+
+pub use self::hostile::{HOSTILE_KINDS, HostileKind, typical_text};
 
 use self::draw::one;
 use self::markup::{Marked, Stain};
@@ -20,7 +23,7 @@ use crate::Dice;
 
 /// How a text gives its secret away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SecretClass {
+pub enum TextClass {
     /// A token in the shape that its vendor documents, anywhere.
     Vendor,
     /// A value after a name that announces it, in any syntax.
@@ -33,7 +36,7 @@ pub enum SecretClass {
     Harmless,
 }
 
-impl SecretClass {
+impl TextClass {
     /// Every class that has secrets.
     pub const SECRET: [Self; 4] = [Self::Vendor, Self::Named, Self::Disguised, Self::Prose];
 
@@ -59,7 +62,7 @@ pub struct ToolText {
     /// Byte ranges that may be redacted or not: the id of a key, the breaks in a secret, the rest of an encoded text.
     pub optional: Vec<Range<usize>>,
     /// The class of the template.
-    pub class: SecretClass,
+    pub class: TextClass,
     /// The tool that prints such a text.
     pub tool: &'static str,
     /// Class, tool and number of the template, and the layers that were drawn.
@@ -69,19 +72,19 @@ pub struct ToolText {
 /// A template of one file.
 #[derive(Debug, Clone, Copy)]
 struct ToolTemplate {
-    class: SecretClass,
+    class: TextClass,
     tool: &'static str,
     layers: &'static str,
     text: &'static str,
     number: usize,
 }
 
-const FILES: [(SecretClass, &str); 5] = [
-    (SecretClass::Vendor, include_str!("tool_outputs/vendor.txt")),
-    (SecretClass::Named, include_str!("tool_outputs/named.txt")),
-    (SecretClass::Disguised, include_str!("tool_outputs/disguised.txt")),
-    (SecretClass::Prose, include_str!("tool_outputs/prose.txt")),
-    (SecretClass::Harmless, include_str!("tool_outputs/harmless.txt")),
+const FILES: [(TextClass, &str); 5] = [
+    (TextClass::Vendor, include_str!("tool_outputs/vendor.txt")),
+    (TextClass::Named, include_str!("tool_outputs/named.txt")),
+    (TextClass::Disguised, include_str!("tool_outputs/disguised.txt")),
+    (TextClass::Prose, include_str!("tool_outputs/prose.txt")),
+    (TextClass::Harmless, include_str!("tool_outputs/harmless.txt")),
 ];
 
 /// Frames that show a text line by line and encode nothing.
@@ -128,7 +131,7 @@ pub fn secret_cases(seed: u64, count: usize) -> Vec<ToolText> {
     let all: Vec<ToolTemplate> =
         FILES[..4].iter().flat_map(|(class, file)| templates(*class, file)).collect();
     let encodable: Vec<ToolTemplate> =
-        all.iter().filter(|t| t.layers.is_empty() && t.class < SecretClass::Disguised).copied().collect();
+        all.iter().filter(|t| t.layers.is_empty() && t.class < TextClass::Disguised).copied().collect();
     let mut dice = Dice(seed);
     let mut cases = Vec::with_capacity(count);
     for at in 0..count {
@@ -142,9 +145,9 @@ pub fn secret_cases(seed: u64, count: usize) -> Vec<ToolText> {
             }
             None => {
                 let template = encodable[dice.below(encodable.len() as u64) as usize];
-                let breaks = template.class == SecretClass::Vendor && dice.below(3) == 0;
+                let breaks = template.class == TextClass::Vendor && dice.below(3) == 0;
                 let layers = one(&mut dice, if breaks { BREAKS } else { DISGUISES });
-                cases.push(template.case(SecretClass::Disguised, layers, &mut dice));
+                cases.push(template.case(TextClass::Disguised, layers, &mut dice));
             }
         }
     }
@@ -154,7 +157,7 @@ pub fn secret_cases(seed: u64, count: usize) -> Vec<ToolText> {
 /// Draws `count` texts of which nothing may be redacted, of every template in turn; a third of them are in a frame or
 /// are the content of a JSON message.
 pub fn harmless_cases(seed: u64, count: usize) -> Vec<ToolText> {
-    let all = templates(SecretClass::Harmless, FILES[4].1);
+    let all = templates(TextClass::Harmless, FILES[4].1);
     let mut dice = Dice(seed);
     let mut cases = Vec::with_capacity(count);
     for at in 0..count {
@@ -164,14 +167,14 @@ pub fn harmless_cases(seed: u64, count: usize) -> Vec<ToolText> {
             1 => one(&mut dice, &["json tool_message", "json json openai_call", "json anthropic_call"]),
             _ => "",
         };
-        cases.push(template.case(SecretClass::Harmless, layers, &mut dice));
+        cases.push(template.case(TextClass::Harmless, layers, &mut dice));
     }
     cases
 }
 
 impl ToolTemplate {
     /// Draws a text of the template in layers: those of the template first, then `layers`.
-    fn case(&self, class: SecretClass, layers: &str, dice: &mut Dice) -> ToolText {
+    fn case(&self, class: TextClass, layers: &str, dice: &mut Dice) -> ToolText {
         let mut marked = Marked::of(self.text, dice);
         for layer in self.layers.split_whitespace().chain(layers.split_whitespace()) {
             marked.layer(layer, dice);
@@ -215,7 +218,7 @@ fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
 }
 
 /// Reads the templates of a file.
-fn templates(class: SecretClass, file: &'static str) -> Vec<ToolTemplate> {
+fn templates(class: TextClass, file: &'static str) -> Vec<ToolTemplate> {
     let pieces = file.split("\n%%% ").map(|piece| piece.strip_prefix("%%% ").unwrap_or(piece));
     let template = |(number, piece): (usize, &'static str)| {
         let (head, text) = piece.split_once('\n').expect("a text follows the line of its tool");
@@ -251,7 +254,7 @@ mod tests {
         }
         let tools: BTreeSet<&str> = cases.iter().map(|case| case.tool).collect();
         assert!(tools.len() >= 40, "{} tools", tools.len());
-        for class in SecretClass::SECRET {
+        for class in TextClass::SECRET {
             assert!(cases.iter().filter(|case| case.class == class).count() >= 50, "{}", class.name());
         }
     }

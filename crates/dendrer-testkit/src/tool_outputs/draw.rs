@@ -8,7 +8,7 @@ use crate::Dice;
 
 /// A value that was drawn for a field of a template.
 #[derive(Debug)]
-pub(super) struct Drawing {
+pub(super) struct FieldText {
     pub(super) text: String,
     pub(super) worth: Worth,
 }
@@ -30,8 +30,8 @@ pub(super) fn one<'a, T: ?Sized>(dice: &mut Dice, all: &'a [&'a T]) -> &'a T {
 }
 
 /// Draws the value of a field; `None` if no field has this name.
-pub(super) fn draw(field: &str, dice: &mut Dice) -> Option<Drawing> {
-    let of = |worth, text| Some(Drawing { text, worth });
+pub(super) fn draw(field: &str, dice: &mut Dice) -> Option<FieldText> {
+    let of = |worth, text| Some(FieldText { text, worth });
     if let Some(text) = password(field, dice) {
         return of(Worth::Secret, text);
     }

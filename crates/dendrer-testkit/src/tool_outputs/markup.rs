@@ -41,9 +41,9 @@ impl Marked {
             }
             let mut names = part.split('|');
             let field = names.next().unwrap_or_default();
-            let drawing = draw(field, dice).unwrap_or_else(|| panic!("no field {field:?} in {template:?}"));
-            let text = names.fold(drawing.text, |text, filter| filtered(&text, filter));
-            let stain = match drawing.worth {
+            let drawn = draw(field, dice).unwrap_or_else(|| panic!("no field {field:?} in {template:?}"));
+            let text = names.fold(drawn.text, |text, filter| filtered(&text, filter));
+            let stain = match drawn.worth {
                 Worth::Plain => Stain::Plain,
                 Worth::Optional => Stain::Optional,
                 Worth::Secret => {
@@ -276,7 +276,7 @@ fn filtered(value: &str, filter: &str) -> String {
         "wrap64" => broken(value, 64, "\n"),
         "wrap76" => broken(value, 76, "\n"),
         "fold" => broken(value, 40, "\n    "),
-        "fold2" => broken(value, 64, "\n  "),
+        "indent2" => value.replace('\n', &format!("{BREAK}\n  {BREAK}")),
         "bs" => broken(value, 40, "\\\n"),
         "soft" => broken(value, 48, "=\n"),
         "cat_py" => broken(value, 24, "\"\n    \""),

@@ -1,0 +1,83 @@
+//! Texts that cost a redactor the most, and a text of typical outputs to compare them with.
+
+use std::fmt::Write as _;
+
+use super::draw::shaped;
+use super::{harmless_cases, secret_cases};
+use crate::Dice;
+
+/// A kind of text, each of one sign or shape without an end.
+#[derive(Debug, Clone, Copy)]
+pub struct HostileKind {
+    /// Name of the kind.
+    pub name: &'static str,
+    /// The part that is repeated; drawn anew each time where it has a shape in braces.
+    unit: &'static str,
+}
+
+/// Every kind of hostile text.
+pub const HOSTILE_KINDS: [HostileKind; 32] = [
+    HostileKind { name: "double quotes", unit: "\"" },
+    HostileKind { name: "single quotes", unit: "'" },
+    HostileKind { name: "password: ", unit: "password: " },
+    HostileKind { name: "password=", unit: "password=" },
+    HostileKind { name: "equals", unit: "=" },
+    HostileKind { name: "less than", unit: "<" },
+    HostileKind { name: "base64 run", unit: "{b997}" },
+    HostileKind { name: "hex run", unit: "{h997}" },
+    HostileKind { name: "one-letter lines", unit: "a\n" },
+    HostileKind { name: "json brackets", unit: "[" },
+    HostileKind { name: "json braces", unit: "{\"a\":" },
+    HostileKind { name: "sk-", unit: "sk-" },
+    HostileKind { name: "ey.", unit: "ey." },
+    HostileKind { name: "eyJ.", unit: "eyJhbGciOi." },
+    HostileKind { name: "backslashes", unit: "\\" },
+    HostileKind { name: "escaped quotes", unit: "\\\\\\\"" },
+    HostileKind { name: "percent codes", unit: "%70" },
+    HostileKind { name: "nested percent codes", unit: "%25" },
+    HostileKind { name: "csv commas", unit: "," },
+    HostileKind { name: "csv of passwords", unit: "password," },
+    HostileKind { name: "entities", unit: "&amp;" },
+    HostileKind { name: "numeric entities", unit: "&#112;" },
+    HostileKind { name: "addresses", unit: "a://b:c@" },
+    HostileKind { name: "key headers", unit: "-----BEGIN PRIVATE KEY-----\n" },
+    HostileKind { name: "key headers in a line", unit: "-----BEGIN PRIVATE KEY-----" },
+    HostileKind { name: "base64 lines", unit: "{b76}\n" },
+    HostileKind { name: "base64 lines, escaped", unit: "{b76}\\n" },
+    HostileKind { name: "markdown cells", unit: "| password " },
+    HostileKind { name: "markers", unit: "<redacted:" },
+    HostileKind { name: "terminal codes", unit: "\u{1b}[0m" },
+    HostileKind { name: "words", unit: "abandon ability " },
+    HostileKind { name: "xml of passwords", unit: "<password>" },
+];
+
+impl HostileKind {
+    /// Returns a text of the kind with at least `size` bytes, cut to it at a character.
+    pub fn text(&self, size: usize) -> String {
+        let mut dice = Dice(5);
+        let mut out = String::with_capacity(size + self.unit.len());
+        while out.len() < size {
+            out += &shaped(self.unit, &mut dice);
+        }
+        out.truncate(size);
+        out
+    }
+}
+
+/// Returns `size` bytes of what an agent reads: ten harmless outputs to one with a secret, with commands between them.
+pub fn typical_text(seed: u64, size: usize) -> String {
+    let secret = secret_cases(seed, 2_000);
+    let harmless = harmless_cases(seed, 2_000);
+    let mut out = String::with_capacity(size + 4096);
+    for at in 0.. {
+        if out.len() >= size {
+            break;
+        }
+        let case =
+            if at % 11 == 0 { &secret[at / 11 % secret.len()] } else { &harmless[at % harmless.len()] };
+        let _ = write!(out, "$ {} # step {at}\n{}\n", case.tool, case.text);
+    }
+    let cut = (0..=size).rev().find(|at| out.is_char_boundary(*at)).unwrap_or_default();
+    out.truncate(cut);
+    out
+}
