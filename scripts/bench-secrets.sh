@@ -2,7 +2,7 @@
 # Programs that look for secrets, over the two sets of texts that redaction is measured on: the corpus that was written
 # with the rules, and texts of forty tools that were written without them.
 #
-# Needs: cargo, python3 with venv, node with npm. Installs: detect-secrets and gitleaks into target/secrets, secretlint
+# Needs: cargo-nextest, python3 with venv, node with npm. Installs: detect-secrets and gitleaks into target/secrets, secretlint
 # below it. A program that cannot be installed has a row that begins with SKIPPED.
 set -euo pipefail
 
@@ -24,11 +24,12 @@ export PATH="$place/venv/bin:$PATH"
 
 echo "texts that were written with the rules"
 rm -f "$place"/texts/*
-DENDRER_CORPUS_TO="$place/texts" cargo test --quiet -p dendrer --test redact secrets_are_taken -- --nocapture | grep '^redaction: '
+DENDRER_CORPUS_TO="$place/texts" cargo nextest run -p dendrer --test redact secrets_are_taken --no-capture | grep '^redaction: '
 "$python" eval/redaction/peers.py "$place/texts"
 
 echo
 echo "texts of forty tools"
 rm -f "$place"/tools/*
-DENDRER_TOOL_TEXTS_TO="$place/tools" cargo test --quiet -p dendrer --test redact_tools of_forty_tools -- --nocapture | grep -v '^running'
+DENDRER_TOOL_TEXTS_TO="$place/tools" cargo nextest run -p dendrer --test redact_tools of_forty_tools --no-capture |
+  grep -E '^(class|vendor|named|disguised|prose|all|look-alikes)'
 "$python" eval/redaction/peers.py "$place/tools"
