@@ -13,9 +13,10 @@ mod hostile;
 mod markup;
 mod words;
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
-pub use self::hostile::{HOSTILE_KINDS, HostileKind, typical_text};
+pub use self::hostile::{HOSTILE_KINDS, HostileKind};
 
 use self::draw::one;
 use self::markup::{Marked, Stain};
@@ -170,6 +171,22 @@ pub fn harmless_cases(seed: u64, count: usize) -> Vec<ToolText> {
         cases.push(template.case(TextClass::Harmless, layers, &mut dice));
     }
     cases
+}
+
+/// Returns `size` bytes of what an agent reads: ten harmless outputs to one with a secret, with commands between them.
+pub fn typical_text(seed: u64, size: usize) -> String {
+    let secret = secret_cases(seed, 2_000);
+    let harmless = harmless_cases(seed, 2_000);
+    let mut dice = Dice(seed);
+    let mut out = String::with_capacity(size + 4096);
+    while out.len() < size {
+        let cases = if dice.below(11) == 0 { &secret } else { &harmless };
+        let case = &cases[dice.below(cases.len() as u64) as usize];
+        let _ = write!(out, "$ {}\n{}\n", case.tool, case.text);
+    }
+    let cut = (0..=size).rev().find(|at| out.is_char_boundary(*at)).unwrap_or_default();
+    out.truncate(cut);
+    out
 }
 
 impl ToolTemplate {
