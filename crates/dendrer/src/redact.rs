@@ -21,7 +21,7 @@ use std::sync::Arc;
 use dendrer_object::Value;
 
 pub use names::is_secret_name;
-pub use rules::{PackRules, RedactionProfile, RuleError, RulesVersion};
+pub use rules::{NotKnown, PackRules, RedactionProfile, RuleError, RulesVersion};
 pub use stream::RedactedStream;
 pub use taken::TakenSecrets;
 pub use vendor::SecretSpan;

@@ -400,6 +400,7 @@ impl Recorder {
         store.refresh()?;
         let trace = Trace::open(&store, run)?;
         check(&trace)?;
+        trace.refuse_removed()?;
         trace.confirm_end()?;
         let (head, records) = trace.fold_head(trace.tip())?;
         let reducer = pack::reducer_of(&trace)?;
@@ -871,11 +872,19 @@ impl Recorder {
     /// Puts the refusal of a line on record that is no intent, or that speaks for an author who did not write it.
     pub fn refuse_line(&mut self, line: &Value, fault: LineFault) -> Result<Outcome, Error> {
         let inputs = self.inputs();
-        let clean = self.redactor.as_ref().map(|redactor| redactor.value(line).0);
-        let outcome = step::refuse_line(&mut self.head, clean.as_ref().unwrap_or(line), fault, inputs)?;
+        let (line, fault) = match &self.redactor {
+            Some(redactor) => redacted::refused(redactor, line, fault),
+            None => (line.clone(), fault),
+        };
+        let outcome = step::refuse_line(&mut self.head, &line, fault, inputs)?;
         outcome.records().into_iter().for_each(|record| self.gather(record.clone()));
         self.follow(inputs)?;
         Ok(outcome)
+    }
+
+    /// The rules by which secrets are taken out of what is proposed; `None` if nothing is.
+    pub(crate) fn redactor(&self) -> Option<&Redactor> {
+        self.redactor.as_deref()
     }
 
     /// Puts an anomaly that the runtime saw on record.
