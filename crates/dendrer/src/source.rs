@@ -26,6 +26,7 @@ use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
 use crate::pack::{self, Files, Source};
 use crate::problem::{Problem, READS_ONLY};
+use crate::record::redacted;
 use crate::repo::follow::Follow;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
@@ -732,7 +733,7 @@ pub fn fault(warnings: &[Warning]) -> Option<(Code, String)> {
 ///
 /// A [`Problem`] if the rules of the store cannot be read.
 pub fn clean_name(repo: &Repo, name: &str) -> Result<String, Problem> {
-    let clean = clean_text(repo, name)?;
+    let (clean, _) = redacted::place(&*repo.redactor(None)?, name);
     if clean == name {
         return Ok(clean);
     }

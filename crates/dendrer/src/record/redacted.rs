@@ -10,7 +10,7 @@ use dendrer_object::delta::{Delta, Op};
 use dendrer_object::json::{JsonError, JsonErrorKind};
 use dendrer_object::record::{Body, Record, Seed, cut};
 use dendrer_object::value::{Object, differences};
-use dendrer_object::{Intent, Pointer, REDACTION, TypeName, Value};
+use dendrer_object::{Intent, Pointer, READS, REDACTION, TypeName, Value};
 
 use crate::record::lines::IntentLine;
 use crate::redact::{Redactor, TakenSecrets};
@@ -90,7 +90,7 @@ pub fn refused(redactor: &Redactor, line: &Value, fault: LineFault) -> (Value, L
     let fault = match fault {
         LineFault::Schema { code, path, message } => LineFault::Schema {
             code,
-            path: self::path(redactor, &path),
+            path: place(redactor, &path).0,
             message: quoted(redactor, &message, line, &clean),
         },
         author @ LineFault::Author(..) => author,
@@ -105,15 +105,36 @@ pub fn unread(redactor: &Redactor, line: IntentLine, error: JsonError) -> (Inten
         JsonErrorKind::DuplicateName(name) => JsonErrorKind::DuplicateName(redactor.text(&name).0),
         kind => kind,
     };
-    let path = path(redactor, &error.path);
+    let path = place(redactor, &error.path).0;
     (IntentLine { text, ..line }, JsonError { kind, path, ..error })
 }
 
-/// A JSON pointer as a text without the secrets in its names.
-pub fn path(redactor: &Redactor, path: &str) -> String {
-    let clean = |token: &str| redactor.text(token).0;
-    path.split('/').map(clean).collect::<Vec<_>>().join("/")
+/// A place, or a name of several parts, without its secrets: a shape is looked for at the beginning of each part as well, since a
+/// text that a `/` or a `.` precedes is no token of its own elsewhere.
+pub fn place(redactor: &Redactor, place: &str) -> (String, TakenSecrets) {
+    let (mut made, mut taken) = redactor.text(place);
+    let mut at = 0;
+    for _ in 0..PARTS_MAX {
+        let Some(next) = made[at..].find(SEPARATORS).map(|next| at + next + 1) else { break };
+        at = next;
+        let rest = &made[at..];
+        let Some(secret) = redactor.find(rest).into_iter().next().filter(|secret| secret.start == 0) else {
+            continue;
+        };
+        let (clean, one) = redactor.text(&rest[..secret.end]);
+        taken.add(&one);
+        let end = at + secret.end;
+        made.replace_range(at..end, &clean);
+        at += clean.len();
+    }
+    (made, taken)
 }
+
+/// Characters between the parts of a place or a name.
+const SEPARATORS: [char; 8] = ['/', '.', '-', '+', '[', ']', '"', ':'];
+
+/// How many parts of a place are looked at.
+const PARTS_MAX: usize = 64;
 
 /// A sentence about a line, without the texts of the line that were taken out of it.
 fn quoted(redactor: &Redactor, sentence: &str, line: &Value, clean: &Value) -> String {
@@ -223,7 +244,7 @@ impl Pass<'_> {
     fn members(&mut self, content: &Value, is_record: bool) -> Value {
         let Value::Object(members) = content else { return self.value(content) };
         let is_apart = |name: &str, value: &Value| match value {
-            Value::Array(_) => CHANGES.contains(&name),
+            Value::Array(_) => CHANGES.contains(&name) || name == READS,
             Value::Object(_) => name == ACTION || is_record && name == LINE,
             _ => false,
         };
@@ -233,6 +254,9 @@ impl Pass<'_> {
         let mut made = made.as_object().cloned().unwrap_or_default();
         for (name, value) in apart {
             let clean = match value {
+                Value::Array(items) if **name == *READS => {
+                    Value::array(items.iter().map(|item| self.place(item)))
+                }
                 Value::Array(items) => Value::array(items.iter().map(|item| self.change(item))),
                 action if **name == *ACTION => self.action(action),
                 line => self.members(line, false),
@@ -247,13 +271,40 @@ impl Pass<'_> {
         let Some(members) = item.as_object() else { return self.value(item) };
         let paths = members.iter().filter(|(name, _)| ***name != *VALUE);
         let name = paths.filter_map(|(_, path)| path.as_str()).find_map(last_name);
-        let (Some(value), Some(name)) = (members.get(VALUE), name) else { return self.value(item) };
+        let (Some(value), Some(name)) = (members.get(VALUE), name) else {
+            return Value::Object(self.places(members));
+        };
         let mut rest = members.clone();
         rest.remove(VALUE);
-        let made = self.value(&Value::Object(rest));
-        let mut made = made.as_object().cloned().unwrap_or_default();
+        let mut made = self.places(&rest);
         made.set(VALUE, self.beside(&name, value));
         Value::Object(made)
+    }
+
+    /// Redacts the members of a change but its value: an action, and its path.
+    fn places(&mut self, members: &Object) -> Object {
+        let made = self.value(&Value::Object(members.clone()));
+        let mut made = made.as_object().cloned().unwrap_or_default();
+        let texts: Vec<_> = made.iter().map(|(name, path)| (Arc::clone(name), path.clone())).collect();
+        texts.iter().for_each(|(name, path)| made.set(name, self.place(path)));
+        made
+    }
+
+    /// Redacts a place that a line names; a value that is none as any other.
+    fn place(&mut self, value: &Value) -> Value {
+        match value.as_str().map(|text| (text, place(self.redactor, text))) {
+            Some((text, (clean, _))) if clean == *text => value.clone(),
+            Some((text, _))
+                if self.redactor.find(text).first().is_some_and(|one| one.end - one.start == text.len()) =>
+            {
+                self.value(value)
+            }
+            Some((_, (clean, taken))) => {
+                self.taken.add(&taken);
+                Value::from(clean)
+            }
+            None => self.value(value),
+        }
     }
 
     /// Redacts the value of a name.

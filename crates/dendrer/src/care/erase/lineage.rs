@@ -25,7 +25,7 @@ use crate::run::casebook_name;
 use crate::run::trace::Trace;
 
 /// Members of the content in which an author writes what they like.
-const PAYLOAD: [&str; 17] = [
+const PAYLOAD: [&str; 16] = [
     "action",
     "anomalies",
     "bisect",
@@ -35,7 +35,6 @@ const PAYLOAD: [&str; 17] = [
     "diff",
     "goal",
     "intent",
-    "line",
     MESSAGES,
     "meta",
     "policy",
@@ -45,8 +44,8 @@ const PAYLOAD: [&str; 17] = [
     "state",
 ];
 
-/// The field of a refusal with its reason, which may name a place or a value of the line.
-const REASON: &str = "/reason";
+/// Fields of a refusal with the line, and with the reason, which may name a place or a value of the line.
+const REFUSED: [&str; 2] = ["/line", "/reason"];
 
 /// Fields of those members with one of a few words or a number.
 const WORDS: [&str; 3] = ["/action/tool", "/intent/confidence", "/result/status"];
@@ -328,7 +327,7 @@ impl Lineage {
             EraseReason::Asked | EraseReason::Digest => true,
             // Without one delta the state of the casebook is not known, and with it no label and no note.
             EraseReason::Copy => {
-                (is_payload(&verdict.place) || verdict.place.as_str() == REASON)
+                (is_payload(&verdict.place) || REFUSED.contains(&verdict.place.as_str()))
                     && (is_derived || self.everywhere)
                     && !(is_casebook && verdict.place.as_str() == "/delta")
             }
