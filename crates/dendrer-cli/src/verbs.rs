@@ -368,6 +368,7 @@ table! {
     )]
     Secrets(secrets::SecretsVerb): |verb| match verb {
         SecretsVerb::Test(args) if args.redacted => Shape::text("secrets test"),
+        SecretsVerb::Test(args) if args.env => pages("secrets test --env", "secrets-env"),
         SecretsVerb::Test(_) => pages("secrets test", "secrets"),
         SecretsVerb::Scan { .. } => pages("secrets scan", "secrets"),
     } => secrets::run;

@@ -70,10 +70,15 @@ fn texts(list: Vec<String>) -> Vec<Arc<str>> {
     list.into_iter().map(Arc::from).collect()
 }
 
+/// Checkpoints of the namespaces around another one, by namespace and id.
+fn pairs(list: Vec<(String, String)>) -> Vec<(Arc<str>, Arc<str>)> {
+    list.into_iter().map(|(namespace, id)| (namespace.into(), id.into())).collect()
+}
+
 /// What an error is, beyond its code.
 enum Failed {
     Problem(Box<Problem>),
-    /// Two checkpoints: the one that was to be followed, and the last one.
+    /// Two checkpoints: the one that was to be followed, and the last one; that one alone if it was deleted.
     Stale(Box<Problem>, Vec<String>),
     Superseded(Box<Problem>),
 }
@@ -92,6 +97,11 @@ fn of_checkpoint(error: CheckpointError) -> Failed {
             let problem = problem
                 .note("nothing was put; read the thread again, or ask for the older checkpoint by its id to fork from it");
             Failed::Stale(Box::new(problem), vec![parent.to_string(), head.to_string()])
+        }
+        CheckpointError::Deleted { id, .. } => {
+            let problem =
+                problem.note("nothing was put; the thread begins again with a put without a parent");
+            Failed::Stale(Box::new(problem), vec![id.to_string()])
         }
         CheckpointError::Superseded { .. } => {
             Failed::Superseded(Box::new(problem.note("nothing was put; claim the thread again to write it")))
@@ -175,6 +185,7 @@ impl NativeSaver {
         channels: Vec<(String, String, Option<Typed<'_>>)>,
         may_fork: bool,
         claim: Option<String>,
+        around: Vec<(String, String)>,
     ) -> PyResult<()> {
         let channels = channels.iter().map(|(name, version, value)| ChannelPut {
             name: name.as_str().into(),
@@ -194,7 +205,8 @@ impl NativeSaver {
             claim: shared(claim),
             noted: Vec::new(),
         };
-        self.call(py, |all| all.put(&put))
+        let around = pairs(around);
+        self.call(py, |all| all.put_below(&put, &around))
     }
 
     /// Puts writes of a task.
@@ -210,6 +222,7 @@ impl NativeSaver {
         items: Vec<(i64, String, Typed<'_>)>,
         replaces: bool,
         claim: Option<String>,
+        around: Vec<(String, String)>,
     ) -> PyResult<()> {
         let items = items.iter().map(|(index, channel, value)| WritePut {
             index: *index,
@@ -227,7 +240,8 @@ impl NativeSaver {
             claim: shared(claim),
             noted: Vec::new(),
         };
-        self.call(py, |all| all.put_writes(&put))
+        let around = pairs(around);
+        self.call(py, |all| all.put_writes_below(&put, &around))
     }
 
     /// Reads a checkpoint, or the newest.

@@ -14,7 +14,7 @@ use dendrer::kernel::predicate::{Asking, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
 use dendrer::problem::Problem;
 use dendrer::registry::MonotoneEvidence;
-use dendrer::source::Desk;
+use dendrer::source::{Desk, clean_value};
 use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::document::Either;
 use dendrer_object::record::Record;
@@ -1003,7 +1003,10 @@ impl BisectReplyShown<'_> {
     ///
     /// A [`Problem`] if the records at the ends of the answer cannot be read, or the store cannot be written.
     pub fn record(&self, desk: &mut dyn Desk) -> Result<Vec<Record>, Problem> {
-        let Some(found) = self.finding()? else { return Ok(Vec::new()) };
+        let Some(mut found) = self.finding()? else { return Ok(Vec::new()) };
+        let store = desk.store()?;
+        found.answer = clean_value(&store, &found.answer)?;
+        found.chain = found.chain.map(|chain| clean_value(&store, &chain)).transpose()?;
         desk.write_down(|store, environment| casebook::record_bisect(store, &found, environment))
     }
 

@@ -9,7 +9,7 @@ use dendrer::diff::{
 };
 use dendrer::kernel::unknown::Since;
 use dendrer::problem::Problem;
-use dendrer::source::Desk;
+use dendrer::source::{Desk, clean_value};
 use dendrer::timeline::Interval;
 use dendrer_object::delta::Op;
 use dendrer_object::document::{Positive, Shape as _};
@@ -938,6 +938,7 @@ impl DiffFound {
     pub fn record(&mut self, compared: &ComparedRuns, desk: &mut dyn Desk) -> Result<(), Problem> {
         let runs = compared.places()?;
         let value = self.casebook_value(runs.each_ref().map(|run| run.id));
+        let value = clean_value(&desk.store()?, &value)?;
         let [a, b] = &runs;
         let write = |store: &_, environment| casebook::record_diff(store, [a, b], &value, environment);
         self.recorded = Some(desk.write_down(write)?);

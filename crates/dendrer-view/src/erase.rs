@@ -1,5 +1,6 @@
 //! What was erased, or would be, and why nothing was.
 
+use dendrer::address::RecordAt;
 use dendrer::care::erase::{ErasePlace, EraseReason, Erased};
 use dendrer::care::problem::grouped;
 use dendrer_object::document::As;
@@ -15,8 +16,10 @@ document! {
         let plan = &erased.plan;
         /// The run
         run: &RunName = &plan.run,
-        /// The tick
-        tick: u64 = plan.tick,
+        /// The tick; null for a refusal
+        tick: Option<u64> = plan.at.tick(),
+        /// The number of the refusal, from 1, as RUN@refused:N names it; absent for a tick
+        refused?: u64 = plan.at.refused(),
         /// The place, as a JSON pointer
         path: &Pointer = &plan.path,
         /// The reason that was given
@@ -46,7 +49,9 @@ document! {
         /// The run
         run: Option<&RunName> = found.run.as_ref(),
         /// The tick; null for a record off the chain
-        tick: Option<u64> = found.tick,
+        tick: Option<u64> = found.at.and_then(RecordAt::tick),
+        /// The number of a refusal, from 1; absent for any other record
+        refused?: u64 = found.at.and_then(RecordAt::refused),
     }
 }
 
@@ -76,7 +81,7 @@ impl Answer for Erased {
                 let fields = count(plan.erased.len() as u64, "field", "fields");
                 let (run, id) = (&plan.run, record.id().short());
                 lines.push(
-                    format!("ERASED     {fields}; {run}@{} {}   hash {id}", plan.tick, plan.path.dotted())
+                    format!("ERASED     {fields}; {run}@{} {}   hash {id}", plan.at, plan.path.dotted())
                         .into(),
                 );
                 lines.push(Line::note(

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use dendrer::address::Position;
 use dendrer::ask::log::{LaneMark, LogSummary, LoggedRecord};
 use dendrer::ask::provenance::LinkedRecord;
 use dendrer::ask::show::{ShownRecord, ShownWrites};
-use dendrer::ask::thread::ThreadPlace;
 use dendrer_object::document::As;
 use dendrer_object::record::Rel;
-use dendrer_object::{Digest, Object, Record, RunName, Value, document};
+use dendrer_object::{Digest, Object, RunName, Value, document};
 
 use crate::answer::{Answer, ItemAnswer, Line, Page, Style};
 use crate::certainty::Certainty;
@@ -278,9 +278,12 @@ document! {
     }
 
     /// A record of a log
-    object LogItem(record: &Record, place: Option<&ThreadPlace>, whole: bool, links: Option<&[(Rel, Digest, Option<LinkedRecord>)]>) {
+    object LogItem(item: &LoggedRecord, whole: bool, links: Option<&[(Rel, Digest, Option<LinkedRecord>)]>) {
+        let record = &item.record;
         ..RowObject = RowObject::of(record),
-        ..?ThreadObject = place.map(ThreadObject::of),
+        /// The number of a refusal, from 1, as RUN@refused:N names it; absent for a transition
+        refused?: u64 = item.refused,
+        ..?ThreadObject = item.thread.as_ref().map(ThreadObject::of),
         /// The content, if whole records were asked for
         content?: As<Object> = whole.then(|| As::new(content_json(record))),
         /// The links to other records, if they were asked for
@@ -303,7 +306,7 @@ impl ItemAnswer for LogAnswer {
 
     fn item(&mut self, item: &LoggedRecord) -> Option<Value> {
         let links = self.links.then_some(&item.links[..]);
-        Some(LogItem::of(&item.record, item.thread.as_ref(), self.whole, links).into())
+        Some(LogItem::of(item, self.whole, links).into())
     }
 
     fn item_lines(&mut self, item: &LoggedRecord, page: &Page) -> Vec<Line> {
@@ -319,6 +322,10 @@ impl ItemAnswer for LogAnswer {
             return if self.thread_rows.len() == ROWS { self.rows_lines(page) } else { lines };
         }
         let mut row = row(&item.record);
+        if let Some(number) = item.refused {
+            let name = row.type_name.strip_prefix("refused").unwrap_or(&row.type_name);
+            row.type_name = format!("{}{name}", Position::Refused(number));
+        }
         row.agent = page.spell(row.agent);
         row.summary.push_str(&link_words(item));
         let graph = item.lanes.as_ref().map(|marks| format!("{}  ", lane_words(marks))).unwrap_or_default();

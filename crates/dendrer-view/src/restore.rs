@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use dendrer::address::RecordAt;
 use dendrer::care::restore::Restored;
-use dendrer_object::{Digest, Value, document};
+use dendrer::care::restore::erasures::ErasedAgain;
+use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
 use crate::problem::Problem;
@@ -26,6 +28,28 @@ document! {
         writable: bool = restored.refused.is_none(),
         /// The path to which the store that was there was moved
         aside: Option<&Path> = restored.aside.as_deref(),
+        /// The values that were erased in that store since the backup was made, and are erased in this one again
+        erased_again: Vec<ErasedAgainObject> = restored.erased_again.iter().map(ErasedAgainObject::of).collect(),
+        /// Values may have been erased since the backup was made that this store has; absent if every erasure is known
+        erasures_unknown?: ErasuresUnknown = restored.erasures_unknown.map(ErasuresUnknown::of),
+    }
+
+    /// A value that is erased again
+    object ErasedAgainObject(erased: &ErasedAgain) {
+        /// The run; null for a record of no run
+        run: Option<&RunName> = erased.run.as_ref(),
+        /// The tick; null for a refusal, and for all of a run
+        tick: Option<u64> = erased.at.and_then(RecordAt::tick),
+        /// The number of a refusal, from 1, as RUN@refused:N names it; absent for any other record
+        refused?: u64 = erased.at.and_then(RecordAt::refused),
+        /// The place, as a JSON pointer; null for every value of a deleted thread of checkpoints
+        place: Option<&Pointer> = erased.place.as_ref(),
+    }
+
+    /// A backup after which erasures are not known
+    object ErasuresUnknown(backup: Timestamp) {
+        /// The time of the newest record of the backup
+        backup: Timestamp = backup,
     }
 }
 
@@ -48,6 +72,13 @@ impl Answer for Restored {
                 .iter()
                 .map(|aside| Line::from(format!("aside     {} is the store that was there", shown(aside)))),
         );
+        let again = self.erased_again.iter().map(|erased| format!("erased again  {}", erased.words()).into());
+        lines.extend(again);
+        if let Some(backup) = self.erasures_unknown {
+            lines.push(Line::note(format!(
+                "note: erasures_unknown: values that were erased after {backup}, the date of the backup, are in this store; erase them again"
+            )));
+        }
         match &self.refused {
             Some(error) => {
                 let problem = Problem::of_error(error);

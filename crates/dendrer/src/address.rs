@@ -1,4 +1,4 @@
-//! Addresses as values: `RUN`, `RUN@POSITION`, `@`, `file.dnd#RUN@POSITION` (or `file.html`), a label, and the first digits of an id.
+//! Addresses as values: `RUN`, `RUN@POSITION`, `RUN@refused:N`, `@`, `file.dnd#RUN@POSITION` (or `file.html`), a label, and the first digits of an id.
 //!
 //! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#`, `.dnd` and `.html` is a run, and so is
 //! `STORE/RUN`, also where a file has that name. The meaning of an address in a store is found by [`resolve`](crate::repo::resolve).
@@ -47,7 +47,57 @@ pub enum Position {
     Onset,
     /// The tick that a label is on.
     Label(String),
+    /// A refusal of the run by its number, from 1. It has no tick.
+    Refused(u64),
 }
+
+/// A record of a run: one at a tick, or a refusal, which is off the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordAt {
+    /// The beginning of the run, or a transition, by its tick.
+    Tick(u64),
+    /// A refusal by its number, from 1, in order of commit.
+    Refusal(u64),
+}
+
+impl RecordAt {
+    /// The tick; `None` for a refusal.
+    pub fn tick(self) -> Option<u64> {
+        match self {
+            RecordAt::Tick(tick) => Some(tick),
+            RecordAt::Refusal(_) => None,
+        }
+    }
+
+    /// The number of a refusal; `None` for a record at a tick.
+    pub fn refused(self) -> Option<u64> {
+        match self {
+            RecordAt::Tick(_) => None,
+            RecordAt::Refusal(number) => Some(number),
+        }
+    }
+
+    /// Names the record in a sentence: `tick 3`, `refusal 1`.
+    pub fn words(self) -> String {
+        match self {
+            RecordAt::Tick(tick) => format!("tick {tick}"),
+            RecordAt::Refusal(number) => format!("refusal {number}"),
+        }
+    }
+}
+
+/// Writes the record as an address has it after `@`.
+impl fmt::Display for RecordAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordAt::Tick(tick) => Position::Tick(*tick).fmt(f),
+            RecordAt::Refusal(number) => Position::Refused(*number).fmt(f),
+        }
+    }
+}
+
+/// The beginning of a place that names a refusal by its number.
+const REFUSED: &str = "refused:";
 
 impl Address {
     /// Reads an address.
@@ -160,7 +210,7 @@ fn bundle_end(text: &str) -> Option<usize> {
 }
 
 impl Position {
-    /// Reads a place: `12`, `tick:12`, `tip`, `-2`, `fork`, `onset`, or a label.
+    /// Reads a place: `12`, `tick:12`, `tip`, `-2`, `fork`, `onset`, `refused:1`, or a label.
     pub fn parse(text: &str) -> Option<Position> {
         let digits = |text: &str| {
             (!text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()))
@@ -174,9 +224,12 @@ impl Position {
             "tip" => Some(Position::Tip),
             "fork" => Some(Position::Fork),
             "onset" => Some(Position::Onset),
-            _ => match text.strip_prefix('-') {
-                Some(back) => digits(back).map(Position::Back),
-                None => digits(text.strip_prefix("tick:").unwrap_or(text)).map(Position::Tick).or_else(label),
+            _ => match (text.strip_prefix('-'), text.strip_prefix(REFUSED)) {
+                (Some(back), _) => digits(back).map(Position::Back),
+                (None, Some(number)) => digits(number).map(Position::Refused),
+                (None, None) => {
+                    digits(text.strip_prefix("tick:").unwrap_or(text)).map(Position::Tick).or_else(label)
+                }
             },
         }
     }
@@ -191,6 +244,7 @@ impl fmt::Display for Position {
             Position::Fork => f.write_str("fork"),
             Position::Onset => f.write_str("onset"),
             Position::Label(label) => f.write_str(label),
+            Position::Refused(number) => write!(f, "{REFUSED}{number}"),
         }
     }
 }
@@ -278,6 +332,13 @@ mod tests {
         check("a#r@3", "Address { bundle: Some(\"a\"), run: Some(\"r\"), pos: Some(Tick(3)) }");
         check("r@onset", "Address { bundle: None, run: Some(\"r\"), pos: Some(Onset) }");
         check("r@x", "Address { bundle: None, run: Some(\"r\"), pos: Some(Label(\"x\")) }");
+        check("r@refused:3", "Address { bundle: None, run: Some(\"r\"), pos: Some(Refused(3)) }");
+        check(
+            "a.dnd#r@refused:1",
+            "Address { bundle: Some(\"a.dnd\"), run: Some(\"r\"), pos: Some(Refused(1)) }",
+        );
+        check("r@refused:", "E0105");
+        check("r@refused:x", "E0105");
         check("r~3", "Address { bundle: None, run: Some(\"r\"), pos: Some(Back(3)) }");
         check("@~", "Address { bundle: None, run: Some(\"@\"), pos: Some(Back(1)) }");
         check("a.dnd~1", "Address { bundle: Some(\"a.dnd\"), run: None, pos: Some(Back(1)) }");

@@ -188,6 +188,14 @@ pub enum CheckpointError {
         /// The last checkpoint of the namespace.
         head: Arc<str>,
     },
+    /// A deletion took the checkpoint from which the put goes on, or which it puts.
+    #[error("checkpoint {id} of thread {thread} was deleted, and nothing goes on from it")]
+    Deleted {
+        /// The thread.
+        thread: Arc<str>,
+        /// The checkpoint.
+        id: Arc<str>,
+    },
     /// Another writer claimed the thread.
     #[error("another writer claimed thread {thread}")]
     Superseded {
@@ -234,7 +242,9 @@ impl CheckpointError {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> Code {
         match self {
-            CheckpointError::Stale { .. } | CheckpointError::Superseded { .. } => Code::E0407,
+            CheckpointError::Stale { .. }
+            | CheckpointError::Deleted { .. }
+            | CheckpointError::Superseded { .. } => Code::E0407,
             CheckpointError::NoValue { .. } => Code::E0106,
             CheckpointError::Refused { .. } => Code::E0404,
             CheckpointError::Edited { .. } => Code::E0301,

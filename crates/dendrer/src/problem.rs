@@ -13,6 +13,7 @@ use dendrer_object::text::{count, list};
 use dendrer_object::{Code, RunName, Value};
 use dendrer_store::StoreError;
 
+use crate::address::Position;
 use crate::error::Error;
 use crate::error::{AddressError, GraphRefused, Limited, NameKind, NoStore, TrustError, Undeclared};
 
@@ -280,6 +281,11 @@ impl From<Error> for Problem {
                 .help(&["dendrer", "log", run.as_str()]),
             Error::Address(error) => address_problem(problem, &error),
             Error::IdWithoutTick { id, .. } => problem.help(&["dendrer", "show", &id.short()]),
+            Error::Removed { .. } => problem.note("nothing was recorded"),
+            Error::NoRefusal { run, .. } => problem.help(&["dendrer", "log", run.as_str(), "--refusals"]),
+            Error::RefusalWithoutTick { run, number } => {
+                problem.help(&["dendrer", "show", &format!("{run}@{}", Position::Refused(number))])
+            }
             Error::SeveralRuns { runs } => {
                 let names: Vec<&str> = runs.iter().map(RunName::as_str).collect();
                 problem.at("runs", names.join(", "))

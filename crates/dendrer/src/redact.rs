@@ -21,13 +21,13 @@ use std::sync::Arc;
 use dendrer_object::Value;
 
 pub use names::is_secret_name;
-pub use rules::{PackRules, RedactionProfile, RuleError, RulesVersion};
+pub use rules::{NotKnown, PackRules, RedactionProfile, RuleError, RulesVersion};
 pub use stream::RedactedStream;
 pub use taken::TakenSecrets;
 pub use vendor::SecretSpan;
 
 use rules::Rules;
-pub(crate) use scan::has_hint;
+pub(crate) use scan::{KNOWN, has_hint};
 
 /// Takes secrets out. Clones share the rules.
 #[derive(Debug, Clone)]

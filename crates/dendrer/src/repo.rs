@@ -38,7 +38,7 @@ use crate::trust::{MemoryTrust, Trust, make_key};
 use crate::vault::Vault;
 use crate::watch::Watch;
 
-pub use redaction::redactor;
+pub use redaction::{SecretVariable, redactor, secret_variables};
 pub use warnings::{Warning, is_of_the_log, warnings};
 
 /// Whether a store is opened to be written.

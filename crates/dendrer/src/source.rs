@@ -26,6 +26,7 @@ use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
 use crate::pack::{self, Files, Source};
 use crate::problem::{Problem, READS_ONLY};
+use crate::record::redacted;
 use crate::repo::follow::Follow;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
@@ -724,6 +725,29 @@ pub fn fault(warnings: &[Warning]) -> Option<(Code, String)> {
         _ => None,
     };
     warnings.iter().filter_map(|warning| Some((warning.code(), words(warning)?))).next_back()
+}
+
+/// A name of a question as it is recorded: where it holds a secret, the name of its rule stands there, in letters that a name has.
+///
+/// # Errors
+///
+/// A [`Problem`] if the rules of the store cannot be read.
+pub fn clean_name(repo: &Repo, name: &str) -> Result<String, Problem> {
+    let (clean, _) = redacted::place(&*repo.redactor(None)?, name);
+    if clean == name {
+        return Ok(clean);
+    }
+    let letters = clean.replace(|c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)), "-");
+    Ok(letters.trim_matches('-').to_owned())
+}
+
+/// A value of an answer as it is recorded: without its secrets, by the rules of the store.
+///
+/// # Errors
+///
+/// A [`Problem`] if the rules of the store cannot be read.
+pub fn clean_value(repo: &Repo, value: &Value) -> Result<Value, Problem> {
+    Ok(repo.redactor(None)?.value(value).0)
 }
 
 /// A text of a question as it is recorded: without its secrets, by the rules of the store.

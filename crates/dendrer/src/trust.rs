@@ -85,6 +85,19 @@ pub trait SigningTurn {
     /// Remembers a head, unless one as large is remembered already. If this fails the head may still be signed: the caller
     /// reports that a rollback to before it would not show.
     fn remember(&mut self, head: TreeHead) -> Result<(), TrustError>;
+
+    /// Remembers a head in place of the one that is remembered, which it does not extend: the caller was told to discard what the
+    /// other log has, and the new one has erasures that must be written. From now on the other log is the one that nothing
+    /// follows.
+    ///
+    /// # Errors
+    ///
+    /// [`TrustError::NotRemembered`] if another head than `discarded` is remembered, or this trust keeps none.
+    fn replace(&mut self, discarded: TreeHead, head: TreeHead) -> Result<(), TrustError> {
+        let why =
+            format!("a head of {} records cannot take the place of one of {}", head.size, discarded.size);
+        Err(TrustError::NotRemembered { path: Default::default(), why })
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::out::Out;
 /// `erase`
 #[derive(Debug, Args)]
 pub(crate) struct Erase {
-    /// The tick: RUN@TICK
+    /// The tick or the refusal: RUN@TICK, RUN@refused:N
     #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) rev: String,
     /// The place: of the record, like result.output or /action/params/token, or of the state that the tick wrote, like state.token

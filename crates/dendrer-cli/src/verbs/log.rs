@@ -391,7 +391,7 @@ fn followed(
     if is_folded || !filter.takes(&record, place.as_ref()) {
         return Ok(None);
     }
-    Ok(Some(LoggedRecord::of(trace, record, details, None, place)?))
+    Ok(Some(LoggedRecord::of(trace, (record, None), details, None, place)?))
 }
 
 /// Waits until a store has more records.

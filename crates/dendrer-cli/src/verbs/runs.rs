@@ -92,6 +92,7 @@ fn act(global: &Global, act: &RunsAct, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     let reason = &reason.as_deref().map(|text| context::clean(global, text)).transpose()?;
+    let by = &context::clean(global, by)?;
     let mut desk = CommandDesk::new(global, out);
     let recorded = (&mut desk as &mut dyn Desk).write_down(|store, world| match undo {
         true => casebook::undrop_run(store, &at.run, by, world),

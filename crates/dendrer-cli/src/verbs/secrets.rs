@@ -8,8 +8,10 @@ use dendrer::ask::secrets::{SecretsAnswer, SecretsScanQuestion, in_text};
 use dendrer::redact::RedactionProfile;
 use dendrer::repo;
 use dendrer_object::Code;
+use dendrer_view::secrets::SecretVariablesAnswer;
 
 use crate::context::desk::CommandDesk;
+use crate::context::packs;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, files};
@@ -19,7 +21,7 @@ use crate::out::{Out, files};
 pub(crate) enum SecretsVerb {
     /// Show what would be taken out of a text before it is recorded
     #[command(
-        after_help = "Examples:\n  dendrer secrets test note.graph\n  dendrer secrets test note.graph --redacted"
+        after_help = "Examples:\n  dendrer secrets test note.graph\n  dendrer secrets test note.graph --redacted\n  dendrer secrets test --env"
     )]
     Test(SecretsTest),
     /// Look for what is on record and would be taken out today, in runs or files; in all runs without a name
@@ -36,10 +38,17 @@ pub(crate) enum SecretsVerb {
 #[derive(Debug, Args)]
 pub(crate) struct SecretsTest {
     /// The text; - for standard input
-    pub(crate) file: String,
+    #[arg(required_unless_present = "env")]
+    pub(crate) file: Option<String>,
     /// Print the text without its secrets
     #[arg(long)]
     pub(crate) redacted: bool,
+    /// List the variables of the environment that are secrets by their names, and which values are not taken
+    #[arg(long, conflicts_with_all = ["file", "redacted"])]
+    pub(crate) env: bool,
+    /// The pack with rules of its own, and with the names of tools and types that are not taken
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
 }
 
 /// The longest text that is looked at.
@@ -47,19 +56,7 @@ const TEXT_SIZE_MAX: usize = 1 << 30;
 
 pub(crate) fn run(global: &Global, verb: &SecretsVerb, out: &mut Out) -> Result {
     match verb {
-        SecretsVerb::Test(args) => {
-            let redactor = repo::redactor(RedactionProfile::Default, None, None)?;
-            let text = read(&args.file)?;
-            let items = in_text(&redactor, &text, None);
-            if !args.redacted {
-                let looked_at = if args.file == "-" { "standard input" } else { &*args.file };
-                let (rules, looked_at) = (redactor.rules().clone(), vec![looked_at.to_owned()]);
-                return out.answer(&SecretsAnswer { rules, items, looked_at });
-            }
-            // A text that is JSON is recorded as JSON, where names and values are told apart.
-            out.bytes(redactor.text(&text).0.as_bytes())?;
-            Ok(u8::from(!items.is_empty()))
-        }
+        SecretsVerb::Test(args) => test(args, out),
         SecretsVerb::Scan { what } => {
             let text = |name: &str| match Path::new(name).is_file() && !is_bundle_name(name) {
                 true => read(name).map(Some),
@@ -70,6 +67,25 @@ pub(crate) fn run(global: &Global, verb: &SecretsVerb, out: &mut Out) -> Result 
             out.answer(&answer)
         }
     }
+}
+
+fn test(args: &SecretsTest, out: &mut Out) -> Result {
+    let pack = args.pack.as_deref().map(packs::load).transpose()?;
+    let pack = pack.as_ref().map(|source| source.pack.value());
+    let Some(file) = &args.file else {
+        return out.answer(&SecretVariablesAnswer(&repo::secret_variables(pack)?));
+    };
+    let redactor = repo::redactor(RedactionProfile::Default, pack, None)?;
+    let text = read(file)?;
+    let items = in_text(&redactor, &text, None);
+    if !args.redacted {
+        let looked_at = if file == "-" { "standard input" } else { file };
+        let (rules, looked_at) = (redactor.rules().clone(), vec![looked_at.to_owned()]);
+        return out.answer(&SecretsAnswer { rules, items, looked_at });
+    }
+    // A text that is JSON is recorded as JSON, where names and values are told apart.
+    out.bytes(redactor.text(&text).0.as_bytes())?;
+    Ok(u8::from(!items.is_empty()))
 }
 
 fn read(path: &str) -> Result<String> {

@@ -9,7 +9,7 @@ use crate::support::Place;
 const PAGE: &str = include_str!("../../../../docs/redaction.md");
 
 /// A token that is put together here, so that no scanner takes this file for a leak.
-fn pat(seed: u64) -> String {
+pub(crate) fn pat(seed: u64) -> String {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut number = seed + 1;
     let body = (0..36).map(|_| {
@@ -20,7 +20,7 @@ fn pat(seed: u64) -> String {
 }
 
 /// Whether some file below a directory holds a text, also in base64 and hex.
-fn holds(dir: &Path, canary: &str) -> Option<String> {
+pub(crate) fn holds(dir: &Path, canary: &str) -> Option<String> {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -179,4 +179,90 @@ fn notes_and_reasons_pass_redaction() {
     for args in [vec!["note"], vec!["runs", "--all", "--json"]] {
         assert!(!place.ok(&args).contains(&secret), "{args:?}");
     }
+}
+
+/// Runs a command with variables of the environment, and lines on its input.
+fn with_env(place: &Place, args: &[&str], env: &[(&str, &str)], input: &str) -> crate::support::Ran {
+    let path = place.path().join("input.jsonl");
+    std::fs::write(&path, input).unwrap();
+    let mut command = place.command(args);
+    command.envs(env.iter().copied()).stdin(std::fs::File::open(&path).unwrap());
+    let done = crate::support::ran(command.output().unwrap());
+    std::fs::remove_file(path).unwrap();
+    done
+}
+
+/// E13: a value of the environment that is a word of one case takes no name of a tool, and `secrets test --env` says why.
+#[test]
+fn values_of_the_environment_are_taken_only_if_they_are_no_words() {
+    let place = Place::with_store();
+    let env = [
+        ("POSTGRES_PASSWORD", "postgres"),
+        ("LOUD_PASSWORD", "POSTGRES"),
+        ("SHORT_TOKEN", "aB3-x9q"),
+        ("PG_SECRET", "Postgres-11"),
+        ("PAY_TOKEN", "pay.Orders2"),
+        ("FILE_TOKEN", "/run/secrets/pg"),
+        ("DUMMY_TOKEN", "changeme"),
+        ("HOME_PAGE", "Postgres-12"),
+    ];
+    std::fs::write(
+        place.path().join("p.yaml"),
+        "name: p\nversion: v1\nreducer: delta/1\ntools: {pay.Orders2: {effect: effectful}}\n",
+    )
+    .unwrap();
+    let listed = with_env(&place, &["secrets", "test", "--env", "--pack", "p.yaml", "--json"], &env, "");
+    let answer = crate::support::parse(&listed.stdout);
+    let items = answer.get("items").and_then(Value::as_array).unwrap();
+    let text = |item: &Value, name: &str| item.get(name).unwrap().to_string().replace('"', "");
+    let shown: Vec<String> = items
+        .iter()
+        .map(|item| ["name", "taken", "why"].map(|name| text(item, name)).join(" "))
+        .filter(|line| !line.starts_with("PWD"))
+        .collect();
+    let expected = [
+        "DUMMY_TOKEN false one_case",
+        "FILE_TOKEN false path",
+        "LOUD_PASSWORD false one_case",
+        "PAY_TOKEN false name_of_tool",
+        "PG_SECRET true null",
+        "POSTGRES_PASSWORD false one_case",
+        "SHORT_TOKEN false short",
+    ];
+    assert_eq!(shown, expected, "{}", listed.stdout);
+    let people = with_env(&place, &["secrets", "test", "--env"], &env, "");
+    assert!(people.code == 0 && people.stdout.contains("PAY_TOKEN  taken"), "{}", people.stdout);
+    assert!(
+        people.stdout.contains("(one_case)") && !people.stdout.contains("Postgres-11"),
+        "{}",
+        people.stdout
+    );
+
+    let lines = "{\"type\":\"action.request\",\"action\":{\"tool\":\"postgres.query\",\"params\":{\"as\":\"Postgres-11\"}}}\n\
+                 {\"type\":\"action.request\",\"action\":{\"tool\":\"Postgres-11.drop\",\"params\":{\"sql\":\"postgres\"}}}\n\
+                 {\"type\":\"action.request\",\"action\":{\"calls\":[{\"tool\":\"Postgres-11\",\"params\":{\"a\":\"Postgres-11\"}}]}}\n";
+    let ran = with_env(&place, &["commit", "--run", "r", "--as", "runtime"], &env, lines);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let content =
+        |rev: &str| place.json(&["show", rev]).1.get("content").unwrap().get("action").unwrap().to_string();
+    assert_eq!(
+        content("r@1"),
+        r#"{"params":{"as":{"$redacted":{"kind":"known","len":"short"}}},"tool":"postgres.query"}"#
+    );
+    assert_eq!(content("r@2"), r#"{"params":{"sql":"postgres"},"tool":"Postgres-11.drop"}"#);
+    let calls =
+        r#"{"calls":[{"params":{"a":{"$redacted":{"kind":"known","len":"short"}}},"tool":"Postgres-11"}]}"#;
+    assert_eq!(content("r@3"), calls);
+    let predicate = "state.counters.last_tool == \"Postgres-11.drop\"";
+    let onset = place.run(&["bisect", "r", "--to", "tick", "2", "--predicate", predicate]);
+    assert!(onset.code == 0 && onset.stdout.contains("ONSET (exact)  tick 2"), "{}", onset.stdout);
+    assert!(place.ok(&["log", "r", "--grep", "postgres"]).contains("postgres.query"));
+    // The pack's own name is not taken in a run of that pack.
+    let line = "{\"type\":\"plan.update\",\"intent\":{\"description\":\"call pay.Orders2 now\"}}\n";
+    with_env(&place, &["commit", "--run", "p", "--pack", "p.yaml"], &env, line);
+    assert!(place.ok(&["show", "p@1"]).contains("call pay.Orders2 now"));
+    with_env(&place, &["commit", "--run", "q"], &env, line);
+    assert!(!place.ok(&["show", "q@1"]).contains("pay.Orders2"));
+    let both = place.run(&["secrets", "test", "x.log", "--env"]);
+    assert_eq!(both.code, 2, "{}", both.stderr);
 }

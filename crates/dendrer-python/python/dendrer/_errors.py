@@ -196,13 +196,13 @@ class VaultLocked(DendrerError):
 
 
 class StaleCheckpoint(DendrerError):
-    """A checkpoint is to follow one that is not the last, and was not asked for by its id."""
+    """A checkpoint is to follow one that is not the last and was not asked for by its id, or one that was deleted."""
 
     default_code = "E0407"
 
     @property
     def heads(self) -> list[str]:
-        """The two checkpoints: the one that it was to follow, and the last one."""
+        """The two checkpoints: the one that it was to follow, and the last one; that one alone if it was deleted."""
         return list(self.data.get("heads", ()))
 
 

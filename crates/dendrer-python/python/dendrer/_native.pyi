@@ -83,6 +83,7 @@ class NativeSaver:
         channels: list[tuple[str, str, Typed | None]],
         may_fork: bool,
         claim: str | None,
+        around: list[tuple[str, str]],
     ) -> None: ...
     def put_writes(
         self,
@@ -94,6 +95,7 @@ class NativeSaver:
         items: list[tuple[int, str, Typed]],
         replaces: bool,
         claim: str | None,
+        around: list[tuple[str, str]],
     ) -> None: ...
     def get(self, thread: str, namespace: str, id: str | None) -> Found | None: ...
     def list(

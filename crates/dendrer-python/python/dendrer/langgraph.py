@@ -242,7 +242,8 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
     ) -> RunnableConfig:
         """Puts a checkpoint: it is durable when this returns.
 
-        Raises `StaleCheckpoint` if it is to follow a checkpoint that is not the last one and was not asked for by its id.
+        Raises `StaleCheckpoint` if it is to follow a checkpoint that is not the last one and was not asked for by its id, or
+        one that was deleted.
         """
         with self._open.turns:
             return self._put(config, checkpoint, metadata, new_versions)
@@ -278,13 +279,17 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
             [(name, version, dumps(values[name]) if name in needed else None) for name, version in versions],
             parent is not None and (thread, namespace, parent) in self._open.asked,
             self._claims.get(thread),
+            _around(config, namespace, merged),
         )
         return _config(_given(config)["thread_id"], namespace, checkpoint["id"])
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Puts the writes of a task beside a checkpoint, which may come later."""
+        """Puts the writes of a task beside a checkpoint, which may come later.
+
+        Raises `StaleCheckpoint` if the checkpoint was deleted.
+        """
         if not writes:
             return
         thread, namespace, checkpoint = _place(config)
@@ -297,7 +302,15 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
         replaces = all(channel in WRITES_IDX_MAP for channel, _ in writes)
         with self._open.turns:
             self._open.opened().put_writes(
-                thread, namespace, checkpoint, task_id, task_path, items, replaces, self._claims.get(thread)
+                thread,
+                namespace,
+                checkpoint,
+                task_id,
+                task_path,
+                items,
+                replaces,
+                self._claims.get(thread),
+                _around(config, namespace, {}),
             )
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -487,6 +500,14 @@ def _place(config: RunnableConfig) -> tuple[str, str, str | None]:
     if "thread_id" not in given:
         raise UsageError("the config has no thread_id")
     return _text(given["thread_id"]), given.get("checkpoint_ns") or "", get_checkpoint_id(config)
+
+
+def _around(
+    config: RunnableConfig, namespace: str, metadata: Mapping[str, Any]
+) -> builtins.list[tuple[str, str]]:
+    """The checkpoints of the namespaces around one, by namespace and id: what a subgraph puts goes on from them."""
+    named = {**(metadata.get("parents") or {}), **(_given(config).get("checkpoint_map") or {})}
+    return [(str(around), str(id)) for around, id in named.items() if around != namespace]
 
 
 def _text(given: object) -> str:

@@ -85,6 +85,8 @@ pub struct LoggedRecord {
     pub run: RunName,
     /// The record.
     pub record: Record,
+    /// The number of a refusal, from 1, as `RUN@refused:N` names it; `None` for a transition.
+    pub refused: Option<u64>,
     /// Its writes, if they were asked for.
     pub writes: Option<ShownWrites>,
     /// The links to other records, in recorded order, if they were asked for.
@@ -220,7 +222,7 @@ impl LoggedRecord {
     /// Reads a record of a run with its details.
     pub fn of(
         trace: &Trace,
-        record: Record,
+        (record, refused): (Record, Option<u64>),
         details: LogDetails,
         lanes: Option<Vec<LaneMark>>,
         thread: Option<ThreadPlace>,
@@ -230,9 +232,12 @@ impl LoggedRecord {
         let links = record.header().links.iter().filter(|_| details.links);
         let links = links.map(|link| Ok((link.rel, link.hash, linked_record(&**trace.store(), &link.hash)?)));
         let links = links.collect::<Result<_, Error>>()?;
-        Ok(LoggedRecord { run: trace.name().clone(), record, writes, links, lanes, thread })
+        Ok(LoggedRecord { run: trace.name().clone(), record, refused, writes, links, lanes, thread })
     }
 }
+
+/// The refusals of a run with their numbers, by the record that each was judged against.
+type Refusals = BTreeMap<Digest, Vec<(u64, Record)>>;
 
 /// Hands over the records of a run in order until `f` breaks.
 pub fn log<E: From<Error>>(
@@ -242,7 +247,12 @@ pub fn log<E: From<Error>>(
 ) -> Result<LogSummary, E> {
     terms.filter.check(trace)?;
     let LogTerms { from, to, reverse, .. } = terms;
-    let mut refusals = if terms.refusals { trace.refusals()? } else { BTreeMap::new() };
+    let mut refusals = Refusals::new();
+    for (number, record) in if terms.refusals { trace.numbered_refusals()? } else { Vec::new() } {
+        if let Some(head) = record.header().head {
+            refusals.entry(head).or_default().push((number, record));
+        }
+    }
     let at_start = refusals.remove(&trace.start().id()).unwrap_or_default();
     let summary = LogSummary {
         total: (to + 1).saturating_sub(from.max(1)),
@@ -258,9 +268,9 @@ pub fn log<E: From<Error>>(
     let from = begin.map_or(from, |begin| begin.from);
     walk.summary.left_out = begin.is_some_and(|begin| begin.left_out);
     if from <= 1 {
-        for record in at_start {
+        for (number, record) in at_start {
             walk.see(&record);
-            walk.hand_over(record, None, None)?;
+            walk.hand_over((record, Some(number)), None, None)?;
         }
     }
     if reverse {
@@ -289,7 +299,7 @@ struct NewestRecords {
 fn newest(
     trace: &Trace,
     terms: &LogTerms,
-    refusals: &BTreeMap<Digest, Vec<Record>>,
+    refusals: &Refusals,
     thread: &mut Option<ThreadIndex<'_>>,
 ) -> Result<NewestRecords, Error> {
     let mut listed = 0;
@@ -310,7 +320,7 @@ fn newest(
 struct Walk<'w, E> {
     trace: &'w Trace,
     terms: LogTerms,
-    refusals: BTreeMap<Digest, Vec<Record>>,
+    refusals: Refusals,
     /// The index of a thread.
     thread: Option<ThreadIndex<'w>>,
     summary: LogSummary,
@@ -325,7 +335,7 @@ impl<E: From<Error>> Walk<'_, E> {
         self.see(&record);
         let lanes = self.terms.lanes.as_mut().map(|lanes| lanes.step(&record));
         let refused = self.refusals.remove(&record.id()).unwrap_or_default();
-        refused.iter().for_each(|record| self.see(record));
+        refused.iter().for_each(|(_, record)| self.see(record));
         let place = self.thread.as_mut().map(|thread| thread.place(&record)).transpose().map_err(E::from)?;
         let place = place.flatten();
         let tick = record.header().tick.unwrap_or(0);
@@ -334,7 +344,7 @@ impl<E: From<Error>> Walk<'_, E> {
         // A fold is counted with the records around it that are listed.
         self.summary.folded +=
             u64::from(is_taken && is_folded && self.skip == 0 && self.summary.shown < self.terms.limit);
-        let record = (is_taken && !is_folded).then_some((record, place));
+        let record = (is_taken && !is_folded).then_some(((record, None), place));
         let is_listed = record.is_some() || !refused.is_empty();
         // A page ends between two ticks: what was refused after the last transition is listed with it.
         if is_listed && self.skip == 0 && self.summary.shown >= self.terms.limit {
@@ -342,7 +352,8 @@ impl<E: From<Error>> Walk<'_, E> {
             self.summary.next = Some(tick).filter(|_| !self.terms.reverse);
             return Ok(ControlFlow::Break(()));
         }
-        for (record, place) in record.into_iter().chain(refused.into_iter().map(|record| (record, None))) {
+        let refused = refused.into_iter().map(|(number, record)| ((record, Some(number)), None));
+        for (record, place) in record.into_iter().chain(refused) {
             if self.skip > 0 {
                 self.skip -= 1;
                 continue;
@@ -360,8 +371,8 @@ impl<E: From<Error>> Walk<'_, E> {
             let field = pointer.tokens().next();
             all || match field.as_deref() {
                 Some(
-                    "agent_id" | "intent" | "action" | "result" | "messages" | "policy" | "anomalies"
-                    | "reason",
+                    "agent_id" | "intent" | "action" | "line" | "result" | "messages" | "policy"
+                    | "anomalies" | "reason",
                 ) => true,
                 field => path && field == Some("delta"),
             }
@@ -370,7 +381,7 @@ impl<E: From<Error>> Walk<'_, E> {
 
     fn hand_over(
         &mut self,
-        record: Record,
+        (record, refused): (Record, Option<u64>),
         lanes: Option<Vec<LaneMark>>,
         place: Option<ThreadPlace>,
     ) -> Result<(), E> {
@@ -386,7 +397,7 @@ impl<E: From<Error>> Walk<'_, E> {
                 self.summary.anomalies += anomalies as u64;
             }
         }
-        (self.f)(LoggedRecord::of(self.trace, record, self.terms.details, lanes, place)?)
+        (self.f)(LoggedRecord::of(self.trace, (record, refused), self.terms.details, lanes, place)?)
     }
 }
 

@@ -1,16 +1,19 @@
 //! Secrets on record: what redaction would take out of runs and texts today, by its places and never by its text.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_object::text::count;
 use dendrer_object::value::differences;
-use dendrer_object::{Value, question};
+use dendrer_object::{Pointer, Record, Value, question};
 
-use crate::address::Address;
+use crate::address::{Address, RecordAt};
 use crate::error::Error;
 use crate::problem::Problem;
+use crate::record::redacted;
 use crate::redact::{RedactionProfile, Redactor, RulesVersion};
 use crate::repo;
+use crate::run::pack;
 use crate::run::trace::{Trace, all_runs};
 use crate::source::{Asked, Desk};
 
@@ -46,8 +49,8 @@ pub enum SecretPlace {
     Record {
         /// The run.
         run: String,
-        /// The tick.
-        tick: u64,
+        /// The record of the run.
+        at: RecordAt,
         /// The place in the record, as a JSON pointer.
         path: String,
     },
@@ -95,18 +98,27 @@ impl SecretsScanQuestion {
             let address = Address::parse(name)?;
             let source = desk.open(&address)?;
             let trace = source.trace(&address.resolve(&source.store)?)?;
-            in_run(&redactor, &trace, &mut items)?;
+            in_run(&trace, &mut items)?;
             looked_at.push(trace.name().to_string());
         }
         if self.what.is_empty() {
             let store = desk.reader()?;
             let runs = all_runs(&*store)?;
             for run in &runs {
-                in_run(&redactor, &Trace::open(&store, &run.name)?, &mut items)?;
+                in_run(&Trace::open(&store, &run.name)?, &mut items)?;
             }
             looked_at.push(count(runs.len() as u64, "run", "runs"));
         }
         Ok(SecretsAnswer { rules: redactor.rules().clone(), items, looked_at })
+    }
+}
+
+impl SecretsAnswer {
+    /// Counts the secrets by the rule that found them.
+    pub fn by_kind(&self) -> BTreeMap<&str, u64> {
+        let mut counts = BTreeMap::new();
+        self.items.iter().for_each(|item| *counts.entry(&*item.kind).or_default() += 1);
+        counts
     }
 }
 
@@ -134,39 +146,74 @@ pub fn in_text(redactor: &Redactor, text: &str, within: Option<SecretPlace>) -> 
     items
 }
 
-fn in_run(redactor: &Redactor, trace: &Trace, items: &mut Vec<SecretFound>) -> Result<(), Error> {
-    in_value(redactor, trace, 0, &trace.start().content(), items);
+/// Finds the secrets of a run: in its beginning, its transitions and its refusals.
+fn in_run(trace: &Trace, items: &mut Vec<SecretFound>) -> Result<(), Error> {
+    let run = trace.name().to_string();
+    // The pack of the run adds rules of its own.
+    let pack = pack::of_run(trace)?;
+    let redactor = repo::redactor(RedactionProfile::Default, pack.as_ref().map(|pack| pack.value()), None)?;
+    let mut look = |at: RecordAt, record: &Record| {
+        let place = |path| SecretPlace::Record { run: run.clone(), at, path };
+        in_value(&redactor, &record.content(), &place, items);
+    };
+    look(RecordAt::Tick(0), trace.start());
     trace.for_each(1, trace.tip(), &mut |tick, record| {
-        in_value(redactor, trace, tick, &record.content(), items);
+        look(RecordAt::Tick(tick), &record);
         ControlFlow::Continue(())
     })?;
+    for (number, record) in trace.numbered_refusals()? {
+        look(RecordAt::Refusal(number), &record);
+    }
     Ok(())
 }
 
-fn in_value(redactor: &Redactor, trace: &Trace, tick: u64, content: &Value, items: &mut Vec<SecretFound>) {
-    let (clean, taken) = redactor.value(content);
+/// Finds the secrets of the content of a record: what a recorder would take out of it today.
+fn in_value(
+    redactor: &Redactor,
+    content: &Value,
+    place: &dyn Fn(String) -> SecretPlace,
+    items: &mut Vec<SecretFound>,
+) {
+    let (clean, taken) = redacted::content(redactor, content);
     if taken.is_empty() {
         return;
     }
     for difference in differences(content, &clean) {
-        let place =
-            || SecretPlace::Record { run: trace.name().to_string(), tick, path: difference.path.written() };
+        let within = Some(place(shown_place(redactor, &difference.path)));
         let left = difference.left.as_ref().and_then(Value::as_str);
-        let kind = difference
-            .right
-            .as_ref()
-            .and_then(|right| right.get("$redacted")?.get("kind")?.as_str().map(str::to_owned));
+        let right = difference.right.as_ref();
+        let kind = right.and_then(|right| right.get("$redacted")?.get("kind")?.as_str().map(str::to_owned));
+        let whole = |kind: Option<String>| SecretFound {
+            within: within.clone(),
+            line: 1,
+            column: 1,
+            length: left.map_or(0, str::len) as u64,
+            kind: kind.unwrap_or_else(|| "named".to_owned()),
+        };
         match (left, kind) {
-            (Some(text), None) => items.extend(in_text(redactor, text, Some(place()))),
+            (Some(text), None) => {
+                let found = in_text(redactor, text, within.clone());
+                // A text that is JSON is redacted as JSON, and has no secret of its own then.
+                let is_inside = found.is_empty();
+                items.extend(found);
+                items.extend(is_inside.then(|| whole(right.and_then(Value::as_str).and_then(marked))));
+            }
             // A member whose name holds a secret is another member, and counted where the old one was.
             (_, None) if difference.left.is_none() => {}
-            (text, kind) => items.push(SecretFound {
-                within: Some(place()),
-                line: 1,
-                column: 1,
-                length: text.map_or(0, str::len) as u64,
-                kind: kind.unwrap_or_else(|| "named".to_owned()),
-            }),
+            (_, kind) => items.push(whole(kind)),
         }
     }
+}
+
+/// A place as an answer shows it: up to the first name that holds a secret itself.
+fn shown_place(redactor: &Redactor, path: &Pointer) -> String {
+    let tokens: Vec<_> = path.tokens().collect();
+    let names = tokens.iter().take_while(|token| redactor.find(token).is_empty());
+    Pointer::of(names.map(|token| &**token)).written()
+}
+
+/// The kind of the first marker of a text.
+fn marked(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("<redacted:")?;
+    rest.split(['>', '#']).next().map(str::to_owned)
 }

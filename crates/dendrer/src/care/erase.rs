@@ -18,7 +18,7 @@ use dendrer_store::prelude::*;
 use self::lineage::Lineage;
 use self::place::{Named, Unmeant};
 use super::Follow;
-use crate::address::Address;
+use crate::address::{Address, Position, RecordAt};
 use crate::environment::seal_by_institution;
 use crate::error::Error;
 use crate::repo::Repo;
@@ -29,7 +29,7 @@ use crate::vault::VaultError;
 /// The value that is to be erased, and why.
 #[derive(Debug, Clone)]
 pub struct EraseTerms {
-    /// The tick of a run.
+    /// The tick of a run, or a refusal of it.
     pub at: Address,
     /// The place: a pointer, or dotted; of the record, or of the state where the transition wrote it.
     pub path: String,
@@ -67,8 +67,8 @@ dendrer_object::words! {
 pub struct ErasePlace {
     /// The run; `None` for a record of no run.
     pub run: Option<RunName>,
-    /// The tick; `None` for a record that has none.
-    pub tick: Option<u64>,
+    /// The tick, or the number of a refusal; `None` for another record off the chain.
+    pub at: Option<RecordAt>,
     /// The id of the record.
     pub record: Digest,
     /// The position of the record in the log.
@@ -84,8 +84,8 @@ pub struct ErasePlace {
 pub struct ErasePlan {
     /// The run that owns the tick: of a fork the parent, for a tick that they share.
     pub run: RunName,
-    /// The tick.
-    pub tick: u64,
+    /// The tick, or the refusal.
+    pub at: RecordAt,
     /// The place.
     pub path: Pointer,
     /// The id of the record.
@@ -125,7 +125,7 @@ pub enum EraseError {
     #[error("a bundle is not changed: values are erased in the store")]
     OfBundle,
     /// The address names no tick.
-    #[error("a value is erased at a tick: write RUN@TICK")]
+    #[error("a value is erased at a tick or in a refusal: write RUN@TICK or RUN@refused:N")]
     NoTick,
     /// A text does not name a place of a record.
     #[error("{text:?} does not name a place of a record")]
@@ -134,24 +134,24 @@ pub enum EraseError {
         text: String,
     },
     /// The record has no value at the place.
-    #[error("tick {tick} of {run} has no value at {path}")]
+    #[error("{} of {run} has no value at {path}", .at.words())]
     Nothing {
         /// The run.
         run: RunName,
-        /// The tick.
-        tick: u64,
+        /// The tick, or the refusal.
+        at: RecordAt,
         /// The place.
         path: String,
         /// The fields of the record that can be read.
         fields: Vec<Pointer>,
     },
     /// The values at the place were erased before.
-    #[error("the value at {path} of tick {tick} of {run} was erased before")]
+    #[error("the value at {path} of {} of {run} was erased before", .at.words())]
     Already {
         /// The run.
         run: RunName,
-        /// The tick.
-        tick: u64,
+        /// The tick, or the refusal.
+        at: RecordAt,
         /// The place.
         path: String,
     },
@@ -204,17 +204,22 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
     let store = repo.reader()?;
     let address = terms.at.clone().resolve(&store)?;
     let trace = address.trace_in(&store, &[])?;
-    let tick = address.pos.as_ref().ok_or(EraseError::NoTick)?.tick(&trace)?;
-    let record = trace.record(tick)?;
+    let (at, record) = match address.pos.as_ref().ok_or(EraseError::NoTick)? {
+        Position::Refused(number) => (RecordAt::Refusal(*number), trace.refusal(*number)?),
+        pos => {
+            let tick = pos.tick(&trace)?;
+            (RecordAt::Tick(tick), trace.record(tick)?)
+        }
+    };
     let run = record.header().run.clone().unwrap_or_else(|| trace.name().clone());
     let path = terms.path.clone();
     let target = place::resolve(&record, &path).map_err(|why| match why {
         Unmeant::Text => EraseError::NotAPlace { text: path.clone() },
-        Unmeant::Erased => EraseError::Already { run: run.clone(), tick, path: path.clone() },
+        Unmeant::Erased => EraseError::Already { run: run.clone(), at, path: path.clone() },
         Unmeant::Nothing => {
             let fields = record.body().fields().iter().filter(|field| record.body().text(field).is_some());
             let fields = fields.map(|field| field.pointer.clone()).collect();
-            EraseError::Nothing { run: run.clone(), tick, path: path.clone(), fields }
+            EraseError::Nothing { run: run.clone(), at, path: path.clone(), fields }
         }
     })?;
     let named = |texts: &[String]| -> Result<Vec<Named>, EraseError> {
@@ -247,7 +252,7 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
     Ok(ErasePlan {
         vault: kept,
         run,
-        tick,
+        at,
         path: target.place,
         record: record.id(),
         reason: redactor.text(&terms.reason).0,
@@ -274,7 +279,7 @@ impl ErasePlan {
 
     /// Commits the `erase` record, by the institution, and destroys the values. Does not sign the log.
     pub fn carry_out(self, repo: &Repo) -> Result<Erased, EraseError> {
-        let record = sealed(repo, &self.run, &self.content())?;
+        let record = sealed(repo, Some(&self.run), &self.content())?;
         let targets = targets_of(&self.erased);
         // Without the key nothing of the vault can be destroyed, and then nothing else is.
         let mut vault = repo.vault()?;
@@ -291,11 +296,8 @@ impl ErasePlan {
 
     /// Returns the content of the `erase` record.
     fn content(&self) -> Value {
-        let about = Value::record([
-            ("record", Value::from(self.record)),
-            ("run", Value::from(self.run.as_str())),
-            ("tick", Value::from(self.tick)),
-        ]);
+        let about = [("record", Value::from(self.record)), ("run", Value::from(self.run.as_str()))];
+        let about = Value::record(about.into_iter().chain(place_members(Some(self.at))));
         Value::record([
             ("about", about),
             ("although", Value::array(self.although.iter().map(ErasePlace::to_value))),
@@ -308,10 +310,16 @@ impl ErasePlan {
     }
 }
 
+/// The members with which an `erase` record names a record of a run: its tick, and the number of a refusal.
+fn place_members(at: Option<RecordAt>) -> impl Iterator<Item = (&'static str, Value)> {
+    let refused = at.and_then(RecordAt::refused).map(|number| ("refused", Value::from(number)));
+    [("tick", Value::from(at.and_then(RecordAt::tick)))].into_iter().chain(refused)
+}
+
 /// Makes an `erase` record.
-fn sealed(repo: &Repo, run: &RunName, content: &Value) -> Result<Record, Error> {
+pub(in crate::care) fn sealed(repo: &Repo, run: Option<&RunName>, content: &Value) -> Result<Record, Error> {
     let mut environment = repo.environment();
-    seal_by_institution(repo.info().id, Kind::Erase, Some(run.clone()), content, &mut *environment)
+    seal_by_institution(repo.info().id, Kind::Erase, run.cloned(), content, &mut *environment)
 }
 
 /// The fields of each record that are erased.
@@ -340,7 +348,7 @@ pub(crate) fn erase_places(
         ("erased", Value::array(places.iter().map(ErasePlace::to_value))),
         ("reason", Value::from(reason)),
     ]);
-    let record = sealed(repo, run, &content)?;
+    let record = sealed(repo, Some(run), &content)?;
     repo.writer()?.clone().erase(&record, &targets_of(places))?;
     Ok(())
 }
@@ -348,20 +356,20 @@ pub(crate) fn erase_places(
 impl ErasePlace {
     /// Writes the place as it is put on record, and as documents have it.
     pub fn to_value(&self) -> Value {
-        Value::record([
+        let members = [
             ("place", Value::from(self.place.as_str())),
             ("reason", Value::from(self.reason.as_str())),
             ("record", Value::from(self.record)),
             ("run", Value::from(self.run.as_ref().map(RunName::as_str))),
-            ("tick", Value::from(self.tick)),
-        ])
+        ];
+        Value::record(members.into_iter().chain(place_members(self.at)))
     }
 
     /// Writes the place as `--also` and `--although` take it.
     pub fn address(&self) -> String {
         let field = self.place.dotted();
-        match (&self.run, self.tick) {
-            (Some(run), Some(tick)) => format!("{run}@{tick}:{field}"),
+        match (&self.run, self.at) {
+            (Some(run), Some(at)) => format!("{run}@{at}:{field}"),
             _ => field,
         }
     }

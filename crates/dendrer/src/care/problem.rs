@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dendrer_object::text::{count, escape};
+use dendrer_object::text::{count, escape, list};
 use dendrer_object::{Code, Pointer, RunName};
 
 use super::backup::BackupError;
 use super::erase::{EraseError, ErasePlace, EraseReason};
 use super::export::ExportError;
+use super::restore::erasures::{ErasedAgain, ErasedAgainError};
 use super::restore::{NewerRecords, OldPlace, PlacedStore, RestoreError, UnsoundBackup};
 use super::{HiddenLog, mark_places};
+use crate::address::RecordAt;
 use crate::error::{Error, TrustError};
 use crate::problem::Problem;
 use crate::repo::mark::{self, MARK_FILE};
@@ -91,14 +93,19 @@ impl From<RestoreError> for Problem {
             RestoreError::OtherStore { .. } => {
                 plain(&error).note("nothing was changed; restore into another directory")
             }
-            RestoreError::Newer { ref path, ref backup, ref why } => {
+            RestoreError::Newer { ref path, ref backup, ref why, ref erased } => {
                 let shown = path.display().to_string();
                 let message = format!("{shown} {}", newer_words(why));
-                let problem = Problem::new(error.code(), message)
-                    .note(NOT_CHANGED)
-                    .help(&["dendrer", "backup", "DIR", "--store", &shown]);
-                again(problem, backup)
+                let problem = Problem::new(error.code(), message).note(NOT_CHANGED);
+                let problem = erased_since(erased).into_iter().fold(problem, Problem::note);
+                again(problem.help(&["dendrer", "backup", "DIR", "--store", &shown]), backup)
             }
+            RestoreError::NotErased(error) => match *error {
+                ErasedAgainError::Failed(error) => Problem::from(error).note(NOT_RESTORED),
+                ref vault @ ErasedAgainError::Vault(_) => {
+                    Problem::new(vault.code(), vault.to_string()).note(NOT_RESTORED)
+                }
+            },
             RestoreError::CopyNotADirectory { .. } => {
                 plain(&error).note("nothing was restored; a restore makes its copy there first")
             }
@@ -151,6 +158,14 @@ fn newer_words(why: &NewerRecords) -> String {
             Problem::of_error(error).told()
         ),
     }
+}
+
+/// Notes which values were erased since a backup was made: they come back with it, and are erased again.
+fn erased_since(erased: &[ErasedAgain]) -> Option<String> {
+    let places: Vec<String> = erased.iter().map(ErasedAgain::words).collect();
+    let shown = list(&places, SHOWN)?;
+    let erasures = count(erased.len() as u64, "erasure", "erasures");
+    Some(format!("among them {erasures}, which a restore does again: {shown}"))
 }
 
 /// Returns the problem of a checkpoint that is not remembered.
@@ -235,27 +250,44 @@ fn words(reason: EraseReason) -> &'static str {
 /// Writes places as lines, one for each run, field and reason.
 pub fn grouped(places: &[ErasePlace]) -> Vec<String> {
     // A record without a tick, as the beginning of a fork, has a line of its own.
-    type Group<'p> = (EraseReason, Option<&'p RunName>, bool, &'p Pointer);
-    let mut groups: BTreeMap<Group<'_>, Vec<Option<u64>>> = BTreeMap::new();
+    type Group<'p> = (EraseReason, Option<&'p RunName>, AtKind, &'p Pointer);
+    let mut groups: BTreeMap<Group<'_>, Vec<u64>> = BTreeMap::new();
     for place in places {
-        let group = (place.reason, place.run.as_ref(), place.tick.is_some(), &place.place);
-        groups.entry(group).or_default().push(place.tick);
+        let (kind, number) = match place.at {
+            Some(RecordAt::Tick(tick)) => (AtKind::Ticks, Some(tick)),
+            Some(RecordAt::Refusal(number)) => (AtKind::Refusals, Some(number)),
+            None => (AtKind::NoTick, None),
+        };
+        let group = (place.reason, place.run.as_ref(), kind, &place.place);
+        groups.entry(group).or_default().extend(number);
     }
-    let line = |((reason, run, _, place), ticks): (&Group<'_>, &Vec<Option<u64>>)| {
+    let line = |((reason, run, kind, place), numbers): (&Group<'_>, &Vec<u64>)| {
         let run = run.map_or("(no run)", |run| run.as_str());
-        let ticks = ticks_words(ticks);
-        format!("{run}  {ticks}  {}  ({})", escape(&place.dotted()), words(*reason))
+        let at = numbers_words(*kind, numbers);
+        format!("{run}  {at}  {}  ({})", escape(&place.dotted()), words(*reason))
     };
     groups.iter().map(line).collect()
 }
 
-fn ticks_words(ticks: &[Option<u64>]) -> String {
-    let numbers: Vec<u64> = ticks.iter().flatten().copied().collect();
-    match numbers.as_slice() {
+/// What the numbers of a group of places count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum AtKind {
+    NoTick,
+    Ticks,
+    Refusals,
+}
+
+fn numbers_words(kind: AtKind, numbers: &[u64]) -> String {
+    let (one, many) = match kind {
+        AtKind::NoTick => return "no tick".to_owned(),
+        AtKind::Ticks => ("tick", "ticks"),
+        AtKind::Refusals => ("refusal", "refusals"),
+    };
+    match numbers {
         [] => "no tick".to_owned(),
-        [only] => format!("tick {only}"),
-        [first, .., last] if last - first + 1 == numbers.len() as u64 => format!("ticks {first}..{last}"),
-        [first, .., last] => format!("{} ticks of {first}..{last}", numbers.len()),
+        [only] => format!("{one} {only}"),
+        [first, .., last] if last - first + 1 == numbers.len() as u64 => format!("{many} {first}..{last}"),
+        [first, .., last] => format!("{} {many} of {first}..{last}", numbers.len()),
     }
 }
 
@@ -267,17 +299,17 @@ impl From<EraseError> for Problem {
             EraseError::OfBundle => plain.note("nothing was changed; export the run again after the erasure"),
             EraseError::NoTick => plain.note("nothing was changed"),
             EraseError::NotAPlace { .. } => {
-                plain.note("nothing was changed; write result.output, /action/params/token or state.a.b; elsewhere also TICK:PLACE or RUN@TICK:PLACE")
+                plain.note("nothing was changed; write result.output, /action/params/token or state.a.b; elsewhere also TICK:PLACE or RUN@TICK:PLACE, and refused:N for the tick of a refusal")
             }
-            EraseError::Nothing { run, tick, fields, .. } => {
+            EraseError::Nothing { run, at, fields, .. } => {
                 let fields: Vec<String> = fields.iter().map(Pointer::dotted).collect();
                 plain
                     .at("fields", fields.join(", "))
                     .note("nothing was changed")
-                    .help(&["dendrer", "show", &format!("{run}@{tick}")])
+                    .help(&["dendrer", "show", &format!("{run}@{at}")])
             }
-            EraseError::Already { run, tick, .. } => {
-                plain.note("nothing was changed").help(&["dendrer", "show", &format!("{run}@{tick}")])
+            EraseError::Already { run, at, .. } => {
+                plain.note("nothing was changed").help(&["dendrer", "show", &format!("{run}@{at}")])
             }
             EraseError::InReason => plain.note("nothing was changed; the reason stays on record"),
             EraseError::Idle { .. } => plain.note("nothing was changed"),

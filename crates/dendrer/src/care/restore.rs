@@ -1,20 +1,26 @@
 //! Makes a store from a backup, checked as a whole before anything is put in its place.
 //!
 //! Never deletes a store: one that was there is moved aside. What was signed here is remembered outside of stores, so a log that
-//! is older than that can be read and is never written.
+//! is older than that can be read and is never written. What was erased in the replaced store since the backup was made is erased
+//! again in the copy ([`erasures`]); that takes new records, so such a log is written and signed, in place of the one that the caller
+//! discards, and its records name that one.
 //!
 //! Rule: the head of a store is remembered before the store is moved aside; tests
 //! `an_older_store_that_was_restored_never_signs_a_second_history` and `a_restored_older_store_is_read_and_never_written`.
 
+pub mod erasures;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::note::VerifierKey;
+use dendrer_object::{Code, Timestamp};
 use dendrer_store::embedded::{Copied, CopyAs, Embedded, Options, VerifyOptions};
 use dendrer_store::prelude::*;
 use dendrer_store::{Damage, Mark, StoreError, TreeHead};
 
+use self::erasures::{ErasedAgain, ErasedAgainError, NewErasures};
 use super::{CareNote, Follow, HiddenLog, copy, is_of_integrity};
 use crate::error::Error;
 use crate::files;
@@ -47,6 +53,11 @@ pub struct Restored {
     pub has_key: bool,
     /// Where the store that was there is; `None` if none was.
     pub aside: Option<PathBuf>,
+    /// The values that were erased in that store since the backup was made, and are erased in this one again.
+    pub erased_again: Vec<ErasedAgain>,
+    /// The time of the newest record of the backup, if values may have been erased since that this store has; `None` if every
+    /// erasure is known.
+    pub erasures_unknown: Option<Timestamp>,
 }
 
 /// Why a store was not restored, or what failed after it was.
@@ -124,7 +135,12 @@ pub enum RestoreError {
         backup: PathBuf,
         /// Which records.
         why: Box<NewerRecords>,
+        /// The values that were erased since the backup was made: a restore erases them again.
+        erased: Vec<ErasedAgain>,
     },
+    /// A value that was erased since could not be erased in the copy. Nothing was restored.
+    #[error("{0}")]
+    NotErased(Box<ErasedAgainError>),
     /// [`Follow::may_make`] said no.
     #[error("{} may not be made", .path.display())]
     Declined {
@@ -255,6 +271,7 @@ impl RestoreError {
             RestoreError::Busy { .. } => Code::E0802,
             RestoreError::Newer { .. } => Code::E0114,
             RestoreError::Declined { .. } => Code::E0106,
+            RestoreError::NotErased(error) => error.code(),
             RestoreError::Unknown(error)
             | RestoreError::NotRemembered(error)
             | RestoreError::Failed(error) => error.code(),
@@ -302,7 +319,17 @@ pub fn restore(
         }
     }
     make_room(&from, &target, &beside, follow)?;
-    let copied = copy(backup.start_copy(&beside, CopyAs::Store)?, follow)?;
+    let mut copied = copy(backup.start_copy(&beside, CopyAs::Store)?, follow)?;
+    if let Some(old) = old.as_ref().filter(|old| !old.erasures.is_empty()) {
+        match old.erasures.carry_out(&beside, old.store.tree(), trust) {
+            Ok(tree) => copied.tree = tree,
+            Err(error) => {
+                // The next restore would have to move the copy aside.
+                let _ = std::fs::remove_dir_all(&beside);
+                return Err(RestoreError::NotErased(Box::new(error)));
+            }
+        }
+    }
     // Before the store is moved: what it has of signatures must not be put away with it.
     if let Some(old) = &old {
         match remember_checkpoint(&old.store, &backup.info().key, trust) {
@@ -316,7 +343,14 @@ pub fn restore(
             }
         }
     }
+    let erased_again = old.as_ref().map(|old| old.erasures.places()).unwrap_or_default();
+    let signed = trust.head(backup.info().id).map_err(Error::from)?;
+    let is_known = knows_erasures(old.as_ref(), &backup, signed)?;
+    let discarded = discarded(old.as_ref(), signed)?;
     let aside = put_in_place(&beside, &target, old)?;
+    if !erased_again.is_empty() {
+        sign_in_place(&target, discarded, trust)?;
+    }
     let mut store = Embedded::open(&target, Options::read())?;
     if let Err(error) = remember_checkpoint(&store, &backup.info().key, trust) {
         let placed = PlacedStore { path: target, aside };
@@ -325,7 +359,62 @@ pub fn restore(
     let refused = refuse_rollback(&mut store, trust).err();
     let head = trust.head(store.info().id).map_err(Error::from)?;
     let last_signed_here = head.map(|head| head.size);
-    Ok(Restored { path: target, copied, last_signed_here, refused, has_key, aside })
+    let erasures_unknown = (!is_known).then(|| erasures::date_of(&backup)).transpose()?;
+    Ok(Restored {
+        path: target,
+        copied,
+        last_signed_here,
+        refused,
+        has_key,
+        aside,
+        erased_again,
+        erasures_unknown,
+    })
+}
+
+/// Whether every erasure that a store may have had since a backup was made is known. The store that is replaced has them, if all of it
+/// can be read and it has all that was signed here; and a backup that has all of that lacks none.
+fn knows_erasures(old: Option<&Old>, backup: &Embedded, signed: Option<TreeHead>) -> Result<bool, Error> {
+    if signed.is_some_and(|signed| signed.size <= backup.tree().size) {
+        return Ok(true);
+    }
+    let Some(old) = old.filter(|old| old.erasures.is_whole) else { return Ok(false) };
+    Ok(signed.is_none() || discarded(Some(old), signed)?.is_some())
+}
+
+/// Returns the head that was signed here if it is one of the store that is replaced: then all that was signed here is there.
+fn discarded(old: Option<&Old>, signed: Option<TreeHead>) -> Result<Option<TreeHead>, Error> {
+    let (Some(old), Some(signed)) = (old, signed) else { return Ok(None) };
+    // A damaged log extends nothing that is known.
+    if !old.erasures.is_whole {
+        return Ok(None);
+    }
+    Ok(old.store.extends(signed.size, signed.root)?.then_some(signed))
+}
+
+/// Signs a restored log that has new erasures, and remembers it in place of the head that the caller discards. Without the key of the
+/// log, or if records were signed here that the replaced store did not have, nothing is signed: then it is an older log.
+fn sign_in_place(target: &Path, discarded: Option<TreeHead>, trust: &dyn Trust) -> Result<(), Error> {
+    let store = Embedded::open(target, Options::write())?;
+    let id = store.info().id;
+    let Some(key) = trust.key(store.info())? else { return Ok(()) };
+    let mut store = store.with_key(Some(Arc::clone(&key)));
+    let mut turn = trust.turn(id).map_err(Error::NotSigned)?;
+    if trust.head(id)? != discarded {
+        return Ok(());
+    }
+    let mut failed = None;
+    store.sign_if(&key, &mut |_, checkpoint| {
+        let head = TreeHead { size: checkpoint.size(), root: checkpoint.root() };
+        let remembered = match discarded {
+            Some(discarded) => turn.replace(discarded, head),
+            None => turn.remember(head),
+        };
+        failed = remembered.err();
+        Ok(failed.is_none())
+    })?;
+    store.close()?;
+    failed.map_or(Ok(()), |error| Err(Error::Trust(error)))
 }
 
 /// Makes room for the copy beside the target.
@@ -381,6 +470,8 @@ fn check_whole(backup: &Embedded, trust: &dyn Trust, follow: &mut dyn Follow) ->
 /// A store that is to be replaced.
 struct Old {
     store: Embedded,
+    /// What was erased there since the backup was made.
+    erasures: NewErasures,
     /// Held so that no process is in the middle of an append.
     _lock: File,
 }
@@ -424,11 +515,14 @@ fn there(
         Err(error) if is_of_integrity(&error) => Some(NewerRecords::Unreadable(error)),
         newer => newer.map_err(unreadable)?,
     };
+    let mut erasures = NewErasures::of(&store, backup).map_err(unreadable)?;
+    erasures.is_whole &= !matches!(newer, Some(NewerRecords::Hidden(_) | NewerRecords::Unreadable(_)));
     match newer {
         Some(why) if !terms.discard_newer => {
-            Err(RestoreError::Newer { path, backup: named.to_owned(), why: Box::new(why) })
+            let (backup, erased) = (named.to_owned(), erasures.places());
+            Err(RestoreError::Newer { path, backup, why: Box::new(why), erased })
         }
-        _ => Ok(Some(Old { store, _lock: file })),
+        _ => Ok(Some(Old { store, erasures, _lock: file })),
     }
 }
 

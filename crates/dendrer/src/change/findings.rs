@@ -7,7 +7,7 @@ use dendrer_object::{Code, Record, question};
 use crate::address::Address;
 use crate::casebook::{CasebookNote, Place, label, labels_of, note, notes_of, unlabel};
 use crate::problem::Problem;
-use crate::source::{Asked, Desk, clean_text, exclude};
+use crate::source::{Asked, Desk, clean_name, clean_text, exclude};
 
 question! {
     /// Asks for the labels of a store, after one was added or removed
@@ -81,6 +81,14 @@ fn refused(what: impl Into<String>) -> Problem {
     Problem::new(Code::E0106, what).note("nothing was changed")
 }
 
+/// The author as it is recorded.
+fn author(desk: &mut dyn Desk, by: Option<&str>) -> Result<String, Problem> {
+    match by {
+        None | Some(PERSON) => Ok(PERSON.to_owned()),
+        Some(by) => clean_text(&desk.store()?, by),
+    }
+}
+
 impl Asked for LabelQuestion {
     type Reply = LabelReply;
 
@@ -94,15 +102,16 @@ impl Asked for LabelQuestion {
         if let Some((flag, _, other)) = needs.into_iter().find(|(_, lacks, _)| *lacks) {
             return Err(refused(format!("{flag} needs {other}")));
         }
-        let by = self.by.as_deref().unwrap_or(PERSON);
-        let recorded = match (&self.name, &self.rev) {
+        let by = author(desk, self.by.as_deref())?;
+        let name = self.name.as_deref().map(|name| clean_name(&desk.store()?, name)).transpose()?;
+        let recorded = match (&name, &self.rev) {
             (None, _) => None,
             (Some(name), None) if self.remove => {
-                Some(desk.write_down(|store, environment| unlabel(store, name, by, environment))?)
+                Some(desk.write_down(|store, environment| unlabel(store, name, &by, environment))?)
             }
             (Some(name), Some(rev)) => {
                 let at = moment(desk, rev)?;
-                let write = |store: &_, environment| label(store, name, &at, by, self.r#move, environment);
+                let write = |store: &_, environment| label(store, name, &at, &by, self.r#move, environment);
                 Some(desk.write_down(write)?)
             }
             (Some(name), None) => {
@@ -131,7 +140,7 @@ impl Asked for NoteQuestion {
                 return Err(refused("a note is a text of 1 byte to 64 KiB"));
             }
             (Some(at), Some(text)) => {
-                let by = self.by.as_deref().unwrap_or(PERSON).to_owned();
+                let by = author(desk, self.by.as_deref())?;
                 let written = CasebookNote { at: at.clone(), text: clean_text(&desk.store()?, text)?, by };
                 Some(desk.write_down(|store, environment| note(store, &written, environment))?)
             }

@@ -225,6 +225,7 @@ pub(super) fn fork_as_told(
     surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Forked), Error> {
     casebook_name::refuse_source(parent)?;
+    parent.refuse_removed()?;
     declared::agents(parent, terms.restored.as_deref())?;
     let head = parent.head(tick)?;
     if store.find(&head.id())?.is_none() {

@@ -122,6 +122,8 @@ pub(super) struct Thread {
     /// The checkpoints that follow each one, also those that were removed since.
     followers: BTreeMap<Place, Vec<Arc<str>>>,
     writes: BTreeMap<Place, Vec<StoredWrite>>,
+    /// The checkpoints that a deletion took, also those that were never put and of which it took the writes.
+    deleted: BTreeSet<Place>,
     pub(super) claim: Option<Arc<str>>,
     /// The size of the log up to which it was read.
     pub(super) seen: u64,
@@ -160,6 +162,7 @@ impl Thread {
             stored: BTreeMap::new(),
             followers: BTreeMap::new(),
             writes: BTreeMap::new(),
+            deleted: BTreeSet::new(),
             claim: None,
             seen: 0,
             active: None,
@@ -326,7 +329,10 @@ impl Thread {
                 followers.push(Arc::clone(&id));
             }
         }
-        self.stored.insert((namespace, id), stored);
+        let place = (namespace, id);
+        // What a deletion kept was put once more.
+        self.deleted.remove(&place);
+        self.stored.insert(place, stored);
         Some(())
     }
 
@@ -356,6 +362,7 @@ impl Thread {
         let (task, path) = (text(about.get("task"))?, text(about.get("path"))?);
         let (at, exact) = (text(about.get("at"))?, VaultRef::from_value(about.get("exact")?)?);
         let replaces = about.get("replaces")?.as_bool()?;
+        self.deleted.remove(&place);
         let writes = self.writes.entry(place).or_default();
         let mut from = 0;
         for item in about.get("items")?.as_array()?.iter() {
@@ -397,6 +404,7 @@ impl Thread {
             if let Some(place) = text("ns").zip(text("id")) {
                 self.stored.remove(&place);
                 self.writes.remove(&place);
+                self.deleted.insert(place);
             }
         }
     }
@@ -408,10 +416,19 @@ impl Thread {
         }
         self.runs[run].is_removed = true;
         self.runs[run].recorder = None;
+        let stored = self.stored.iter().filter(|(_, stored)| stored.run == run).map(|(place, _)| place);
+        let written = self.writes.iter().filter(|(_, writes)| writes.iter().any(|write| write.run == run));
+        self.deleted.extend(stored.chain(written.map(|(place, _)| place)).cloned());
         self.stored.retain(|_, stored| stored.run != run);
         for writes in self.writes.values_mut() {
             writes.retain(|write| write.run != run);
         }
+        // A checkpoint stays if another run has it; so does one with writes of another run.
+        let (stored, writes) = (&self.stored, &self.writes);
+        let is_left = |place: &Place| {
+            stored.contains_key(place) || writes.get(place).is_some_and(|writes| !writes.is_empty())
+        };
+        self.deleted.retain(|place| !is_left(place));
         self.held.clear();
         if self.active == Some(run) {
             self.active = None;
@@ -433,6 +450,11 @@ impl Thread {
 
     pub(super) fn stored(&self, namespace: &str, id: &str) -> Option<&Stored> {
         self.stored.get(&(namespace.into(), id.into()))
+    }
+
+    /// Whether a deletion took a checkpoint.
+    pub(super) fn is_deleted(&self, place: &(Arc<str>, Arc<str>)) -> bool {
+        self.deleted.contains(place)
     }
 
     /// The newest checkpoint of a namespace, by its id.

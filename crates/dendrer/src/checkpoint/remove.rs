@@ -9,6 +9,7 @@ use dendrer_store::prelude::*;
 use super::index::{ChannelAt, StoredWrite, Thread};
 use super::messages::Listed;
 use super::{ChannelPut, CheckpointError, CheckpointKey, CheckpointPut, Checkpoints, WritePut, WritesPut};
+use crate::address::RecordAt;
 use crate::care::erase::{ErasePlace, EraseReason, erase_places};
 use crate::error::Error;
 use crate::run::thread::REMOVED;
@@ -194,8 +195,8 @@ impl Checkpoints {
 
     fn put_copy(&mut self, copy: &Copy) -> Result<(), CheckpointError> {
         match copy {
-            Copy::Checkpoint(put) => self.put(put),
-            Copy::Writes(put) => self.put_writes(put),
+            Copy::Checkpoint(put) => self.put_again(put),
+            Copy::Writes(put) => self.put_writes_again(put),
         }
     }
 
@@ -241,7 +242,7 @@ impl Checkpoints {
                 if is_erased && record.body().text(field).is_some() {
                     erased.push(ErasePlace {
                         run: Some(name.clone()),
-                        tick: record.header().tick,
+                        at: record.header().tick.map(RecordAt::Tick),
                         record: record.id(),
                         position,
                         place: field.pointer.clone(),

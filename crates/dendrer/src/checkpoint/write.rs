@@ -140,8 +140,38 @@ impl Checkpoints {
     /// [`CheckpointError::Stale`] if its parent is not the last of its namespace and was not asked for by its id,
     /// [`CheckpointError::NoValue`] if a channel without a value is not in the parent.
     pub fn put(&mut self, put: &CheckpointPut) -> Result<(), CheckpointError> {
+        self.put_below(put, &[])
+    }
+
+    /// As [`Checkpoints::put`], of a namespace below others: `around` names the checkpoint of each that it was made in, by namespace
+    /// and id.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError::Deleted`] if a deletion took the checkpoint, its parent or one around it: nothing goes on from those.
+    pub fn put_below(
+        &mut self,
+        put: &CheckpointPut,
+        around: &[(Arc<str>, Arc<str>)],
+    ) -> Result<(), CheckpointError> {
+        let mut kept = Kept::default();
+        self.until_done(&put.thread, &mut |all, thread| {
+            let ids = put.parent.iter().chain([&put.id]);
+            check_deleted(thread, &put.namespace, ids, around)?;
+            all.try_put(thread, put, &mut kept)
+        })
+    }
+
+    /// Puts a checkpoint of a thread once more, in a new run of it or in another thread.
+    pub(super) fn put_again(&mut self, put: &CheckpointPut) -> Result<(), CheckpointError> {
         let mut kept = Kept::default();
         self.until_done(&put.thread, &mut |all, thread| all.try_put(thread, put, &mut kept))
+    }
+
+    /// Puts writes of a thread once more.
+    pub(super) fn put_writes_again(&mut self, put: &WritesPut) -> Result<(), CheckpointError> {
+        let mut kept = Kept::default();
+        self.until_done(&put.thread, &mut |all, thread| all.try_put_writes(thread, put, &mut kept))
     }
 
     /// Tries something on a thread, again where another process went ahead.
@@ -208,9 +238,29 @@ impl Checkpoints {
     }
 
     /// Puts the writes of a task: they are durable when this returns. Those that are there already stay, unless they are replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError::Deleted`] if a deletion took the checkpoint.
     pub fn put_writes(&mut self, put: &WritesPut) -> Result<(), CheckpointError> {
+        self.put_writes_below(put, &[])
+    }
+
+    /// As [`Checkpoints::put_writes`], of a namespace below others, as in [`Checkpoints::put_below`].
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError::Deleted`] if a deletion took the checkpoint, or one around it.
+    pub fn put_writes_below(
+        &mut self,
+        put: &WritesPut,
+        around: &[(Arc<str>, Arc<str>)],
+    ) -> Result<(), CheckpointError> {
         let mut kept = Kept::default();
-        self.until_done(&put.thread, &mut |all, thread| all.try_put_writes(thread, put, &mut kept))
+        self.until_done(&put.thread, &mut |all, thread| {
+            check_deleted(thread, &put.namespace, [&put.id], around)?;
+            all.try_put_writes(thread, put, &mut kept)
+        })
     }
 
     fn try_put_writes(
@@ -311,7 +361,11 @@ impl Checkpoints {
                         recorder.catch_up()?;
                         recorder
                     }
-                    None => self.repo.recorder(&run.name)?,
+                    None => match self.repo.recorder(&run.name) {
+                        // Another process deleted the thread meanwhile.
+                        Err(Error::Removed { .. }) => return Ok(None),
+                        recorder => recorder?,
+                    },
                 };
                 // A put depends on the records that were read: records of others are read first.
                 let is_read = recorder.head().tick() == run.upto;
@@ -551,6 +605,20 @@ fn check_claim(thread: &Thread, claim: Option<&Arc<str>>) -> Result<(), Checkpoi
             Err(CheckpointError::Superseded { thread: Arc::clone(&thread.id) })
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses what goes on from a checkpoint that a deletion took: of its own namespace, or of one around it.
+fn check_deleted<'p>(
+    thread: &Thread,
+    namespace: &Arc<str>,
+    ids: impl IntoIterator<Item = &'p Arc<str>>,
+    around: &[(Arc<str>, Arc<str>)],
+) -> Result<(), CheckpointError> {
+    let own = ids.into_iter().map(|id| (Arc::clone(namespace), Arc::clone(id)));
+    match own.chain(around.iter().cloned()).find(|place| thread.is_deleted(place)) {
+        Some((_, id)) => Err(CheckpointError::Deleted { thread: Arc::clone(&thread.id), id }),
+        None => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ use dendrer_object::record::{Author, Entry, Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::{Store, StoreError};
 
+use crate::address::RecordAt;
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::run::parents::{Compared, compare};
@@ -259,6 +260,8 @@ struct Checker<'a> {
     /// Of each run the position of the newest record of its chain, and of its newest record of any kind.
     ends: BTreeMap<RunName, (u64, u64)>,
     closed: u64,
+    /// The number of refusals of each run.
+    refusals: BTreeMap<RunName, u64>,
     missing_prefix: bool,
     peaks: Peaks,
     /// The sizes of the log that something outside speaks of.
@@ -307,6 +310,7 @@ impl<'a> Checker<'a> {
             reach: 0,
             ends: BTreeMap::new(),
             closed: 0,
+            refusals: BTreeMap::new(),
             missing_prefix: false,
             peaks: Peaks::new(),
             sizes: options.pinned.iter().map(|(size, _)| *size).collect(),
@@ -600,12 +604,13 @@ impl<'a> Checker<'a> {
             }
         }
         self.records += u64::from(record.is_some());
+        let refused = self.count_refusal(entry);
         if let Some(record) = record {
             let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
             let names: Vec<String> = closed.map(|field| field.pointer.dotted()).collect();
             if !names.is_empty() {
                 self.closed += names.len() as u64;
-                let place = place(entry);
+                let place = refused.unwrap_or_else(|| place(entry));
                 self.not_checked.push(format!("{place}: {} (erased or withheld)", names.join(", ")));
             }
         }
@@ -642,6 +647,14 @@ impl<'a> Checker<'a> {
                 self.found(Code::E0302, Some((position, entry)), sides, fault.to_string());
             }
         }
+    }
+
+    /// Counts a refusal, and returns its address; `None` for any other record.
+    fn count_refusal(&mut self, entry: &Entry) -> Option<String> {
+        let run = entry.run.as_ref().filter(|_| entry.kind == Kind::Refusal)?;
+        let number = self.refusals.entry(run.clone()).or_default();
+        *number += 1;
+        Some(format!("{run}@{}", RecordAt::Refusal(*number)))
     }
 
     /// Lists what is unknown of the last state of a run; `None` if the state cannot be read. It is read only where a record may

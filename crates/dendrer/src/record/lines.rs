@@ -22,8 +22,8 @@ use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS,
 use dendrer_store::group::{Grouper, LINES_MAX};
 
 use crate::error::Error;
-use crate::record::chain;
 use crate::record::recorder::{Guarded, Recorder};
+use crate::record::{chain, redacted};
 
 /// The mark with which some editors begin a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -716,6 +716,10 @@ impl<'r> Recording<'r> {
                     return;
                 }
                 Err(error) => {
+                    let (line, error) = match self.recorder.redactor() {
+                        Some(redactor) => redacted::unread(redactor, line, error),
+                        None => (line, error),
+                    };
                     group.stopped = Some(LinesStopped::Line { line, error });
                     return;
                 }

@@ -399,6 +399,7 @@ impl Recorder {
         store.refresh()?;
         let trace = Trace::open(&store, run)?;
         check(&trace)?;
+        trace.refuse_removed()?;
         trace.confirm_end()?;
         let (head, records) = trace.fold_head(trace.tip())?;
         let reducer = pack::reducer_of(&trace)?;
@@ -870,11 +871,19 @@ impl Recorder {
     /// Puts the refusal of a line on record that is no intent, or that speaks for an author who did not write it.
     pub fn refuse_line(&mut self, line: &Value, fault: LineFault) -> Result<Outcome, Error> {
         let inputs = self.inputs();
-        let clean = self.secrets.as_ref().map(|secrets| secrets.value(line));
-        let outcome = step::refuse_line(&mut self.head, clean.as_ref().unwrap_or(line), fault, inputs)?;
+        let (line, fault) = match &self.secrets {
+            Some(secrets) => redacted::refused(secrets.redactor(), line, fault),
+            None => (line.clone(), fault),
+        };
+        let outcome = step::refuse_line(&mut self.head, &line, fault, inputs)?;
         outcome.records().into_iter().for_each(|record| self.gather(record.clone()));
         self.follow(inputs)?;
         Ok(outcome)
+    }
+
+    /// The rules by which secrets are taken out of what is proposed; `None` if nothing is.
+    pub(crate) fn redactor(&self) -> Option<&Redactor> {
+        self.secrets.as_ref().map(|secrets| &**secrets.redactor())
     }
 
     /// Puts an anomaly that the runtime saw on record.

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
-use dendrer_kernel::step::Start;
+use dendrer_kernel::step::{LineFault, Start};
 use dendrer_object::delta::{Delta, Op};
+use dendrer_object::json::{JsonError, JsonErrorKind};
 use dendrer_object::record::{Body, Record, Seed, cut};
-use dendrer_object::value::Object;
-use dendrer_object::{Intent, Pointer, REDACTION, Value};
+use dendrer_object::value::{Object, differences};
+use dendrer_object::{Intent, Pointer, READS, REDACTION, TypeName, Value};
 
+use crate::record::lines::IntentLine;
 use crate::redact::{Redactor, TakenSecrets};
 
 /// The value of the member [`REDACTION`] of a record.
@@ -47,6 +49,7 @@ const NAMES: [&str; 13] = [
 pub fn intent(redactor: &Redactor, intent: &Intent) -> Intent {
     let mut pass = Pass { redactor, taken: TakenSecrets::default() };
     let mut made = intent.clone();
+    made.type_name = pass.type_name(&intent.type_name);
     made.agent = pass.name(&intent.agent);
     made.goal = intent.goal.as_ref().map(|goal| pass.text(goal));
     for (name, value) in &mut made.members {
@@ -89,9 +92,107 @@ pub fn shown(redactor: &Redactor, record: &Record) -> Record {
     made.unwrap_or_else(|_| record.without(&[Pointer::root()]))
 }
 
+/// The content of a record without its secrets, with what was taken: changes of the state are redacted as those of an intent are,
+/// also those of a refused line.
+pub fn content(redactor: &Redactor, content: &Value) -> (Value, TakenSecrets) {
+    let mut pass = Pass { redactor, taken: TakenSecrets::default() };
+    let made = pass.members(content, true);
+    (made, pass.taken)
+}
+
+/// A line without its secrets, as its refusal keeps it, and the fault without what the line has of them: the place of a fault may
+/// be the name of a member, and its sentence may quote a value.
+pub fn refused(redactor: &Redactor, line: &Value, fault: LineFault) -> (Value, LineFault) {
+    let mut pass = Pass { redactor, taken: TakenSecrets::default() };
+    let clean = pass.members(line, false);
+    let fault = match fault {
+        LineFault::Schema { code, path, message } => LineFault::Schema {
+            code,
+            path: place(redactor, &path).0,
+            message: quoted(redactor, &message, line, &clean),
+        },
+        author @ LineFault::Author(..) => author,
+    };
+    (clean, fault)
+}
+
+/// A line that is no JSON, and its error, as an answer shows them.
+pub fn unread(redactor: &Redactor, line: IntentLine, error: JsonError) -> (IntentLine, JsonError) {
+    let text = redactor.text(&String::from_utf8_lossy(&line.text)).0.into_bytes();
+    let kind = match error.kind {
+        JsonErrorKind::DuplicateName(name) => JsonErrorKind::DuplicateName(redactor.text(&name).0),
+        kind => kind,
+    };
+    let path = place(redactor, &error.path).0;
+    (IntentLine { text, ..line }, JsonError { kind, path, ..error })
+}
+
+/// A place, or a name of several parts, without its secrets: a shape is looked for at the beginning of each part as well, since a
+/// text that a `/` or a `.` precedes is no token of its own elsewhere.
+pub fn place(redactor: &Redactor, place: &str) -> (String, TakenSecrets) {
+    let (mut made, mut taken) = redactor.text(place);
+    let mut at = 0;
+    for _ in 0..PARTS_MAX {
+        let Some(next) = made[at..].find(SEPARATORS).map(|next| at + next + 1) else { break };
+        at = next;
+        let rest = &made[at..];
+        let Some(secret) = redactor.find(rest).into_iter().next().filter(|secret| secret.start == 0) else {
+            continue;
+        };
+        let (clean, one) = redactor.text(&rest[..secret.end]);
+        taken.add(&one);
+        let end = at + secret.end;
+        made.replace_range(at..end, &clean);
+        at += clean.len();
+    }
+    (made, taken)
+}
+
+/// Characters between the parts of a place or a name.
+const SEPARATORS: [char; 8] = ['/', '.', '-', '+', '[', ']', '"', ':'];
+
+/// How many parts of a place are looked at.
+const PARTS_MAX: usize = 64;
+
+/// A sentence about a line, without the texts of the line that were taken out of it.
+fn quoted(redactor: &Redactor, sentence: &str, line: &Value, clean: &Value) -> String {
+    let mut made = redactor.text(sentence).0;
+    if line != clean {
+        for difference in differences(line, clean) {
+            let taken = difference.left.as_ref().and_then(Value::as_str).filter(|taken| !taken.is_empty());
+            let Some(taken) = taken.filter(|taken| made.contains(*taken)) else { continue };
+            made = made.replace(taken, "<redacted>");
+        }
+    }
+    made
+}
+
 /// Any value without its secrets.
 pub fn value(redactor: &Redactor, value: &Value) -> Value {
     redactor.value(value).0
+}
+
+/// Members of a record with changes of the state.
+const CHANGES: [&str; 2] = ["delta", "proposed"];
+
+/// The member of a refusal with the line that was refused.
+const LINE: &str = "line";
+
+/// The member of a record with what was asked of a tool.
+const ACTION: &str = "action";
+
+/// The member of a change with what it sets.
+const VALUE: &str = "value";
+
+/// The last name of a place as a line writes it; `None` if the text is no place, or has no name.
+fn last_name(place: &str) -> Option<String> {
+    last_of(&Pointer::from_place(place)?.ok()?)
+}
+
+/// The last name of a path; an index of a list is none.
+fn last_of(path: &Pointer) -> Option<String> {
+    let is_name = |token: &std::borrow::Cow<'_, str>| !token.bytes().all(|c| c.is_ascii_digit());
+    path.tokens().filter(is_name).last().map(|name| name.into_owned())
 }
 
 struct Pass<'r> {
@@ -148,6 +249,92 @@ impl Pass<'_> {
         made.into()
     }
 
+    /// The name of a type: one that holds a secret is unknown, and refused under the name of its rule.
+    fn type_name(&mut self, name: &TypeName) -> TypeName {
+        let found = self.redactor.find(name.as_str());
+        let Some(secret) = found.iter().find(|secret| *secret.kind != *crate::redact::KNOWN) else {
+            return name.clone();
+        };
+        let (_, taken) = self.redactor.text(name.as_str());
+        self.taken.add(&taken);
+        let words = secret.kind.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        format!("redacted.{words}").parse().or_else(|_| "redacted".parse()).unwrap_or_else(|_| name.clone())
+    }
+
+    /// Redacts the members of a record or of a line; those of a refused line in a record as well.
+    fn members(&mut self, content: &Value, is_record: bool) -> Value {
+        let Value::Object(members) = content else { return self.value(content) };
+        let is_apart = |name: &str, value: &Value| match value {
+            Value::Array(_) => CHANGES.contains(&name) || name == READS,
+            Value::Object(_) => name == ACTION || is_record && name == LINE,
+            _ => false,
+        };
+        let (apart, rest): (Vec<_>, Vec<_>) = members.iter().partition(|(name, value)| is_apart(name, value));
+        let rest = rest.into_iter().map(|(name, value)| (Arc::clone(name), value.clone()));
+        let made = self.value(&Value::record(rest));
+        let mut made = made.as_object().cloned().unwrap_or_default();
+        for (name, value) in apart {
+            let clean = match value {
+                Value::Array(items) if **name == *READS => {
+                    Value::array(items.iter().map(|item| self.place(item)))
+                }
+                Value::Array(items) => Value::array(items.iter().map(|item| self.change(item))),
+                action if **name == *ACTION => self.member(ACTION, action),
+                line => self.members(line, false),
+            };
+            made.set(name, clean);
+        }
+        Value::Object(made)
+    }
+
+    /// Redacts a change of the state as a line writes it, which may be none.
+    fn change(&mut self, item: &Value) -> Value {
+        let Some(members) = item.as_object() else { return self.value(item) };
+        let paths = members.iter().filter(|(name, _)| ***name != *VALUE);
+        let name = paths.filter_map(|(_, path)| path.as_str()).find_map(last_name);
+        let (Some(value), Some(name)) = (members.get(VALUE), name) else {
+            return Value::Object(self.places(members));
+        };
+        let mut rest = members.clone();
+        rest.remove(VALUE);
+        let mut made = self.places(&rest);
+        made.set(VALUE, self.beside(&name, value));
+        Value::Object(made)
+    }
+
+    /// Redacts the members of a change but its value: an action, and its path.
+    fn places(&mut self, members: &Object) -> Object {
+        let made = self.value(&Value::Object(members.clone()));
+        let mut made = made.as_object().cloned().unwrap_or_default();
+        let texts: Vec<_> = made.iter().map(|(name, path)| (Arc::clone(name), path.clone())).collect();
+        texts.iter().for_each(|(name, path)| made.set(name, self.place(path)));
+        made
+    }
+
+    /// Redacts a place that a line names; a value that is none as any other.
+    fn place(&mut self, value: &Value) -> Value {
+        match value.as_str().map(|text| (text, place(self.redactor, text))) {
+            Some((text, (clean, _))) if clean == *text => value.clone(),
+            Some((text, _))
+                if self.redactor.find(text).first().is_some_and(|one| one.end - one.start == text.len()) =>
+            {
+                self.value(value)
+            }
+            Some((_, (clean, taken))) => {
+                self.taken.add(&taken);
+                Value::from(clean)
+            }
+            None => self.value(value),
+        }
+    }
+
+    /// Redacts the value of a name.
+    fn beside(&mut self, name: &str, value: &Value) -> Value {
+        let named = self.value(&Value::record([(name.to_owned(), value.clone())]));
+        let members = named.as_object().and_then(|members| members.iter().next());
+        members.map_or(Value::Null, |(_, value)| value.clone())
+    }
+
     /// The last name of a path says what its value is, as the name beside a value does.
     fn delta(&mut self, delta: &Delta) -> Delta {
         Delta(delta.0.iter().map(|op| self.op(op)).collect())
@@ -155,15 +342,10 @@ impl Pass<'_> {
 
     fn op(&mut self, op: &Op) -> Op {
         let tokens = op.path.tokens().map(|token| self.name(&Arc::from(&*token))).collect::<Vec<_>>();
-        let is_name = |token: &&Arc<str>| !token.bytes().all(|c| c.is_ascii_digit());
-        let name = op.path.tokens().filter(|token| is_name(&&Arc::from(&**token))).last();
+        let name = last_of(&op.path);
         let value = op.value.as_ref().map(|value| match &name {
             None => self.value(value),
-            Some(name) => {
-                let named = self.value(&Value::record([(name.to_string(), value.clone())]));
-                let members = named.as_object().and_then(|members| members.iter().next());
-                members.map_or(Value::Null, |(_, value)| value.clone())
-            }
+            Some(name) => self.beside(name, value),
         });
         Op { action: op.action, path: Pointer::of(tokens.iter().map(|token| &**token)), value }
     }

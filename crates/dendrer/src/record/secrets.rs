@@ -158,11 +158,6 @@ impl RunSecrets {
         if self.learn(found, intent) { redacted::intent(&self.redactor, intent) } else { made }
     }
 
-    /// Any value of the run without its secrets: a line that was refused, an error.
-    pub fn value(&self, value: &Value) -> Value {
-        redacted::value(&self.redactor, value)
-    }
-
     /// Learns words whose tags another process left.
     fn learn_by_tags(&mut self, intent: &Intent) {
         if self.tags.is_empty() {
@@ -248,7 +243,7 @@ impl RunSecrets {
         };
         let spans = self.redactor.find(&joined);
         // A secret that ended with the text before it does not go on with the first word of a sentence.
-        let is_sentence = begins_with_word(head)
+        let is_sentence = begins_sentence(&tail.text, head)
             && self.redactor.find(&tail.text).iter().any(|own| own.end + ENDING_MAX >= border);
         let crosses = |one: &SecretSpan| one.start < border && is_sentence;
         let shared = spans.into_iter().filter(|one| one.end > border && !is_known(one) && !crosses(one));
@@ -356,11 +351,15 @@ pub fn without_pieces(intent: &Intent, cuts: &[PieceCut]) -> Intent {
 /// How many signs may end a sentence after a secret.
 const ENDING_MAX: usize = 2;
 
-/// Whether a text begins with a word and does not end with it.
-fn begins_with_word(text: &str) -> bool {
+/// Whether a text begins a sentence, and does not go on with the end of the one before it: after a full stop, or with a capital.
+fn begins_sentence(before: &str, text: &str) -> bool {
     let rest = text.trim_start_matches(char::is_alphabetic);
-    rest.len() < text.len()
-        && rest.starts_with(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '.' | '!' | '?'))
+    let word = &text[..text.len() - rest.len()];
+    let is_word = !word.is_empty() && rest.starts_with(char::is_whitespace);
+    let is_capital = word.len() > 2
+        && word.starts_with(char::is_uppercase)
+        && word.chars().skip(1).all(char::is_lowercase);
+    is_word && (is_capital || before.ends_with(['.', '!', '?']))
 }
 
 /// The texts of a line that may be pieces of a larger one.

@@ -279,9 +279,42 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a known value can be looked for without taking what is no secret: long enough, and no word or number.
+dendrer_object::words! {
+    /// Why a value of the environment is not taken, although the name of its variable is that of a secret.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum NotKnown {
+        /// It has fewer than 8 characters.
+        Short = "short",
+        /// It is letters of one case alone, as a word of the language is.
+        OneCase = "one_case",
+        /// It is the name of a tool or a type in the pack.
+        NameOfTool = "name_of_tool",
+        /// It stands for a value: a placeholder or a reference.
+        Placeholder = "placeholder",
+        /// It is the path of a file.
+        Path = "path",
+    }
+}
+
+impl NotKnown {
+    /// Returns why a value is not taken wherever it is; `None` for one that is. `names` are those of the tools and types of a pack.
+    pub fn why<'n>(value: &str, names: impl IntoIterator<Item = &'n str>) -> Option<NotKnown> {
+        let is_word = value.chars().all(char::is_alphabetic)
+            && (!value.chars().any(char::is_uppercase) || !value.chars().any(char::is_lowercase));
+        match value {
+            _ if value.chars().count() < KNOWN_MIN => Some(NotKnown::Short),
+            _ if names.into_iter().any(|name| name == value) => Some(NotKnown::NameOfTool),
+            _ if is_word => Some(NotKnown::OneCase),
+            _ if value.starts_with(['/', '.', '~']) => Some(NotKnown::Path),
+            _ if names::is_placeholder(value) => Some(NotKnown::Placeholder),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a known value can be looked for without taking what is no secret.
 fn is_worth_knowing(value: &str) -> bool {
-    value.len() >= KNOWN_MIN && !names::is_placeholder(value) && !value.starts_with(['/', '.', '~'])
+    NotKnown::why(value, []).is_none()
 }
 
 /// A value as it is, in base64, percent-encoded, as JSON escapes it, and in hex.

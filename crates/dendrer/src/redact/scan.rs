@@ -16,7 +16,7 @@ use super::taken::TakenSecrets;
 use super::vendor::{self, SecretSpan};
 
 /// The kind of values that are known to be secret.
-const KNOWN: &str = "known";
+pub(crate) const KNOWN: &str = "known";
 
 /// How long a value beside a name may be.
 pub(super) const VALUE_MAX: usize = 8 << 10;

@@ -86,6 +86,9 @@ impl Position {
                 _ => Err(Error::NotAFork { run: trace.name().clone() }),
             },
             Position::Label(label) => label_tick(trace, label),
+            Position::Refused(number) => {
+                Err(Error::RefusalWithoutTick { run: trace.name().clone(), number: *number })
+            }
             Position::Tick(tick) if *tick > tip => {
                 Err(Error::NoTick { run: trace.name().clone(), tick: *tick, tip })
             }

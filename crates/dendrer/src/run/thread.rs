@@ -67,6 +67,13 @@ pub(crate) fn is_of_thread(record: &Record) -> bool {
         && PLACES.iter().any(|name| has(&name))
 }
 
+/// Whether a record says that everything in its run of a thread was removed.
+pub(crate) fn is_removal(record: &Record) -> bool {
+    let about = record.body().value(&format!("/intent/{REMOVED}"));
+    let is_all = |about: Value| about.get("all").and_then(Value::as_bool) == Some(true);
+    is_of_thread(record) && about.is_some_and(is_all)
+}
+
 /// Whether a record of a thread has the interrupts of a task: the task did not fail, and asks.
 pub(crate) fn is_interrupt(record: &Record) -> bool {
     let body = record.body();

@@ -21,6 +21,7 @@ use dendrer_store::{RunSummary, Skimmed, Slot, Store, StoreError};
 
 use crate::error::Error;
 use crate::run::snapshot::{Fit, UNTAGGED, read_snapshot, weight};
+use crate::run::thread::is_removal;
 
 pub use crate::handle::ReadHandle;
 pub use crate::run::moment::Moment;
@@ -709,6 +710,37 @@ impl Trace {
             }
         }
         Ok(found)
+    }
+
+    /// Fails for a run of a thread whose checkpoints were deleted: what goes on from it was decided before that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Removed`].
+    pub fn refuse_removed(&self) -> Result<(), Error> {
+        match is_removal(&self.record(self.tip())?) {
+            true => Err(Error::Removed { run: self.name().clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Lists the refusals beside the chain with their numbers: from 1, in order of commit, as `RUN@refused:N` names them.
+    pub fn numbered_refusals(&self) -> Result<Vec<(u64, Record)>, Error> {
+        let mut refusals = self.beside()?;
+        refusals.retain(|record| record.header().kind == Kind::Refusal);
+        Ok((1..).zip(refusals).collect())
+    }
+
+    /// Returns the refusal with a number.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRefusal`] if the run has fewer, or the number is 0.
+    pub fn refusal(&self, number: u64) -> Result<Record, Error> {
+        let refusals = self.numbered_refusals()?;
+        let of = refusals.len() as u64;
+        let found = refusals.into_iter().find(|(each, _)| *each == number).map(|(_, record)| record);
+        found.ok_or_else(|| Error::NoRefusal { run: self.name().clone(), number, of })
     }
 
     /// Lists the refusals and other records beside the chain, in order of commit.

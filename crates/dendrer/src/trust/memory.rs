@@ -101,6 +101,9 @@ impl Trust for MemoryTrust {
     }
 }
 
+/// Why a head takes no other's place.
+pub(super) const OTHER_HEAD: &str = "another head was remembered meanwhile";
+
 struct MemoryTurn<'t> {
     trust: &'t MemoryTrust,
     store: StoreId,
@@ -112,6 +115,15 @@ impl SigningTurn for MemoryTurn<'_> {
         if kept.heads.get(&self.store).is_none_or(|known| known.size < head.size) {
             kept.heads.insert(self.store, head);
         }
+        Ok(())
+    }
+
+    fn replace(&mut self, discarded: TreeHead, head: TreeHead) -> Result<(), TrustError> {
+        let mut kept = self.trust.kept();
+        if kept.heads.get(&self.store) != Some(&discarded) {
+            return Err(TrustError::NotRemembered { path: "memory".into(), why: OTHER_HEAD.to_owned() });
+        }
+        kept.heads.insert(self.store, head);
         Ok(())
     }
 }

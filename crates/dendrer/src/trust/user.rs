@@ -12,6 +12,7 @@ use dendrer_store::disk::WaitNote;
 use dendrer_store::{StoreInfo, TreeHead};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use super::memory::OTHER_HEAD;
 use super::{Seen, SigningTurn, Trust, TrustError, VaultKey};
 use crate::files::{self, Whole};
 
@@ -298,6 +299,21 @@ impl SigningTurn for UserTurn<'_> {
         if self.trust.head(self.store)?.is_some_and(|known| known.size >= head.size) {
             return Ok(());
         }
+        self.write(path, head)
+    }
+
+    fn replace(&mut self, discarded: TreeHead, head: TreeHead) -> Result<(), TrustError> {
+        let Some(path) = self.trust.head_path(self.store) else { return Ok(()) };
+        if self.trust.head(self.store)? != Some(discarded) {
+            return Err(TrustError::NotRemembered { path, why: OTHER_HEAD.to_owned() });
+        }
+        self.write(path, head)
+    }
+}
+
+impl UserTurn<'_> {
+    /// Writes the remembered head.
+    fn write(&self, path: PathBuf, head: TreeHead) -> Result<(), TrustError> {
         let written = match &self.held {
             Ok(lock) => {
                 if lock.is_alone {

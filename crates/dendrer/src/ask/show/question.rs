@@ -59,6 +59,9 @@ impl Asked for ShowQuestion {
         let address = address.resolve(&source.store)?;
         let trace = source.trace(&address)?;
         desk.reads_run(&trace);
+        if let Some(Position::Refused(number)) = address.pos {
+            return self.off_chain(trace.refusal(number)?, &source.store);
+        }
         let tick = address.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
         if self.raw_json {
             return Ok(ShowReply::Raw(trace.record(tick)?));

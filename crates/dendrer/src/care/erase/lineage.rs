@@ -3,6 +3,8 @@
 //! A run is related if it has the erased record in its history: the run itself after that tick, and every fork from there on.
 //! Of a related run it is known which places of the state hold the value: those that an erased delta wrote, until a later delta
 //! replaces or removes them. As long as there is one, the root of the state is a digest over the value.
+//!
+//! A refusal changed no state, so no record follows from one: of a value in a refusal only copies are looked for.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -17,6 +19,7 @@ use dendrer_store::Store;
 use super::needles::{Found, Needles};
 use super::place::{Named, Target};
 use super::{EraseError, ErasePlace, EraseReason};
+use crate::address::RecordAt;
 use crate::error::Error;
 use crate::run::casebook_name;
 use crate::run::trace::Trace;
@@ -40,6 +43,9 @@ const PAYLOAD: [&str; 16] = [
     ROUNDED,
     "state",
 ];
+
+/// Fields of a refusal with the line, and with the reason, which may name a place or a value of the line.
+const REFUSED: [&str; 2] = ["/line", "/reason"];
 
 /// Fields of those members with one of a few words or a number.
 const WORDS: [&str; 3] = ["/action/tool", "/intent/confidence", "/result/status"];
@@ -73,6 +79,12 @@ pub(super) struct Fields {
 pub(super) struct Lineage {
     /// Position of the record with the value.
     position: u64,
+    /// Whether that record is a refusal.
+    is_refusal: bool,
+    /// The number of refusals of each run that were walked.
+    refusals: HashMap<RunName, u64>,
+    /// The place of the record that is walked in its run.
+    at: Option<RecordAt>,
     owner: RunName,
     asked: Vec<Pointer>,
     needles: Needles,
@@ -124,6 +136,9 @@ impl Lineage {
         }
         Ok(Lineage {
             position,
+            is_refusal: record.header().kind == Kind::Refusal,
+            refusals: HashMap::new(),
+            at: None,
             owner,
             asked: target.fields.clone(),
             needles: Needles::of(&target.values),
@@ -174,6 +189,7 @@ impl Lineage {
         if header.kind == Kind::Key {
             return;
         }
+        self.at = self.count(record);
         let is_target = position == self.position;
         if position < self.position {
             let texts = payload(record).map(|(field, text)| self.hasher.hash_one((field.as_str(), text)));
@@ -182,6 +198,9 @@ impl Lineage {
         self.relate(record, is_target);
         let mut is_related = header.run.as_ref().is_some_and(|run| self.related.contains_key(run));
         let is_derived = is_related || self.is_made_from_touched(record);
+        // The run has the value from its refusal on, though nothing follows from it.
+        let is_after =
+            self.is_refusal && position >= self.position && header.run.as_ref() == Some(&self.owner);
         let mut erased: Vec<Verdict> = Vec::new();
         if is_target {
             erased.extend(
@@ -197,14 +216,15 @@ impl Lineage {
                 erased.push(Verdict { reason: EraseReason::Copy, ..verdict });
                 continue;
             }
-            match self.decide(record, &verdict, is_derived) {
+            match self.decide(record, &verdict, is_derived || is_after) {
                 Decision::Erase => erased.push(verdict),
-                Decision::Keep => self.found.although.push(at(record, position, verdict)),
-                Decision::Ask => self.found.open.push(at(record, position, verdict)),
+                Decision::Keep => self.found.although.push(self.found_at(record, position, verdict)),
+                Decision::Ask => self.found.open.push(self.found_at(record, position, verdict)),
             }
         }
+        let is_on_chain = header.kind != Kind::Refusal;
         if let (Some(run), false, true) =
-            (&header.run, is_related, erased.iter().any(|one| is_open(record, &one.place)))
+            (&header.run, is_related, is_on_chain && erased.iter().any(|one| is_open(record, &one.place)))
         {
             // A copy is here: from now on this run has the value in its history as well.
             self.related.insert(run.clone(), Related::default());
@@ -217,14 +237,41 @@ impl Lineage {
         if !erased.is_empty() {
             self.touched.insert(record.id());
         }
-        self.found.erased.extend(erased.into_iter().map(|verdict| at(record, position, verdict)));
+        let places: Vec<_> =
+            erased.into_iter().map(|verdict| self.found_at(record, position, verdict)).collect();
+        self.found.erased.extend(places);
+    }
+
+    /// Returns the place of a record in its run, and counts it if it is a refusal.
+    fn count(&mut self, record: &Record) -> Option<RecordAt> {
+        let header = record.header();
+        if let (Kind::Refusal, Some(run)) = (header.kind, &header.run) {
+            let number = self.refusals.entry(run.clone()).or_default();
+            *number += 1;
+            return Some(RecordAt::Refusal(*number));
+        }
+        header.tick.map(RecordAt::Tick)
+    }
+
+    /// Returns a field of the record that is walked.
+    fn found_at(&self, record: &Record, position: u64, verdict: Verdict) -> ErasePlace {
+        ErasePlace {
+            run: record.header().run.clone(),
+            at: self.at,
+            record: record.id(),
+            position,
+            place: verdict.place,
+            reason: verdict.reason,
+        }
     }
 
     /// Enters a record of a related run, or a fork of one, into the books.
     fn relate(&mut self, record: &Record, is_target: bool) {
         let header = record.header();
         let Some(run) = &header.run else { return };
-        if is_target {
+        if is_target && self.is_refusal {
+            // Nothing follows from a refusal.
+        } else if is_target {
             self.related.entry(run.clone()).or_default();
         } else if header.kind == Kind::Run && header.tick.is_none() {
             let parent = header.prev.and_then(|prev| self.chain.get(&prev));
@@ -280,7 +327,7 @@ impl Lineage {
             EraseReason::Asked | EraseReason::Digest => true,
             // Without one delta the state of the casebook is not known, and with it no label and no note.
             EraseReason::Copy => {
-                is_payload(&verdict.place)
+                (is_payload(&verdict.place) || REFUSED.contains(&verdict.place.as_str()))
                     && (is_derived || self.everywhere)
                     && !(is_casebook && verdict.place.as_str() == "/delta")
             }
@@ -289,11 +336,10 @@ impl Lineage {
         if is_known {
             return Decision::Erase;
         }
-        let tick = record.header().tick;
         let names = |named: &&Named| {
             named.names(
                 run.map(RunName::as_str),
-                tick,
+                self.at,
                 &verdict.place,
                 is_derived || run == Some(&self.owner),
             )
@@ -406,18 +452,6 @@ enum Decision {
     Erase,
     Keep,
     Ask,
-}
-
-fn at(record: &Record, position: u64, verdict: Verdict) -> ErasePlace {
-    let header = record.header();
-    ErasePlace {
-        run: header.run.clone(),
-        tick: header.tick,
-        record: record.id(),
-        position,
-        place: verdict.place,
-        reason: verdict.reason,
-    }
 }
 
 /// Whether a field has what the messages of the same record say: the change of a channel, or the writes of a task.

@@ -4,6 +4,8 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, Value};
 
+use crate::address::{Position, RecordAt};
+
 /// The values that a place of a record means.
 #[derive(Debug)]
 pub(super) struct Target {
@@ -101,11 +103,11 @@ fn of_delta(record: &Record, state: &Pointer) -> Result<Target, Unmeant> {
     }
 }
 
-/// A place of other records that a caller names: `PLACE`, `TICK:PLACE` or `RUN@TICK:PLACE`.
+/// A place of other records that a caller names: `PLACE`, `TICK:PLACE` or `RUN@TICK:PLACE`. A refusal has `refused:N` for the tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     run: Option<String>,
-    tick: Option<u64>,
+    at: Option<RecordAt>,
     place: Pointer,
     /// The text.
     pub(super) text: String,
@@ -114,29 +116,24 @@ pub(super) struct Named {
 impl Named {
     /// Reads one; `None` for any other text.
     pub(super) fn parse(text: &str) -> Option<Named> {
-        let (head, rest) = match text.split_once(':') {
-            Some((head, rest)) if head.contains('@') || head.bytes().all(|byte| byte.is_ascii_digit()) => {
-                (Some(head), rest)
+        let (run, at, rest) = match text.match_indices(':').find_map(|(colon, _)| head(text, colon)) {
+            Some((run, at, rest)) => (run, Some(at), rest),
+            // A head that names no record is no part of a place.
+            None if text.split(':').next().is_some_and(|head| head != text && head.contains('@')) => {
+                return None;
             }
-            _ => (None, text),
-        };
-        let (run, tick) = match head {
-            None => (None, None),
-            Some(head) => {
-                let (run, tick) = head.rsplit_once('@').map_or((None, head), |(run, tick)| (Some(run), tick));
-                (run.map(str::to_owned), Some(tick.parse().ok()?))
-            }
+            None => (None, None, text),
         };
         let (place, is_state) = read(rest)?;
         let place = if is_state { below("state", &place) } else { place };
-        Some(Named { run, tick, place, text: text.to_owned() })
+        Some(Named { run: run.map(str::to_owned), at, place, text: text.to_owned() })
     }
 
     /// Whether it names a field. Without a run it names those of the lineage of the erased value.
     pub(super) fn names(
         &self,
         run: Option<&str>,
-        tick: Option<u64>,
+        at: Option<RecordAt>,
         field: &Pointer,
         is_related: bool,
     ) -> bool {
@@ -144,8 +141,22 @@ impl Named {
             None => is_related,
             Some(named) => run == Some(named.as_str()),
         };
-        is_run && self.tick.is_none_or(|named| tick == Some(named)) && self.place.overlaps(field)
+        is_run && self.at.is_none_or(|named| at == Some(named)) && self.place.overlaps(field)
     }
+}
+
+/// Reads what is before a colon as a record, with its run if that is named: `TICK`, `refused:N`, `RUN@TICK` or `RUN@refused:N`.
+fn head(text: &str, colon: usize) -> Option<(Option<&str>, RecordAt, &str)> {
+    let (run, pos) = match text[..colon].rsplit_once('@') {
+        Some((run, pos)) => (Some(run), pos),
+        None => (None, &text[..colon]),
+    };
+    let at = match Position::parse(pos)? {
+        Position::Tick(tick) if !pos.contains(':') => RecordAt::Tick(tick),
+        Position::Refused(number) => RecordAt::Refusal(number),
+        _ => return None,
+    };
+    Some((run, at, &text[colon + 1..]))
 }
 
 #[cfg(test)]
@@ -155,14 +166,25 @@ mod tests {
     #[test]
     fn places_of_other_records_are_read_as_written() {
         let read = |text: &str| {
-            Named::parse(text).map(|named| (named.run, named.tick, named.place.as_str().to_owned()))
+            let named = Named::parse(text)?;
+            Some((named.run, named.at.map(|at| at.to_string()), named.place.as_str().to_owned()))
         };
         assert_eq!(read("delta"), Some((None, None, "/delta".to_owned())));
-        assert_eq!(read("12:intent.description"), Some((None, Some(12), "/intent/description".to_owned())));
+        assert_eq!(
+            read("12:intent.description"),
+            Some((None, Some("12".to_owned()), "/intent/description".to_owned()))
+        );
         assert_eq!(
             read("r@3:/action/params"),
-            Some((Some("r".to_owned()), Some(3), "/action/params".to_owned()))
+            Some((Some("r".to_owned()), Some("3".to_owned()), "/action/params".to_owned()))
         );
+        let refused = Some("refused:1".to_owned());
+        assert_eq!(read("refused:1:line"), Some((None, refused.clone(), "/line".to_owned())));
+        assert_eq!(
+            read("r@refused:1:line.reads"),
+            Some((Some("r".to_owned()), refused, "/line/reads".to_owned()))
+        );
+        assert_eq!(read("r@refused:x:line"), None);
         assert_eq!(read("state.a"), Some((None, None, "/state/a".to_owned())));
         assert_eq!(read("r@x:delta"), None);
     }

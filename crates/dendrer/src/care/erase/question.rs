@@ -13,13 +13,13 @@ use crate::watch::Watch;
 question! {
     /// Asks for a value of a committed record to be destroyed, with its copies and the digests over it
     pub struct EraseQuestion: "erase-question" {
-        /// The tick, as an address
+        /// The tick or the refusal, as an address
         pub rev: String,
         /// The place: of the record, or of the state that the tick wrote
         pub path: String,
         /// The reason, which stays on record
         pub reason: String,
-        /// Places that are erased as well: PLACE, TICK:PLACE or RUN@TICK:PLACE
+        /// Places that are erased as well: PLACE, TICK:PLACE or RUN@TICK:PLACE; refused:N stands for a refusal in place of a tick
         pub also: Vec<String>,
         /// Places that stay, although they may follow from the value
         pub although: Vec<String>,

@@ -94,7 +94,7 @@ impl Asked for ResolveQuestion {
             path,
             take: take(&self.take),
             reason: clean_text(&reader, &self.reason)?.into(),
-            agent: agent.into(),
+            agent: clean_text(&reader, agent)?.into(),
         };
         let repo = if self.dry_run { reader } else { desk.writable()? };
         let store = repo.writer()?;
