@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Value};
 use regex::Regex;
 use ring::hmac;
 
-use super::{names, vendor};
+use super::{judge, names, vendor};
 
 dendrer_object::words! {
     /// A set of rules, by name.
@@ -28,7 +28,7 @@ dendrer_object::words! {
 }
 
 /// The version of the rules of [`RedactionProfile::Default`]. It rises with any change of what they take.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// How long a value is that is taken wherever it is, at least.
 const KNOWN_MIN: usize = 8;
@@ -44,6 +44,8 @@ pub struct PackRules {
     pub keep: Vec<String>,
     /// Variables of the environment whose values are secrets.
     pub env: Vec<String>,
+    /// Kinds that are not taken.
+    pub off: Vec<String>,
 }
 
 /// The pattern of a kind.
@@ -60,9 +62,9 @@ impl PackRules {
         let Some(value) = pack.get("redact") else { return Ok(PackRules::default()) };
         let members = value.as_object().ok_or_else(|| RuleError("redact is an object".to_owned()))?;
         if let Some((name, _)) =
-            members.iter().find(|(name, _)| !["names", "shapes", "keep", "env"].contains(&&***name))
+            members.iter().find(|(name, _)| !["names", "shapes", "keep", "env", "off"].contains(&&***name))
         {
-            return Err(RuleError(format!("redact has names, shapes, keep and env, and no {name}")));
+            return Err(RuleError(format!("redact has names, shapes, keep, env and off, and no {name}")));
         }
         let list = |name: &str| -> Result<Vec<String>, RuleError> {
             let Some(value) = value.get(name) else { return Ok(Vec::new()) };
@@ -83,7 +85,17 @@ impl PackRules {
                 shapes.insert(kind.to_string(), pattern.to_owned());
             }
         }
-        let rules = PackRules { names: list("names")?, shapes, keep: list("keep")?, env: list("env")? };
+        let rules = PackRules {
+            names: list("names")?,
+            shapes,
+            keep: list("keep")?,
+            env: list("env")?,
+            off: list("off")?,
+        };
+        if let Some(kind) = rules.off.iter().find(|kind| !rules.shapes.contains_key(*kind) && !is_kind(kind))
+        {
+            return Err(RuleError(format!("redact.off names {kind:?}, which no rule has")));
+        }
         rules.compile().map(|_| rules)
     }
 
@@ -132,6 +144,8 @@ pub(super) struct Rules {
     /// Names of the pack, to be found in a text.
     pub(super) names: Option<AhoCorasick>,
     pub(super) own_names: Vec<String>,
+    /// Kinds that are not taken.
+    pub(super) off: Vec<Arc<str>>,
     pub(super) tag_key: Option<hmac::Key>,
 }
 
@@ -157,6 +171,7 @@ impl Rules {
             RedactionProfile::None => String::new(),
         };
         let own = format!("{:?}", (&pack.names, &pack.shapes, &pack.keep));
+        let own = if pack.off.is_empty() { own } else { format!("{own}{:?}", pack.off) };
         let own = if *pack == PackRules::default() { String::new() } else { own };
         let digest = Digest::of_parts(&[
             b"dendrer/redaction/v1\n",
@@ -185,15 +200,28 @@ impl Rules {
             keep,
             names: (!pack.names.is_empty()).then(|| finder(&pack.names, true)).transpose()?,
             own_names: pack.names.clone(),
+            off: pack.off.iter().map(|kind| Arc::from(&**kind)).collect(),
             tag_key: tag_key.map(|key| hmac::Key::new(hmac::HMAC_SHA256, &key)),
         })
     }
 
+    /// The strength of a name; `None` if the value beside it is no secret.
     pub(super) fn strength(&self, name: &str) -> Option<names::Strength> {
-        match self.own_names.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-            true => Some(names::Strength::Strong),
-            false => names::strength(name),
+        if self.is_off(vendor::NAMED) {
+            return None;
         }
+        self.own_strength(name).or_else(|| names::strength(name))
+    }
+
+    /// The strength of a name that the pack adds.
+    pub(super) fn own_strength(&self, name: &str) -> Option<names::Strength> {
+        let is_own = self.own_names.iter().any(|own| own.eq_ignore_ascii_case(name));
+        is_own.then_some(names::Strength::Password)
+    }
+
+    /// Whether the pack switches a kind off.
+    pub(super) fn is_off(&self, kind: &str) -> bool {
+        self.off.iter().any(|off| **off == *kind)
     }
 
     /// The marker that replaces a secret in a text.
@@ -211,9 +239,17 @@ impl Rules {
     }
 }
 
+/// Kinds of rules that are no shapes of a vendor.
+const KINDS: &[&str] = &[vendor::NAMED, "known", "jwt", "private-key", "url-password", "recovery-phrase"];
+
+/// Whether a rule has this kind.
+fn is_kind(kind: &str) -> bool {
+    KINDS.contains(&kind) || vendor::kinds().any(|one| one == kind)
+}
+
 /// Whether a known value can be looked for without taking what is no secret: long enough, and no word or number.
 fn is_worth_knowing(value: &str) -> bool {
-    value.len() >= KNOWN_MIN && !names::is_placeholder(value) && !value.starts_with(['/', '.', '~'])
+    value.len() >= KNOWN_MIN && !judge::is_placeholder(value) && !value.starts_with(['/', '.', '~'])
 }
 
 /// A value as it is, in base64, percent-encoded, as JSON escapes it, and in hex.

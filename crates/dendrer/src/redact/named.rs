@@ -1,0 +1,666 @@
+//! Values beside a name: variables, members of YAML, TOML and INI, headers, options, queries, sentences.
+//!
+//! A name is found by its parts ([`HINTS`]); the syntax around it chooses the reader, and the reader finds where the value ends.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use super::headers;
+use super::judge::{self, Setting};
+use super::names::{HINTS, Strength};
+use super::rules::Rules;
+use super::scan::{VALUE_MAX, next_boundary};
+use super::vendor::{SecretSpan, named_span};
+use super::{markup, prose, snapshot, table, yaml};
+
+/// The longest line that is looked at as a whole; of a longer one the part around a name.
+const LINE_MAX: usize = 2048;
+
+/// How much of a long line is looked at before and after a name.
+const NEAR: usize = 400;
+
+static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::DFA))
+        .ascii_case_insensitive(true)
+        .build(HINTS)
+        .expect("some short texts")
+});
+
+/// Whether a text may have a name of a secret.
+pub(super) fn is_in(text: &str, rules: &Rules) -> bool {
+    NAMES.is_match(text) || rules.names.as_ref().is_some_and(|names| names.is_match(text))
+}
+
+/// A name in a text.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    start: usize,
+    end: usize,
+    /// The begin of its word, with the signs of an option and without a word before it.
+    front: usize,
+    is_option: bool,
+    strength: Strength,
+}
+
+/// How a value follows its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// `=`, and whether blanks are around it.
+    Equal(bool),
+    /// `:`.
+    Colon,
+    /// `=>`, `:=`, `<-`.
+    Arrow,
+    /// A blank after an option.
+    Option,
+    /// A blank.
+    Blank,
+}
+
+/// Where a value without quotes ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// At a blank.
+    Token,
+    /// At a blank, a comma or a bracket of the line.
+    Line,
+    /// At the end of the line.
+    Whole,
+    /// At a sign of an address.
+    Query,
+}
+
+/// Finds the values beside names.
+pub(super) fn find(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
+    let mut hits: Vec<(usize, usize)> = NAMES.find_iter(text).map(|hit| (hit.start(), hit.end())).collect();
+    if let Some(names) = &rules.names {
+        hits.extend(names.find_iter(text).map(|hit| (hit.start(), hit.end())));
+        hits.sort_unstable();
+    }
+    let mut names = Vec::new();
+    let mut line = 0..0;
+    let mut upto = 0;
+    for (start, end) in hits {
+        if start < upto {
+            continue;
+        }
+        let Some(name) = name_around(text, start, end, rules) else { continue };
+        upto = name.end;
+        if name.start >= line.end || line.is_empty() {
+            line = whole_line(text, name.start);
+        }
+        let near = near(text, &line, name.start);
+        names.push(name.start);
+        let before = found.len();
+        read(text, &near, name, rules, found);
+        upto = found[before..].iter().map(|one| one.end).max().unwrap_or(0).max(upto);
+    }
+    if !names.is_empty() {
+        table::find(text, &names, rules, found);
+    }
+}
+
+/// The line around a place.
+fn whole_line(text: &str, at: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1);
+    let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline);
+    start..end
+}
+
+/// A line, or the part of it near a name if it is long.
+fn near(text: &str, line: &Range<usize>, at: usize) -> Range<usize> {
+    if line.len() <= LINE_MAX {
+        return line.clone();
+    }
+    let start = next_boundary(text, line.start.max(at.saturating_sub(NEAR)));
+    start..next_boundary(text, line.end.min(at + NEAR))
+}
+
+/// Words before a name that are part of it: `API key`, `access token`, `recovery phrase`.
+const FIRST_WORDS: &[&str] = &[
+    "api",
+    "access",
+    "secret",
+    "private",
+    "auth",
+    "refresh",
+    "bearer",
+    "client",
+    "session",
+    "bot",
+    "signing",
+    "encryption",
+    "seed",
+    "recovery",
+    "backup",
+    "verification",
+    "security",
+    "master",
+    "one-time",
+    "onetime",
+    "2fa",
+    "mfa",
+    "authentication",
+    "login",
+    "wallet",
+    "account",
+    "shared",
+    "webhook",
+    "service",
+];
+
+/// The name around a hit; `None` if it is no name of a secret, or nothing follows that a name has.
+fn name_around(text: &str, from: usize, to: usize, rules: &Rules) -> Option<Named> {
+    let bytes = text.as_bytes();
+    let is_name = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.') || c >= 0x80;
+    let mut end = to;
+    while end < bytes.len() && end < to + 64 && is_name(bytes[end]) {
+        // `：` is a sign, and no letter.
+        if bytes[end..].starts_with("：".as_bytes()) {
+            break;
+        }
+        end += 1;
+    }
+    let is_followed = |c: &u8| {
+        matches!(
+            c,
+            b'=' | b':'
+                | b'>'
+                | b'"'
+                | b'\''
+                | b'`'
+                | b']'
+                | b'\\'
+                | b' '
+                | b'\t'
+                | b'.'
+                | b'\n'
+                | b'\r'
+                | b'|'
+                | b','
+                | b';'
+                | b')'
+                | b'*'
+                | b'['
+                | b'!'
+                | b'<'
+                | b'?'
+                | b'('
+                | b'/'
+                | 0xef
+        )
+    };
+    if bytes.get(end).is_some_and(|c| !is_followed(c)) {
+        return None;
+    }
+    // The sign of the sentence is not of the name.
+    while end > to && matches!(bytes[end - 1], b'.' | b'-') {
+        end -= 1;
+    }
+    let mut start = from;
+    while start > 0 && from - start < 64 && is_name(bytes[start - 1]) {
+        start -= 1;
+    }
+    start = next_boundary(text, start);
+    end = next_boundary(text, end);
+    let is_option = text[start..end].starts_with('-') && text[start..end].trim_start_matches('-').len() > 1;
+    let front = start;
+    while start < end && matches!(bytes[start], b'-' | b'.') {
+        start += 1;
+    }
+    // `/p`, `/password:X`
+    for _ in 0..3 {
+        if start == 0 || bytes[start - 1] != b' ' || is_option {
+            break;
+        }
+        let is_part = |c: &u8| c.is_ascii_alphanumeric() || *c == b'-';
+        let word = bytes[..start - 1].iter().rev().take(20).take_while(|c| is_part(c)).count();
+        let text = &text[start - 1 - word..start - 1];
+        if word == 0 || !FIRST_WORDS.iter().any(|first| text.eq_ignore_ascii_case(first)) {
+            break;
+        }
+        start -= 1 + word;
+    }
+    let strength = rules.strength(&text[start..end])?;
+    Some(Named { start, end, front: front.min(start), is_option, strength })
+}
+
+/// Reads the value of a name, in the syntax around it.
+fn read(text: &str, line: &Range<usize>, name: Named, rules: &Rules, found: &mut Vec<SecretSpan>) {
+    let bytes = text.as_bytes();
+    let place = name.start..name.end;
+    let own = &text[line.clone()];
+    let has_quote = own.contains(['"', '\'', '`']);
+    let before = &text[line.start..name.front.max(line.start)];
+    if before.contains(['<', '>'])
+        && let Some(one) = markup::find(text, &place, rules)
+    {
+        found.push(one);
+        return;
+    }
+    if has_quote && let Some(one) = snapshot::find(text, line, &place, rules) {
+        found.push(one);
+        return;
+    }
+    let lead = before.trim_end_matches(['"', '\'', '`', ' ', '\\']);
+    if lead.ends_with([':', '='])
+        && let Some(one) = yaml::pair(text, line, &place, name.strength)
+    {
+        found.push(one);
+        return;
+    }
+    let sign = sign_after(text, line, name);
+    match sign {
+        Some((at, sign)) if sign != Sign::Blank => assigned(text, line, name, at, sign, found),
+        Some((at, _)) => blank(text, line, name, at, found),
+        None if bytes.get(name.end).is_some_and(|c| matches!(c, b'=' | b'!')) => {}
+        None => found.extend(prose::before(text, line, name.front, name.strength)),
+    }
+}
+
+/// Passes over at most `most` bytes of a kind.
+fn pass_over(bytes: &[u8], at: usize, most: usize, is_kind: impl Fn(u8) -> bool) -> usize {
+    at + bytes[at.min(bytes.len())..].iter().take(most).take_while(|c| is_kind(**c)).count()
+}
+
+fn is_blank(c: u8) -> bool {
+    matches!(c, b' ' | b'\t')
+}
+
+/// Passes over a group in brackets after a name: `(initial)`, `[None]`, `[32]`.
+fn after_group(text: &str, line: &Range<usize>, at: usize) -> usize {
+    let rest = &text[at..line.end.max(at)];
+    let close = match rest.bytes().next() {
+        Some(b'(') => ')',
+        Some(b'[') => ']',
+        _ => return at,
+    };
+    match rest.find(close).filter(|end| *end < 40) {
+        // Only where a sign follows; else the bracket is one of a call or an index.
+        Some(end) if rest[end + 1..].trim_start().starts_with([':', '=']) => at + end + 1,
+        _ => at,
+    }
+}
+
+/// How a value follows a name, and where it may begin; `None` if the name is compared, or nothing follows.
+fn sign_after(text: &str, line: &Range<usize>, name: Named) -> Option<(usize, Sign)> {
+    let bytes = text.as_bytes();
+    let closed = pass_over(bytes, name.end, 4, |c| matches!(c, b'"' | b'\'' | b'`' | b']' | b'\\' | b'*'));
+    let at = pass_over(bytes, closed, 64, is_blank);
+    let at = pass_over(bytes, after_group(text, line, at), 64, is_blank);
+    if at >= line.end {
+        return None;
+    }
+    let has_blank = at > closed;
+    let next = bytes.get(at + 1).copied().unwrap_or(b'\n');
+    let (size, sign) = match bytes[at] {
+        b'=' if next == b'>' => (2, Sign::Arrow),
+        b'=' if matches!(next, b'=' | b'~') => return None,
+        b'=' => (1, Sign::Equal(has_blank || is_blank(next))),
+        b':' if next == b'=' => (2, Sign::Arrow),
+        b':' if next == b':' => return None,
+        b':' if next == b'/' && bytes.get(at + 2) == Some(&b'/') => return None,
+        b':' => (1, Sign::Colon),
+        b'?' if next == b'=' => (2, Sign::Equal(true)),
+        b'<' if next == b'-' => (2, Sign::Arrow),
+        0xef if text[at..].starts_with('：') => (3, Sign::Colon),
+        _ if has_blank && name.is_option && closed == name.end => (0, Sign::Option),
+        _ if has_blank => (0, Sign::Blank),
+        _ => return None,
+    };
+    let at = pass_over(bytes, at + size, 64, is_blank);
+    // `**Password:** X`
+    let at = pass_over(bytes, at, 2, |c| c == b'*');
+    Some((pass_over(bytes, at, 64, is_blank), sign))
+}
+
+/// Whether nothing but a lead is before a name in its line: an indent, `export`, a quote or a bracket.
+fn is_in_front(text: &str, line: &Range<usize>, front: usize) -> bool {
+    let mut lead = text.get(line.start..front).unwrap_or_default().trim_start();
+    while let Some(rest) = [
+        "- ",
+        "export ",
+        "set ",
+        "ENV ",
+        "ARG ",
+        "$ ",
+        "> ",
+        "+ ",
+        "# ",
+        "* ",
+        "| ",
+        "-e ",
+        "--env ",
+        "setx ",
+        "declare -x ",
+    ]
+    .into_iter()
+    .find_map(|one| lead.strip_prefix(one))
+    {
+        lead = rest.trim_start();
+    }
+    lead.is_empty()
+        || lead.ends_with(['"', '\'', '{', ',', '(', '?', '&', ';', '[', '|', '.', '$', '`'])
+        || lead.ends_with("-H ")
+        || lead.ends_with("-e ")
+        || lead.ends_with("-D")
+}
+
+/// Reads a value after `=`, `:` or an option.
+fn assigned(
+    text: &str,
+    line: &Range<usize>,
+    name: Named,
+    at: usize,
+    sign: Sign,
+    found: &mut Vec<SecretSpan>,
+) {
+    let label = &text[name.start..name.end];
+    if label.to_ascii_lowercase().contains("cookie") && text[at..line.end.max(at)].contains('=') {
+        let quote = usize::from(text[at..].starts_with(['"', '\'']));
+        headers::cookies(text, at + quote, found);
+        return;
+    }
+    if at >= line.end {
+        // The value of a member of YAML may be below its name.
+        if sign == Sign::Colon {
+            found.extend(yaml::below(text, line, name.front, at, name.strength));
+        }
+        return;
+    }
+    if matches!(sign, Sign::Colon) && text[at..].starts_with(['|', '>']) {
+        found.extend(yaml::below(text, line, name.front, at, name.strength));
+        return;
+    }
+    let at = after_type(text, line, at);
+    let quote = usize::from(text[at..].starts_with(['"', '\'']));
+    let scheme =
+        headers::scheme(&text[at + quote..next_boundary(text, line.end.min(at + 60)).max(at + quote)]);
+    if scheme > 0 {
+        let (start, end, _) = match value_at(text, at + quote + scheme, Ends::Line) {
+            Some(value) => value,
+            None => return,
+        };
+        let value = &text[start..end.min(line.end).max(start)];
+        let is_secret = judge::is_secret(value, name.strength, Setting::Data, true)
+            || (value.len() >= 6 && judge::is_after_scheme(value));
+        if is_secret && !value.contains("<redacted") {
+            found.push(named_span(start, start + value.len()));
+        }
+        return;
+    }
+    found.extend(value_of(text, line, name, at, sign));
+}
+
+/// Passes over a type between a name and its value: `password: str = "X"`.
+fn after_type(text: &str, line: &Range<usize>, at: usize) -> usize {
+    let rest = &text[at..next_boundary(text, line.end.min(at + 60)).max(at)];
+    let is_type = |c: char| {
+        c.is_ascii_alphanumeric()
+            || matches!(c, '_' | '[' | ']' | '.' | '<' | '>' | '|' | '&' | ' ' | '?' | '\'' | ':')
+    };
+    let Some(sign) = rest.find(" = ").filter(|sign| *sign > 0 && rest[..*sign].chars().all(is_type)) else {
+        return at;
+    };
+    let is_begin = rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '&');
+    let value = rest[sign + 3..].trim_start();
+    if is_begin && value.starts_with(['"', '\'']) { at + rest.len() - value.len() } else { at }
+}
+
+/// Reads the value itself, and judges it.
+fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign) -> Option<SecretSpan> {
+    let bytes = text.as_bytes();
+    let before = name.front.checked_sub(1).map_or(b'\n', |at| bytes[at]);
+    let is_query = matches!(sign, Sign::Equal(false)) && matches!(before, b'?' | b'&');
+    let is_front = is_in_front(text, line, name.front);
+    let is_closed = bytes.get(name.end).is_some_and(|c| matches!(c, b'"' | b'\'' | b'`' | b']'));
+    let lead = text[line.start..name.front.max(line.start)].trim_end();
+    let is_argument = lead.ends_with(['(', ',']) && !is_closed;
+    let ends = match (name.strength, sign) {
+        _ if is_query => Ends::Query,
+        (Strength::Phrase, Sign::Colon) => Ends::Whole,
+        (Strength::Phrase, Sign::Equal(_)) if is_spoken(&text[at..line.end.max(at)]) => Ends::Whole,
+        _ => Ends::Line,
+    };
+    let (start, end, is_quoted) = value_at(text, at, ends)?;
+    let end = if is_quoted { end } else { end.min(line.end.max(start)) };
+    let value = text.get(start..end)?;
+    let setting = match sign {
+        Sign::Equal(_) if is_quoted => Setting::Data,
+        Sign::Equal(false) if is_argument => Setting::Code,
+        Sign::Equal(false) | Sign::Option => Setting::Data,
+        Sign::Equal(true) | Sign::Arrow if !is_quoted => Setting::Code,
+        Sign::Equal(true) | Sign::Arrow => Setting::Data,
+        Sign::Colon if is_closed || is_front => Setting::Data,
+        Sign::Colon | Sign::Blank => Setting::Prose,
+    };
+    if value.contains("<redacted") || (is_test_result(text, line, name) && sign == Sign::Colon) {
+        return None;
+    }
+    // A word without quotes is a value where it is all there is; else a part of a sentence or of a program.
+    let rest = text[end..line.end.max(end)].trim_start();
+    let is_all = rest.is_empty()
+        || rest.starts_with(['#', '}', ']', '&', '"', '\'', '<'])
+        || (rest.starts_with([',', ';']) && sign != Sign::Colon);
+    let is_command = sign == Sign::Option
+        && (rest.starts_with(['-', '/', '"', '\\', '|', '>', '&']) || rest.contains(" -"));
+    let is_last = is_quoted
+        || is_query
+        || is_all
+        || is_command
+        || (sign == Sign::Equal(false) && !rest.starts_with(['(', '[', '.']));
+    let setting = if is_last || setting != Setting::Data { setting } else { Setting::Prose };
+    judge::is_secret(value, name.strength, setting, is_quoted).then(|| {
+        let mut span = named_span(start, end);
+        // A number in TOML and in JSON becomes a text; a variable of a shell has no quotes.
+        let is_number = !is_quoted && value.bytes().all(|c| c.is_ascii_digit());
+        let is_member = is_closed || sign == Sign::Equal(true);
+        span.quotes = u8::from(is_number && is_member);
+        span
+    })
+}
+
+/// Whether a text without quotes is several words: `correct horse battery staple`.
+fn is_spoken(rest: &str) -> bool {
+    let rest = rest.trim();
+    rest.split(' ').count() >= 3
+        && rest.split(' ').all(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphabetic()))
+}
+
+/// Whether a name is the result of a test: `--- PASS: TestLogin`.
+fn is_test_result(text: &str, line: &Range<usize>, name: Named) -> bool {
+    let own = &text[name.start..name.end];
+    let before = text[line.start..name.front.max(line.start)].trim();
+    matches!(own, "PASS" | "Pass") && (before.is_empty() || before.ends_with(['-', '=', '>', ']', '✓']))
+}
+
+/// Reads a value after a blank: a sentence, a file of logins, a protocol, a type before the value.
+fn blank(text: &str, line: &Range<usize>, name: Named, at: usize, found: &mut Vec<SecretSpan>) {
+    if is_login_file(text, line, name) {
+        let Some((start, end, is_quoted)) = value_at(text, at, Ends::Token) else { return };
+        let value = &text[start..end];
+        if !value.contains("<redacted")
+            && judge::is_secret(value, name.strength.max(Strength::Password), Setting::Data, is_quoted)
+        {
+            found.push(named_span(start, end));
+        }
+        return;
+    }
+    // `var password string = "X"`, `SET PASSWORD TO 'X'`
+    let typed = after_type(text, line, at);
+    if typed != at
+        && let Some(one) = value_of(text, line, name, typed, Sign::Equal(true))
+    {
+        found.push(one);
+        return;
+    }
+    if let Some(one) = prose::after(text, line, name.end, name.strength) {
+        found.push(one);
+        return;
+    }
+    if let Some(one) = prose::before(text, line, name.front, name.strength) {
+        found.push(one);
+        return;
+    }
+    let at = after_word(text, line, at);
+    let Some((start, end, is_quoted)) = value_at(text, at, Ends::Line) else { return };
+    let value = &text[start..end.min(line.end).max(start)];
+    let setting = if is_given(text, line, name) { Setting::Prose } else { Setting::Bare };
+    if !value.contains("<redacted") && judge::is_secret(value, name.strength, setting, is_quoted) {
+        found.push(named_span(start, start + value.len()));
+    }
+}
+
+/// Passes over `to`, `by`, `of` before a value: `set the password to X`, `IDENTIFIED BY 'X'`.
+fn after_word(text: &str, line: &Range<usize>, at: usize) -> usize {
+    let rest = &text[at..line.end.max(at)];
+    let word = ["to ", "TO ", "of ", "by ", "BY "].into_iter().find(|word| rest.starts_with(word));
+    word.map_or(at, |word| at + word.len())
+}
+
+/// Whether a sentence gives a value right after its name: `with password X`.
+fn is_given(text: &str, line: &Range<usize>, name: Named) -> bool {
+    let before = text[line.start..name.start.max(line.start)].trim_end();
+    let word = before.rsplit([' ', '\t']).next().unwrap_or_default().to_lowercase();
+    let after = &text[name.end..line.end.max(name.end)];
+    matches!(
+        &*word,
+        "with"
+            | "using"
+            | "and"
+            | "by"
+            | "mit"
+            | "con"
+            | "avec"
+            | "und"
+            | "y"
+            | "et"
+            | "the"
+            | "your"
+            | "set"
+            | "use"
+            | "my"
+            | "new"
+            | "enter"
+            | "typed"
+            | "entered"
+            | "password"
+            | "has"
+            | "try"
+    ) || after.trim_start().starts_with("to ")
+}
+
+/// Whether a name is a word of `.netrc`, or of a protocol: `machine h login u password X`, `PASS X`.
+fn is_login_file(text: &str, line: &Range<usize>, name: Named) -> bool {
+    let own = &text[name.start..name.end];
+    let from = next_boundary(text, line.start.saturating_sub(200));
+    let before = &text[from..name.start];
+    let is_netrc = own == "password" && (before.contains("login ") || before.contains("machine "));
+    let is_front = text[line.start..name.start.max(line.start)]
+        .trim()
+        .trim_matches(['>', '<', 'C', ':', '-', ' ', '*'])
+        .is_empty();
+    let is_protocol = matches!(own, "PASS" | "AUTH" | "auth")
+        && is_front
+        && (own != "PASS" || before.contains("USER ") || line.start == 0);
+    is_netrc || (is_protocol && own != "auth")
+}
+
+/// The value that begins here, and whether it is in quotes.
+pub(super) fn value_at(text: &str, at: usize, ends: Ends) -> Option<(usize, usize, bool)> {
+    let bytes = text.as_bytes();
+    // `b"..."`, `f'...'`, `@"..."`: signs of a program before a quote.
+    let lead =
+        pass_over(bytes, at, 2, |c| matches!(c, b'b' | b'r' | b'f' | b'u' | b'@' | b'$' | b'B' | b'R'));
+    let at = if matches!(bytes.get(lead), Some(b'"' | b'\'')) { lead } else { at };
+    let (begin, quote, is_escaped) = match bytes.get(at)? {
+        b'\\' if matches!(bytes.get(at + 1), Some(b'"' | b'\'')) => (at + 2, bytes[at + 1], true),
+        quote @ (b'"' | b'\'' | b'`') => (at + 1, *quote, false),
+        _ => {
+            let end = next_boundary(text, bare_end(bytes, at, ends));
+            return (end > at).then_some((at, end, false));
+        }
+    };
+    let limit = bytes.len().min(begin - 1 + VALUE_MAX);
+    if bytes[begin..].starts_with(&[quote, quote]) && !is_escaped && quote != b'`' {
+        let start = begin + 2;
+        let close = memchr::memmem::find(&bytes[start..limit.max(start)], &[quote; 3])?;
+        let own = &text[start..start + close];
+        let lead = own.len() - own.trim_start().len();
+        let end = start + lead + own.trim().len();
+        return (end > start + lead).then_some((start + lead, end, true));
+    }
+    let mut close = begin;
+    while close < limit && bytes[close] != quote && bytes[close] != b'\n' {
+        close += 1 + usize::from(bytes[close] == b'\\' && !is_escaped);
+    }
+    let close = close.min(limit);
+    if bytes.get(close) != Some(&quote) && quote != b'"' {
+        // An apostrophe that nothing closes.
+        return None;
+    }
+    // The backslash belongs to the quote that closes.
+    let is_of_quote = is_escaped && close > begin && bytes[close - 1] == b'\\';
+    let close = next_boundary(text, close - usize::from(is_of_quote));
+    (close > begin).then_some((begin, close, true))
+}
+
+/// The end of a value without quotes.
+fn bare_end(bytes: &[u8], at: usize, ends: Ends) -> usize {
+    let limit = bytes.len().min(at + VALUE_MAX);
+    let mut open = 0usize;
+    let mut end = at;
+    while end < limit {
+        let c = bytes[end];
+        let is_end = match c {
+            b'\n' | b'\r' => true,
+            _ if ends == Ends::Whole => false,
+            c if c.is_ascii_whitespace() => true,
+            b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' => true,
+            b'#' | b'&' | b',' | b';' if ends == Ends::Query => true,
+            b',' | b';' | b'&' => ends_here(bytes, end + 1),
+            b'\\' => {
+                matches!(bytes.get(end + 1), None | Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n'))
+            }
+            b'(' | b'[' | b'{' => {
+                open += 1;
+                false
+            }
+            b')' | b']' | b'}' if open > 0 => {
+                open -= 1;
+                false
+            }
+            b')' | b']' | b'}' => true,
+            _ => false,
+        };
+        if is_end {
+            break;
+        }
+        end += 1;
+    }
+    let signs: &[u8] = if ends == Ends::Whole { b" \t,;." } else { b".:,;" };
+    while end > at && signs.contains(&bytes[end - 1]) {
+        end -= 1;
+    }
+    end
+}
+
+/// Whether what follows a comma or a semicolon is another thing: a blank, a bracket, a quote, a name with its sign.
+fn ends_here(bytes: &[u8], at: usize) -> bool {
+    let Some(next) = bytes.get(at) else { return true };
+    if next.is_ascii_whitespace() || matches!(next, b'"' | b'\'' | b')' | b']' | b'}' | b'&' | b'`') {
+        return true;
+    }
+    let name = bytes[at..]
+        .iter()
+        .take(40)
+        .take_while(|c| {
+            c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.' | b' ' | b'%' | b'[' | b']')
+        })
+        .count();
+    name > 0 && matches!(bytes.get(at + name), Some(b'=' | b':'))
+}
