@@ -11,6 +11,7 @@ mod carl;
 mod command;
 mod encoded;
 mod fields;
+mod frame;
 mod headers;
 mod json;
 mod judge;

@@ -33,6 +33,8 @@ enum Place {
     None,
     /// After this argument and so many others.
     Behind(&'static str, usize),
+    /// The last one, if this argument is there.
+    Last(&'static str),
     /// The argument of this number, from 0, options not counted.
     At(usize),
     /// The last one, if the options have a `b`.
@@ -206,7 +208,10 @@ const PROGRAMS: &[Program] = &[
         Place::UserColon,
     ),
     program("convertto-securestring", "", &[("-String", Next)], Place::At(0)),
-    program("cargo", "", &[], Place::Behind("login", 0)),
+    program("cargo", "", &[], Place::Last("login")),
+    program("login", "", &[("-p", Next), ("-t", Next)], Place::None),
+    program("net", "user", &[], Place::At(2)),
+    program("net", "use", &[], Place::At(2)),
     program("nuget dotnet", "push", &[("-k", Next)], Place::None),
     program("wget", "", &[("--http-passwd", Next)], Place::None),
     program("echo printf", "", &[], Place::Piped),
@@ -414,7 +419,7 @@ fn quotes(value: &str) -> (usize, usize) {
 fn is_argument(value: &str) -> bool {
     const NO_SECRET: [&str; 6] = ["public", "private", "login", "user:pass", "-", "stdin"];
     value.len() >= 3
-        && !value.starts_with(['-', '$', '<', '>', '@', '{', '%'])
+        && !value.starts_with(['-', '$', '<', '>', '@', '{', '%', '/'])
         && !value.contains("<redacted")
         && !judge::is_placeholder(value)
         && !judge::is_path(value)
@@ -433,6 +438,11 @@ fn in_place(place: Place, arguments: &[&str], after: &str) -> Option<(usize, usi
             let at = arguments.iter().position(|text| *text == word)?;
             let text = arguments.get(at + 1 + count).filter(|text| !text.contains('='))?;
             (text.len() >= 6).then(|| whole(at + 1 + count)).flatten()
+        }
+        Place::Last(word) => {
+            let from = arguments.iter().position(|text| *text == word)?;
+            let (last, text) = plain().last().filter(|(last, _)| *last > from)?;
+            (text.len() >= 12).then(|| whole(last)).flatten()
         }
         Place::At(count) => plain().nth(count).and_then(|(place, _)| whole(place)),
         Place::LastOfBatch => {

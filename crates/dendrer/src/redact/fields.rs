@@ -107,6 +107,7 @@ pub(super) fn strength<'m>(
     rules: &Rules,
 ) -> Option<Strength> {
     let mut found = None;
+    let (mut is_session, mut is_cookie) = (false, false);
     for (name, text) in members {
         if name.len() > 20 || text.is_empty() || text.len() > 200 {
             continue;
@@ -122,9 +123,23 @@ pub(super) fn strength<'m>(
             name if FIELDS.contains(&name) => of_field(text, rules),
             _ => None,
         };
+        is_session |= plain == "name" && is_session_name(text);
+        is_cookie |= matches!(&*plain, "path" | "domain" | "samesite" | "httponly");
         found = found.max(one);
     }
-    found
+    // A cookie in an archive of HTTP: `{"name": "session", "value": ..., "path": "/"}`.
+    found.max((is_session && is_cookie).then_some(Strength::Strong))
+}
+
+/// Whether the name of a cookie is that of a session.
+pub(super) fn is_session_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    ["sess", "sid", "auth", "token", "jwt", "login", "remember"].iter().any(|part| lower.contains(part))
+}
+
+/// Whether a text is a name alone.
+pub(super) fn is_plain_name(text: &str) -> bool {
+    text.len() <= 60 && text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.'))
 }
 
 /// Words of a form and of selectors, which say nothing of the field's value.

@@ -66,9 +66,11 @@ struct Frame {
     members: Vec<Member>,
     items: Vec<Node>,
     held: Vec<Held>,
+    /// The name of the object.
+    label: Option<Node>,
     /// How many objects and lists are items of a list.
     nested: usize,
-    /// The strength of the name of a list, for its items.
+    /// The strength of the name of a list, for its items; of an object, for the member that has its value.
     strength: Option<Strength>,
 }
 
@@ -240,7 +242,6 @@ impl Reader<'_> {
             _ => b')',
         };
         let next = if c == b'{' { Next::Name } else { Next::Value };
-        let strength = strength.filter(|_| c != b'{');
         self.stack.push(Frame {
             start: self.at,
             close,
@@ -249,6 +250,7 @@ impl Reader<'_> {
             members: Vec::new(),
             items: Vec::new(),
             held: Vec::new(),
+            label: self.stack.last().and_then(|above| above.name),
             nested: 0,
             strength,
         });
@@ -391,6 +393,8 @@ impl Reader<'_> {
         let pairs = || members.iter().filter_map(|member| Some((of(member.name), of(member.value?))));
         let is_named = pairs().any(|(name, _)| fields::is_name(name));
         let said = if is_named { fields::strength(pairs(), self.rules) } else { None };
+        let said =
+            said.or(frame.strength.filter(|_| !pairs().any(|(name, _)| self.rules.strength(name).is_some())));
         for held in std::mem::take(&mut frame.held) {
             let is_manifest =
                 fields::is_data(of(held.of)) && pairs().any(|(name, text)| fields::is_manifest(name, text));
@@ -408,7 +412,13 @@ impl Reader<'_> {
         for member in members {
             let Some(value) = member.value else { continue };
             let name = of(member.name);
-            let own = self.rules.strength(name);
+            let own = self.rules.strength(name).or_else(|| match frame.label {
+                // `"Jwt": {"Key": ...}`
+                Some(label) if name.eq_ignore_ascii_case("key") => {
+                    self.rules.strength(&format!("{} key", of(label)))
+                }
+                _ => None,
+            });
             let strength = match said {
                 Some(said) if fields::is_value(name) => Some(said),
                 _ => own,
@@ -428,7 +438,9 @@ impl Reader<'_> {
         let mut flag: Option<Strength> = None;
         // `("Authorization", "...")`: a name and its value.
         let pair = match &texts[..] {
-            [name, _] if frame.items[0].quote != 0 && frame.nested == 0 => self.rules.strength(name),
+            [name, _] if frame.items[0].quote != 0 && frame.nested == 0 && fields::is_plain_name(name) => {
+                self.rules.strength(name)
+            }
             _ => None,
         };
         for (place, (item, text)) in frame.items.iter().zip(&texts).enumerate() {
@@ -491,7 +503,7 @@ impl Reader<'_> {
         }
         if !node.has_escapes {
             let mut inner = Vec::new();
-            scan::by_syntax(raw, self.rules, self.depth + 1, &mut inner);
+            scan::by_syntax(raw, self.rules, self.depth + 1, false, &mut inner);
             self.found.extend(inner.into_iter().map(|one| one.shifted(node.start)));
             return;
         }

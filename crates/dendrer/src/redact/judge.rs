@@ -18,6 +18,8 @@ pub(super) enum Setting {
     Prose,
     /// A value right after its name: `name value`.
     Bare,
+    /// A cell of a table.
+    Cell,
 }
 
 /// Words that stand for a value: types, states, parts of a sentence.
@@ -137,7 +139,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     IS_PLACEHOLDER.contains(&*lower)
         || is_variable(trimmed)
         || is_template(trimmed)
-        || is_call(trimmed)
+        || (is_call(trimmed) && trimmed.ends_with(')'))
         || is_format(trimmed)
         || REFERENCES.iter().any(|start| lower.starts_with(start))
         || EXAMPLES.iter().any(|part| lower.contains(part))
@@ -200,7 +202,8 @@ fn is_call(value: &str) -> bool {
     let is_path =
         |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'.' | b':' | b'<' | b'>' | b'!' | b'&');
     let is_begin = callee.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '&'));
-    is_begin && callee.len() >= 2 && callee.bytes().all(is_path) && !has_odd_case(callee)
+    let is_end = value.ends_with([')', '(', ',', ';']) || !value.contains(')');
+    is_begin && is_end && callee.len() >= 2 && callee.bytes().all(is_path) && !has_odd_case(callee)
 }
 
 /// Whether letters and digits of an identifier are mixed as no person writes one.
@@ -258,6 +261,9 @@ enum Look {
 }
 
 fn look(value: &str) -> Look {
+    // Signs of the sentence around a word.
+    let bare = value.trim_end_matches(['?', '!', ',', ')', ';']).trim_start_matches('(');
+    let value = if !bare.is_empty() && bare.bytes().all(|c| c.is_ascii_alphabetic()) { bare } else { value };
     if value.contains(char::is_whitespace) {
         return Look::Words;
     }
@@ -343,6 +349,27 @@ fn is_joined(value: &str) -> bool {
         words += usize::from(letters.len() >= 3);
         numbers += usize::from(digits > 2 || (digits > 0 && letters.is_empty()));
     }
+    // `kSk.gAY.X`: no words.
+    let parts_of_case = names::words(value);
+    let letters: usize = parts_of_case.iter().map(String::len).sum();
+    if parts_of_case.len() >= 5 && letters * 10 < parts_of_case.len() * 22 {
+        return false;
+    }
+    // Two capitals, small letters, numbers and a sign: a password that is made of words.
+    let has_upper = value.bytes().any(|c| c.is_ascii_uppercase());
+    if has_upper
+        && words >= 2
+        && numbers > 0
+        && parts == words + numbers
+        && !value.contains(['/', ':', '('])
+        && value.contains(['-', '_', '.'])
+        && value.bytes().filter(u8::is_ascii_digit).count() >= 2
+        && value.bytes().last().is_some_and(|c| c.is_ascii_digit())
+        && value.starts_with(|c: char| c.is_ascii_uppercase())
+        && !value.bytes().all(|c| !c.is_ascii_lowercase())
+    {
+        return false;
+    }
     // A sign that no name has makes a password of it.
     let odd = value.bytes().filter(|c| matches!(c, b'!' | b'#' | b'+' | b'=' | b'&' | b'?' | b'*')).count();
     let is_several = parts > 1 || value.starts_with(['/', '.', '~']);
@@ -354,7 +381,7 @@ pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_qu
     if strength == Strength::Phrase {
         return is_phrase(value);
     }
-    if value.len() < 3 || is_placeholder(value) || is_path(value) {
+    if value.len() < 3 || is_placeholder(value) || is_path(value) || (!is_quoted && is_call(value)) {
         return false;
     }
     let look = look(value);
@@ -365,9 +392,11 @@ pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_qu
         Strength::Code => is_code(value, look, setting, is_quoted),
         Strength::Weak => {
             let is_shown = match setting {
-                Setting::Code if !is_quoted => is_mixed(value) && value.len() >= 12,
+                Setting::Code if !is_quoted => look == Look::Chosen && is_mixed(value) && value.len() >= 12,
                 Setting::Bare => value.len() >= 10 && is_mixed(value),
-                Setting::Data | Setting::Code | Setting::Prose => look != Look::Name && look != Look::Word,
+                Setting::Data | Setting::Code | Setting::Prose | Setting::Cell => {
+                    look != Look::Name && look != Look::Word
+                }
             };
             is_shown && looks_secret(value) && !is_public_digest(value)
         }
@@ -376,7 +405,12 @@ pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_qu
 
 fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool {
     let is_identifier = value.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    let has_digit = value.bytes().any(|c| c.is_ascii_digit());
     match (setting, look) {
+        (Setting::Cell, Look::Chosen | Look::Digits) => value.len() >= 4,
+        (Setting::Cell, Look::Name) => has_digit && value.len() >= 8 && !is_label(value),
+        (Setting::Cell, Look::Word) => is_quoted && value.len() >= 4 && !is_label(value),
+        (Setting::Cell, Look::Words) => false,
         (_, Look::Words) => is_quoted && setting != Setting::Bare && is_spoken_secret(value),
         (Setting::Data, Look::Digits) => value.len() >= 4,
         (Setting::Data, Look::Chosen) => value.len() >= 4,
@@ -394,6 +428,11 @@ fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bo
         (Setting::Code, Look::Word | Look::Name) => false,
         (Setting::Prose, Look::Chosen) => value.len() >= 5,
         (Setting::Prose, Look::Digits) => value.len() >= 6,
+        (Setting::Prose, Look::Name)
+            if has_digit && value.len() >= 8 && !value.contains(['/', '.', ':', '(']) =>
+        {
+            true
+        }
         (Setting::Prose, Look::Word | Look::Name) => is_quoted && value.len() >= 4 && !is_label(value),
         (Setting::Bare, Look::Chosen) if is_quoted => value.len() >= 4,
         (Setting::Bare, Look::Chosen) => {
@@ -416,13 +455,16 @@ fn is_strong(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool
         }
         (_, Look::Words) => false,
         (_, Look::Digits) => is_quoted && value.len() >= 6 || setting == Setting::Data && value.len() >= 4,
+        (Setting::Cell, Look::Chosen) => value.len() >= 6,
         (Setting::Data, Look::Chosen) => value.len() >= 6,
         (Setting::Data | Setting::Code, Look::Word) => {
             is_quoted && value.len() >= 10 && !is_label(value) && !value.starts_with(char::is_uppercase)
         }
         (_, Look::Word | Look::Name) => false,
         (Setting::Code, Look::Chosen) if is_quoted => value.len() >= 6,
-        (Setting::Code, Look::Chosen) if is_identifier => is_mixed(value) && value.len() >= 10,
+        (Setting::Code, Look::Chosen) if is_identifier => {
+            (is_mixed(value) && value.len() >= 10) || (value.len() >= 8 && inner_digits(value) >= 3)
+        }
         (Setting::Code, Look::Chosen) => value.len() >= 10 && !is_expression(value) && has_all(value),
         (Setting::Prose, Look::Chosen) => value.len() >= 8,
         (Setting::Bare, Look::Chosen) => {
@@ -450,6 +492,12 @@ fn is_code(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool {
         }
         Look::Word | Look::Name => looks_secret(value) && value.len() >= 16,
     }
+}
+
+/// How many digits are between letters: `F3nc353sn`, and not `server2`.
+fn inner_digits(value: &str) -> usize {
+    let trimmed = value.trim_end_matches(|c: char| c.is_ascii_digit());
+    trimmed.bytes().filter(u8::is_ascii_digit).count()
 }
 
 /// Whether a value has letters of both cases and a digit, or a digit and a sign.

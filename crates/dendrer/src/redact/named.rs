@@ -74,17 +74,19 @@ pub(super) enum Ends {
 }
 
 /// Finds the values beside names.
-pub(super) fn find(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
+/// `is_html`: the text has entities, so tags alone are read as they are.
+pub(super) fn find(text: &str, rules: &Rules, is_html: bool, found: &mut Vec<SecretSpan>) {
     let mut hits: Vec<(usize, usize)> = NAMES.find_iter(text).map(|hit| (hit.start(), hit.end())).collect();
     if let Some(names) = &rules.names {
         hits.extend(names.find_iter(text).map(|hit| (hit.start(), hit.end())));
         hits.sort_unstable();
     }
+    let has_markers = memchr::memmem::find(text.as_bytes(), b"<redacted").is_some();
     let mut names = Vec::new();
     let mut line = 0..0;
     let mut upto = 0;
     for (start, end) in hits {
-        if start < upto {
+        if start < upto || (has_markers && is_in_marker(text, start)) {
             continue;
         }
         let Some(name) = name_around(text, start, end, rules) else { continue };
@@ -95,12 +97,22 @@ pub(super) fn find(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
         let near = near(text, &line, name.start);
         names.push(name.start);
         let before = found.len();
+        if is_html {
+            found.extend(markup::find(text, &(name.start..name.end), rules));
+            continue;
+        }
         read(text, &near, name, rules, found);
         upto = found[before..].iter().map(|one| one.end).max().unwrap_or(0).max(upto);
     }
-    if !names.is_empty() {
+    if !names.is_empty() && !is_html {
         table::find(text, &names, rules, found);
     }
+}
+
+/// Whether a place is in a marker, whose kind may be the name of a secret.
+fn is_in_marker(text: &str, at: usize) -> bool {
+    let near = &text.as_bytes()[at.saturating_sub(80)..at];
+    memchr::memrchr2(b'<', b'>', near).is_some_and(|open| near[open..].starts_with(b"<redacted"))
 }
 
 /// The line around a place.
@@ -295,6 +307,11 @@ fn sign_after(text: &str, line: &Range<usize>, name: Named) -> Option<(usize, Si
     if at >= line.end {
         return None;
     }
+    // `Token ......... X`
+    let dots = pass_over(bytes, at, 80, |c| c == b'.');
+    if dots - at >= 3 {
+        return Some((pass_over(bytes, dots, 64, is_blank), Sign::Colon));
+    }
     let has_blank = at > closed;
     let next = bytes.get(at + 1).copied().unwrap_or(b'\n');
     let (size, sign) = match bytes[at] {
@@ -303,12 +320,15 @@ fn sign_after(text: &str, line: &Range<usize>, name: Named) -> Option<(usize, Si
         b'=' => (1, Sign::Equal(has_blank || is_blank(next))),
         b':' if next == b'=' => (2, Sign::Arrow),
         b':' if next == b':' => return None,
+        // A part of a name such as an ARN: `arn:aws:secretsmanager:eu:1:secret:prod/db`.
+        b':' if name.front > 0 && bytes[name.front - 1] == b':' && !is_blank(next) => return None,
         b':' if next == b'/' && bytes.get(at + 2) == Some(&b'/') => return None,
         b':' => (1, Sign::Colon),
         b'?' if next == b'=' => (2, Sign::Equal(true)),
         b'<' if next == b'-' => (2, Sign::Arrow),
         0xef if text[at..].starts_with('：') => (3, Sign::Colon),
         _ if has_blank && name.is_option && closed == name.end => (0, Sign::Option),
+        _ if has_blank && is_setter(text, line, name) => (0, Sign::Option),
         _ if has_blank => (0, Sign::Blank),
         _ => return None,
     };
@@ -316,6 +336,25 @@ fn sign_after(text: &str, line: &Range<usize>, name: Named) -> Option<(usize, Si
     // `**Password:** X`
     let at = pass_over(bytes, at, 2, |c| c == b'*');
     Some((pass_over(bytes, at, 64, is_blank), sign))
+}
+
+/// Whether a word before a name sets it to what follows: `setenv TOKEN X`, `aws configure set secret_key X`.
+fn is_setter(text: &str, line: &Range<usize>, name: Named) -> bool {
+    let before = text[line.start..name.front.max(line.start)].trim_end();
+    [
+        "setenv",
+        "SetEnv",
+        "configure set",
+        "config set",
+        "CONFIG SET",
+        "secrets set",
+        "secret set",
+        "env set",
+        "fastcgi_param",
+        "proxy_set_header",
+    ]
+    .into_iter()
+    .any(|word| before.ends_with(word))
 }
 
 /// Whether nothing but a lead is before a name in its line: an indent, `export`, a quote or a bracket.
@@ -367,6 +406,11 @@ fn assigned(
     }
     if at >= line.end {
         // The value of a member of YAML may be below its name.
+        if sign == Sign::Arrow
+            && let Some(one) = on_next_line(text, line, name)
+        {
+            found.push(one);
+        }
         if sign == Sign::Colon {
             found.extend(yaml::below(text, line, name.front, at, name.strength));
         }
@@ -377,6 +421,7 @@ fn assigned(
         return;
     }
     let at = after_type(text, line, at);
+    let at = after_call(text, line, at);
     let quote = usize::from(text[at..].starts_with(['"', '\'']));
     let scheme =
         headers::scheme(&text[at + quote..next_boundary(text, line.end.min(at + 60)).max(at + quote)]);
@@ -394,6 +439,28 @@ fn assigned(
         return;
     }
     found.extend(value_of(text, line, name, at, sign));
+    // `"old" -> "new"`, as plans show a change.
+    if let Some((_, end, true)) = value_at(text, at, Ends::Line) {
+        let rest = &text[(end + 1).min(line.end)..line.end];
+        let after = rest.trim_start();
+        if let Some(new) = after.strip_prefix("->").or_else(|| after.strip_prefix("=>")) {
+            let from = line.end - new.trim_start().len();
+            found.extend(
+                value_of(text, line, name, from, Sign::Equal(true))
+                    .filter(|_| text[from..].starts_with(['"', '\''])),
+            );
+        }
+    }
+}
+
+/// The value on the line after `=>`: `string(12) "X"`, as PHP dumps it.
+fn on_next_line(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> {
+    let from = table::after_line(text, line.end);
+    let next = from..table::line_at(text, from.min(text.len())).end;
+    let own = text.get(next.clone())?;
+    let quote = own.find('"').filter(|quote| *quote < 40)?;
+    let (start, end, _) = value_at(text, from + quote, Ends::Line)?;
+    judge::is_secret(&text[start..end], name.strength, Setting::Data, true).then(|| named_span(start, end))
 }
 
 /// Passes over a type between a name and its value: `password: str = "X"`.
@@ -411,6 +478,68 @@ fn after_type(text: &str, line: &Range<usize>, at: usize) -> usize {
     if is_begin && value.starts_with(['"', '\'']) { at + rest.len() - value.len() } else { at }
 }
 
+/// Calls whose argument is the value: `SecretStr("X")`, `b64decode("X")`; and tags of YAML.
+const WRAPPERS: &[&str] = &[
+    "secretstr",
+    "secret",
+    "securestring",
+    "from",
+    "string",
+    "new",
+    "bytes",
+    "b64decode",
+    "decode",
+    "frombase64string",
+    "atob",
+    "encode",
+    "buffer",
+    "quote",
+    "sensitive",
+    "nonsensitive",
+    "secretstring",
+    "password",
+    "pydanticsecret",
+    "str",
+    "tosecurestring",
+    "chararray",
+    "toarray",
+    "getdecoder",
+    "some",
+    "to_string",
+    "into",
+    "frombase64",
+    "base64decode",
+    "secretbox",
+    "strdup",
+    "wrap",
+    "protect",
+];
+
+/// Passes over calls around a value.
+fn after_call(text: &str, line: &Range<usize>, at: usize) -> usize {
+    let rest = &text[at..next_boundary(text, line.end.min(at + 100)).max(at)];
+    if let Some(tag) = rest.strip_prefix("!!") {
+        let word = tag.find(' ').unwrap_or(0);
+        return if word > 0 { at + 2 + word + 1 } else { at };
+    }
+    let Some(quote) = rest.find(['"', '\'']) else { return at };
+    let head = &rest[..quote];
+    let is_part = |c: char| {
+        c.is_ascii_alphanumeric()
+            || matches!(c, '_' | '.' | ':' | '(' | ')' | ' ' | '<' | '>' | '[' | ']' | '&' | '!')
+    };
+    if !head.ends_with('(') || !head.chars().all(is_part) {
+        return at;
+    }
+    let callee = head[..head.len() - 1]
+        .rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .next()
+        .unwrap_or_default();
+    let is_count = !callee.is_empty() && callee.bytes().all(|c| c.is_ascii_digit());
+    let is_wrapper = WRAPPERS.contains(&&*callee.to_ascii_lowercase());
+    if is_wrapper && !is_count { at + quote } else { at }
+}
+
 /// Reads the value itself, and judges it.
 fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign) -> Option<SecretSpan> {
     let bytes = text.as_bytes();
@@ -423,6 +552,11 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
     let ends = match (name.strength, sign) {
         _ if is_query => Ends::Query,
         (Strength::Phrase, Sign::Colon) => Ends::Whole,
+        (Strength::Strong | Strength::Password, Sign::Equal(_) | Sign::Colon)
+            if is_front && is_phrase_line(&text[at..line.end.max(at)]) =>
+        {
+            Ends::Whole
+        }
         (Strength::Phrase, Sign::Equal(_)) if is_spoken(&text[at..line.end.max(at)]) => Ends::Whole,
         _ => Ends::Line,
     };
@@ -454,7 +588,8 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         || is_command
         || (sign == Sign::Equal(false) && !rest.starts_with(['(', '[', '.']));
     let setting = if is_last || setting != Setting::Data { setting } else { Setting::Prose };
-    judge::is_secret(value, name.strength, setting, is_quoted).then(|| {
+    let strength = if ends == Ends::Whole { Strength::Phrase } else { name.strength };
+    judge::is_secret(value, strength, setting, is_quoted).then(|| {
         let mut span = named_span(start, end);
         // A number in TOML and in JSON becomes a text; a variable of a shell has no quotes.
         let is_number = !is_quoted && value.bytes().all(|c| c.is_ascii_digit());
@@ -469,6 +604,14 @@ fn is_spoken(rest: &str) -> bool {
     let rest = rest.trim();
     rest.split(' ').count() >= 3
         && rest.split(' ').all(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphabetic()))
+}
+
+/// Whether a line is small words alone that no sentence has: a passphrase without quotes.
+fn is_phrase_line(rest: &str) -> bool {
+    let rest = rest.trim();
+    let words = rest.split(' ').count();
+    (4..=12).contains(&words)
+        && rest.split(' ').all(|word| word.len() >= 3 && word.bytes().all(|c| c.is_ascii_lowercase()))
 }
 
 /// Whether a name is the result of a test: `--- PASS: TestLogin`.
@@ -598,7 +741,23 @@ pub(super) fn value_at(text: &str, at: usize, ends: Ends) -> Option<(usize, usiz
     while close < limit && bytes[close] != quote && bytes[close] != b'\n' {
         close += 1 + usize::from(bytes[close] == b'\\' && !is_escaped);
     }
-    let close = close.min(limit);
+    // `'it''s'` in SQL, `'it'\''s'` in a shell.
+    let mut close = close.min(limit);
+    while quote == b'\'' && close < limit {
+        let rest = &bytes[close + 1..limit];
+        let size = if rest.starts_with(b"'") && close > begin {
+            2
+        } else if rest.starts_with(b"\\''") {
+            4
+        } else {
+            break;
+        };
+        let from = close + size;
+        match memchr::memchr2(b'\'', b'\n', &bytes[from.min(limit)..limit]) {
+            Some(next) if bytes[from + next] == b'\'' => close = from + next,
+            _ => break,
+        }
+    }
     if bytes.get(close) != Some(&quote) && quote != b'"' {
         // An apostrophe that nothing closes.
         return None;
@@ -620,6 +779,7 @@ fn bare_end(bytes: &[u8], at: usize, ends: Ends) -> usize {
             b'\n' | b'\r' => true,
             _ if ends == Ends::Whole => false,
             c if c.is_ascii_whitespace() => true,
+            b'"' | b'\'' | b'`' if ends != Ends::Query => is_closing(bytes, at, end),
             b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' => true,
             b'#' | b'&' | b',' | b';' if ends == Ends::Query => true,
             b',' | b';' | b'&' => ends_here(bytes, end + 1),
@@ -634,7 +794,15 @@ fn bare_end(bytes: &[u8], at: usize, ends: Ends) -> usize {
                 open -= 1;
                 false
             }
-            b')' | b']' | b'}' => true,
+            b')' | b']' | b'}' => {
+                ends == Ends::Query
+                    || ends_here(bytes, end + 1)
+                    || bytes
+                        .get(end + 1)
+                        .is_some_and(|c| matches!(c, b'.' | b',' | b';' | b':' | b'!' | b'?' | b'<' | b'\\'))
+            }
+            // An escape of a terminal.
+            0x1b => true,
             _ => false,
         };
         if is_end {
@@ -647,6 +815,20 @@ fn bare_end(bytes: &[u8], at: usize, ends: Ends) -> usize {
         end -= 1;
     }
     end
+}
+
+/// Whether a quote in a value without quotes ends it: it was opened before, or nothing of a value follows.
+fn is_closing(bytes: &[u8], from: usize, at: usize) -> bool {
+    let quote = bytes[at];
+    let near = bytes[..from].iter().rev().take(200).take_while(|c| **c != b'\n');
+    let is_open = near.filter(|c| **c == quote).count() % 2 == 1;
+    let next = bytes.get(at + 1).copied().unwrap_or(b'\n');
+    is_open
+        || !(next.is_ascii_alphanumeric()
+            || matches!(
+                next,
+                b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'*' | b'_' | b'-' | b'+' | b'"' | b'\''
+            ))
 }
 
 /// Whether what follows a comma or a semicolon is another thing: a blank, a bracket, a quote, a name with its sign.

@@ -28,11 +28,11 @@ type Words = LazyLock<BTreeSet<&'static str>>;
 
 /// Words of a password, in several languages.
 const PASSWORDS: &str = "password passwd passwort kennwort contrasena contraseña senha wachtwoord pgpassword mysqlpassword \
-    userpass userpassword dbpassword dbpass dbpasswd rootpw userpw adminpw bindpw rootpass storepass keypass motdepasse pwd pw \
+    userpass userpassword passwords passwds pass psk passe requirepass masterauth secretpass dbpassword dbpass dbpasswd rootpw userpw adminpw bindpw rootpass storepass keypass motdepasse pwd pw \
     passw passwrd пароль 密码 密碼 パスワード";
 
 /// Words of a secret that is several words.
-const PHRASES: &str = "passphrase mnemonic seedphrase";
+const PHRASES: &str = "passphrase passphrases mnemonic seedphrase";
 
 /// Words of a short code.
 const CODES: &str = "pin otp totp passcode";
@@ -43,13 +43,13 @@ const STRONG: &str = "secret secrets credential credentials apikey privatekey se
 
 /// Words of a value that is a secret if it looks like one.
 const WEAK: &str =
-    "token auth authorization bearer pass cookie jwt sas salt cred creds sig pat dsn mdp clave";
+    "token auth authorization bearer cookie cookies jwt sas salt cred creds sig pat dsn mdp clave";
 
 /// Words before `key` with which it is a secret.
 const KEYS: &str = "api access secret private encryption signing master auth account shared license licence ssh deploy webhook \
     hmac consumer jwt rsa ecdsa aes subscription recovery unlock decryption django flask rails stripe openai anthropic azure aws \
     gcp google datadog dd sendgrid mailgun twilio github gitlab heroku algolia mapbox sentry openrouter groq mistral cohere \
-    gemini huggingface pinecone tavily admin";
+    gemini huggingface pinecone tavily admin unseal preshared psk jwt";
 
 /// Words before `key` with which it is one if it looks like one.
 const WEAK_KEYS: &str = "service client app session functions function sas integration ingest write server live prod production \
@@ -63,7 +63,7 @@ const OF_PHRASE: &str = "seed recovery backup secret mnemonic wallet pass";
 
 /// Words before `code` with which it opens something.
 const OF_CODE: &str = "verification otp totp mfa 2fa twofactor onetime auth authentication security backup recovery login passcode \
-    tan sms";
+    tan sms alarm door gate entry lock unlock safe access activation";
 
 /// Words at the end with which a name is about a secret and does not have one.
 const ABOUT: &str = "id ids name names count counts type types length len limit limits max min used usage total budget url uri \
@@ -75,13 +75,13 @@ const ABOUT: &str = "id ids name names count counts type types length len limit 
     scanner scanning detection redacted level plan mapping map list check checks test tests rule rules regex pattern requirements \
     hasher hashers handler helper util utils view screen component box btn button link text icon strategy chars charset grant \
     flow flows group groups title description section kinds manager managers cls md html py js ts css go rs java rb php txt json \
-    yaml yml xml sh log pdf png svg toml tsx jsx lock pem crt pub fingerprint thumbprint iterations rounds cipher";
+    yaml yml xml sh log pdf accessor lookup revoked reader writer parser lexer stream kind png svg toml tsx jsx lock pem crt pub fingerprint thumbprint iterations rounds cipher";
 
 /// Words at the front with which a name asks about a secret or counts.
 const ASKS: &str = "is has use uses num number max min no show reset forgot forget change update require requires required total \
     count input output prompt completion cached reasoning remaining used estimated avg average public primary foreign sort partition \
     cache idempotency object s3 dict group row map lookup composite unique index next previous page continuation pagination sync \
-    eos bos pad unk stop special csrf enable disable with without needs can should new_line missing invalid expired routing storage \
+    eos bos pad unk stop special enable disable with without needs can should new_line missing invalid expired routing storage \
     blob bucket shard thought hide toggle generate validate check verify hash encrypt decrypt parse get fetch create rotate revoke";
 
 fn set(words: &'static str) -> BTreeSet<&'static str> {
@@ -136,7 +136,7 @@ static SAYING: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
         .kind(Some(AhoCorasickKind::DFA))
         .ascii_case_insensitive(true)
-        .build(words.chain(["key", "token", "phrase", "words", "code"]))
+        .build(words.chain(["key", "token", "phrase", "words", "code", "identified"]))
         .expect("some short texts")
 });
 
@@ -169,6 +169,9 @@ fn strength_of(words: &[String]) -> Option<Strength> {
     // Of a secret's own kinds, these have `id` in their name and are secrets all the same.
     if words == ["secret", "id"] {
         return Some(Strength::Weak);
+    }
+    if words == ["identified", "by"] {
+        return Some(Strength::Password);
     }
     // A trial token of a page is public, and OAuth is a protocol.
     if words.contains(&"trial") || words == ["o", "auth"] {

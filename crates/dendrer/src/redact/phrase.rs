@@ -70,7 +70,10 @@ pub(super) fn find(text: &str, found: &mut Vec<SecretSpan>) {
 
 /// Whether what is between two words is blanks, commas, quotes and numbers.
 fn is_gap(gap: &[u8]) -> bool {
+    // `phrase:` is the name of what follows; `3:` is a number in a list.
+    let is_named = gap.first() == Some(&b':');
     !gap.is_empty()
+        && !is_named
         && gap.iter().all(|c| {
             c.is_ascii_whitespace()
                 || c.is_ascii_digit()

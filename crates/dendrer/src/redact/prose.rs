@@ -15,7 +15,7 @@ const VERBS: &str = "is was are be been = : equals becomes became now lautet ist
     será reads to-> -> → => als como";
 
 /// Words after such a verb that are not the value.
-const ADVERBS: &str = "now set to still currently just the following again temporarily changed reset updated replaced with by on \
+const ADVERBS: &str = "now set to still currently the just the following again temporarily changed reset updated replaced with by on \
     jetzt nun auf geändert gesetzt ahora maintenant désormais adesso agora simply actually literally called exactly always: this one \
     folgendes value string";
 
@@ -49,16 +49,24 @@ pub(super) fn after(
     let limit = super::scan::next_boundary(text, line.end.min(name_end + REACH));
     let mut at = name_end;
     let (mut is_said, mut is_of) = (false, false);
+    let before = text[line.start..name_end].to_ascii_lowercase();
+    let is_set = ["set ", "change", "reset", "update", "rotate"].iter().any(|word| before.contains(word));
     for count in 0..14 {
         let rest = text[at..limit].trim_start_matches([' ', '\t', '*']);
         at = limit - rest.len();
         if rest.is_empty() {
             return None;
         }
+        // `the password (X)`, `the secret (currently X)`
+        if let Some(inner) = rest.strip_prefix('(') {
+            is_said = true;
+            at = limit - inner.len();
+            continue;
+        }
         let size = rest.find([' ', '\t']).unwrap_or(rest.len());
         let token = &rest[..size];
         let word = plain(token.trim_end_matches(':'));
-        let is_verb = has(VERBS, &word) || token == ":";
+        let is_verb = has(VERBS, &word) || token == ":" || (word == "to" && is_set);
         if has(DENIALS, &word) || (word.is_empty() && !is_verb) {
             return None;
         }

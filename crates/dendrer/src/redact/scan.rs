@@ -12,7 +12,8 @@ use super::named;
 use super::rules::{RedactionProfile, Rules};
 use super::taken::TakenSecrets;
 use super::vendor;
-use super::{command, encoded, phrase, prose, views, wrapped, yaml};
+use super::views::View;
+use super::{command, encoded, frame, phrase, prose, views, wrapped, yaml};
 
 pub(super) use super::vendor::{NAMED, SecretSpan, named_span};
 
@@ -100,7 +101,9 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan
     }
     encoded::find(text, rules, depth, &mut found);
     phrase::find(text, &mut found);
-    let has_json = by_syntax(text, rules, depth, &mut found);
+    let views = views::views(text, &present);
+    let has_json =
+        (depth >= DEPTH_MAX || !views.is_whole) && by_syntax(text, rules, depth, views.is_html, &mut found);
     if present.has(b'<') {
         markers(bytes, &mut found);
     }
@@ -113,8 +116,10 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan
         if present.has(b'\n') {
             wrapped::find(text, rules, depth, &mut found);
             found = disjoint(found);
+            framed(text, rules, depth, &mut found);
         }
-        for view in views::views(text, &present, !has_json) {
+        let of_json = if has_json || !present.has(b'\\') { None } else { View::of_json(text) };
+        for view in views.views.into_iter().chain(of_json) {
             let more = find_at(&view.text, rules, depth + 1);
             let is_whole =
                 |one: &SecretSpan| text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
@@ -126,8 +131,26 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan
     found
 }
 
+/// Finds secrets in lines without their frames.
+fn framed(text: &str, rules: &Rules, depth: usize, found: &mut Vec<SecretSpan>) {
+    if !named::is_in(text, rules) && !command::is_in(text) {
+        return;
+    }
+    let Some(view) = frame::view(text) else { return };
+    let mut inner = Vec::new();
+    by_syntax(&view.text, rules, depth, false, &mut inner);
+    wrapped::find(&view.text, rules, depth, &mut inner);
+    found.extend(view.placed(disjoint(inner)));
+}
+
 /// Finds secrets by the syntax around them: in JSON, and in the lines between. Returns whether all of it was JSON.
-pub(super) fn by_syntax(text: &str, rules: &Rules, depth: usize, found: &mut Vec<SecretSpan>) -> bool {
+pub(super) fn by_syntax(
+    text: &str,
+    rules: &Rules,
+    depth: usize,
+    is_html: bool,
+    found: &mut Vec<SecretSpan>,
+) -> bool {
     if depth > JSON_DEPTH_MAX {
         return false;
     }
@@ -138,26 +161,28 @@ pub(super) fn by_syntax(text: &str, rules: &Rules, depth: usize, found: &mut Vec
     let mut is_all = !regions.is_empty();
     for region in &regions {
         is_all &= text[upto..region.start].trim().len() <= 1;
-        by_line(&text[upto..region.start], upto, rules, found);
+        by_line(&text[upto..region.start], upto, rules, is_html, found);
         upto = region.end;
     }
     is_all &= text[upto..].trim().len() <= 1;
-    by_line(&text[upto..], upto, rules, found);
+    by_line(&text[upto..], upto, rules, is_html, found);
     is_all
 }
 
 /// Finds secrets in lines that are no JSON.
-fn by_line(text: &str, offset: usize, rules: &Rules, found: &mut Vec<SecretSpan>) {
+fn by_line(text: &str, offset: usize, rules: &Rules, is_html: bool, found: &mut Vec<SecretSpan>) {
     if text.len() < 4 {
         return;
     }
     let mut own = Vec::new();
     if named::is_in(text, rules) {
-        named::find(text, rules, &mut own);
+        named::find(text, rules, is_html, &mut own);
         yaml::manifests(text, &mut own);
     }
-    command::find(text, &mut own);
-    prose::logins(text, &mut own);
+    if !is_html {
+        command::find(text, &mut own);
+        prose::logins(text, &mut own);
+    }
     found.extend(own.into_iter().map(|one| one.shifted(offset)));
 }
 
@@ -298,7 +323,10 @@ fn addresses(text: &str, found: &mut Vec<SecretSpan>) {
             None if judge::looks_secret(user) && user.len() >= 16 => (user, start),
             None => continue,
         };
-        if !value.is_empty() && !judge::is_placeholder(value) {
+        // The key of a DSN is public.
+        let is_public =
+            text[start + sign..end].contains("sentry") && value.bytes().all(|c| c.is_ascii_hexdigit());
+        if !value.is_empty() && !is_public && !judge::is_placeholder(value) {
             found.push(SecretSpan::new(from, from + value.len(), "url-password"));
         }
     }
@@ -306,7 +334,10 @@ fn addresses(text: &str, found: &mut Vec<SecretSpan>) {
 
 /// Lines of `.pgpass`: `host:port:database:user:X`.
 fn logins(text: &str, found: &mut Vec<SecretSpan>) {
-    for at in memchr::memmem::find_iter(text.as_bytes(), b":5432:") {
+    let bytes = text.as_bytes();
+    let ports =
+        memchr::memmem::find_iter(bytes, b":5432:").chain(memchr::memmem::find_iter(bytes, b"*:*:*:"));
+    for at in ports {
         let line = super::table::line_at(text, at);
         let own = &text[line.clone()];
         let fields: Vec<&str> = own.trim().splitn(5, ':').collect();

@@ -234,7 +234,7 @@ fn columns(
                 Separator::Blanks => aligned(text, line, &next, header, *place),
                 _ => cells[*place].clone(),
             };
-            taken(text, &cell, *strength, Setting::Data, found);
+            taken(text, &cell, *strength, Setting::Cell, found);
         }
     }
     (rows > 0).then_some(at)
@@ -280,6 +280,10 @@ fn taken(
     let own = bare(text, cell);
     let value = &text[own.clone()];
     let is_quoted = own != *cell;
+    // A type below the name of a column is its description.
+    if is_quoted && text[own.clone()].contains('(') && setting == Setting::Cell {
+        return false;
+    }
     let is_secret = !value.contains("<redacted")
         && judge::is_secret(value, strength, setting, is_quoted || setting == Setting::Bare);
     if is_secret {

@@ -32,7 +32,7 @@ impl Walk<'_> {
                 Some(pairs) => self.pairs(pairs.as_array()?),
                 None => self.encoded(value),
             },
-            Value::Object(members) => self.object(members),
+            Value::Object(members) => self.object(members, None, ""),
             Value::Null | Value::Bool(_) | Value::Number(_) => None,
         }
     }
@@ -94,7 +94,7 @@ impl Walk<'_> {
         let is_phrase = texts.len() >= 12 && texts.iter().all(|text| phrase::is_word(text));
         // `["Authorization", "..."]`: a name and its value.
         let pair = match &texts[..] {
-            [name, value] if !value.is_empty() => self.rules.strength(name),
+            [name, value] if !value.is_empty() && fields::is_plain_name(name) => self.rules.strength(name),
             _ => None,
         };
         let mut changed: Vec<(usize, Value)> = Vec::new();
@@ -125,16 +125,22 @@ impl Walk<'_> {
         Value::from(format!("{}{marker}{}", &text[..start], &text[end..]))
     }
 
-    fn object(&mut self, members: &Object) -> Option<Value> {
+    fn object(&mut self, members: &Object, outer: Option<Strength>, label: &str) -> Option<Value> {
         let texts = || members.iter().filter_map(|(name, value)| Some((&**name, value.as_str()?)));
         let is_named = texts().any(|(name, _)| fields::is_name(name));
         let said = if is_named { fields::strength(texts(), self.rules) } else { None };
+        let is_other = || members.iter().any(|(name, _)| self.rules.strength(name).is_some());
+        let said = said.or(outer.filter(|_| !is_other()));
         let is_manifest = texts().any(|(name, text)| fields::is_manifest(name, text));
         let is_gate = texts().any(|(name, text)| fields::is_gate(name, text));
         let mut changed: Vec<(Option<Arc<str>>, Option<Value>)> = Vec::new();
         for (place, (name, value)) in members.iter().enumerate() {
             let strength = match said {
                 Some(said) if fields::is_value(name) => Some(said),
+                // `"Jwt": {"Key": ...}`
+                _ if name.eq_ignore_ascii_case("key") && !label.is_empty() => {
+                    self.rules.strength(&format!("{label} key"))
+                }
                 _ => self.rules.strength(name),
             };
             let one = match (strength, value) {
@@ -148,6 +154,7 @@ impl Walk<'_> {
                     self.cookie(text)
                 }
                 (Some(strength), _) => self.beside(value, strength, Setting::Data),
+                (None, Value::Object(inner)) if !is_tagged(inner) => self.object(inner, None, name),
                 (None, _) => self.value(value),
             };
             let clean = self.name(name);
@@ -261,6 +268,8 @@ impl Walk<'_> {
                 }
                 _ => self.value(value),
             },
+            // `{"refresh_token": {"sensitive": true, "value": "..."}}`
+            Value::Object(members) => self.object(members, Some(strength), ""),
             // A number is a secret where the name leaves no doubt: `pin`, `password`, and no count.
             Value::Number(number) if strength > Strength::Weak && setting == Setting::Data => {
                 let digits = number.to_string();

@@ -20,6 +20,28 @@ impl View {
         rewritten(text, of_json)
     }
 
+    /// A text of these lines without so many bytes at the begin of each.
+    pub(super) fn without_fronts(text: &str, lines: &[(usize, usize)], cuts: &[usize]) -> View {
+        let mut view = View {
+            text: String::with_capacity(text.len()),
+            from: Vec::with_capacity(text.len() + 1),
+            cuts: Vec::new(),
+        };
+        for ((start, end), cut) in lines.iter().zip(cuts) {
+            let begin = super::scan::next_boundary(text, start + cut).min(*end);
+            if *cut > 0 {
+                view.cuts.push(*start);
+            }
+            let close = text.len().min(end + 1);
+            view.text.push_str(&text[begin..close]);
+            for (at, c) in text[begin..close].char_indices() {
+                view.from.extend(std::iter::repeat_n(begin + at, c.len_utf8()));
+            }
+        }
+        view.from.push(text.len());
+        view
+    }
+
     /// What was found in this view, in the text that it is made of.
     pub(super) fn placed(&self, found: Vec<SecretSpan>) -> impl Iterator<Item = SecretSpan> {
         found.into_iter().map(|one| self.place(one))
@@ -44,8 +66,17 @@ impl View {
     }
 }
 
-/// The texts that a text is in another writing. `has_json` is false if escapes of JSON were read already.
-pub(super) fn views(text: &str, present: &Present, has_json: bool) -> Vec<View> {
+/// The other writings of a text.
+pub(super) struct Views {
+    pub(super) views: Vec<View>,
+    /// Whether a writing is that of the whole text, so that its syntax is read there: a terminal's, a mail's.
+    pub(super) is_whole: bool,
+    /// The same for HTML, of which tags are read as they are.
+    pub(super) is_html: bool,
+}
+
+/// The texts that a text is in another writing.
+pub(super) fn views(text: &str, present: &Present) -> Views {
     let bytes = text.as_bytes();
     let has_any =
         |parts: &[&str]| parts.iter().any(|one| memchr::memmem::find(bytes, one.as_bytes()).is_some());
@@ -53,27 +84,39 @@ pub(super) fn views(text: &str, present: &Present, has_json: bool) -> Vec<View> 
         present.has_others && has_any(&["\u{200b}", "\u{feff}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{ad}"])
     };
     let has_escapes = memchr::memchr(0x1b, bytes).is_some() || has_zero_width();
-    let has_backslash = has_json && memchr::memchr(b'\\', bytes).is_some();
     let has_codes =
         present.has(b'%') && (memchr::memchr_iter(b'%', bytes).take(2).count() == 2 || has_any(&["%3"]));
     let has_entities = present.has(b'&') && has_any(&["&#", "&amp;", "&quot;", "&lt;", "&apos;"]);
     let has_sums = present.has(b'+') && has_any(&["\" +", "' +", "\"+\"", "'+'"])
-        || present.has(b'.') && has_any(&["\" . \"", "' . '"]);
-    let has_mail =
-        present.has(b'=') && (has_any(&["=3D", "=5F", "=2D", "=2E", "=5f", "=3d"]) || has_soft_breaks(bytes));
+        || present.has(b'.') && has_any(&["\" . \"", "' . '"])
+        || present.has(b'\n') && has_any(&["\"\n", "'\n"]);
+    let has_mail = present.has(b'=')
+        && (has_any(&["quoted-printable", "=5F", "=2D", "=2E", "=5f"])
+            || has_soft_breaks(bytes)
+            || memchr::memmem::find_iter(bytes, b"=3D").take(2).count() > 1);
+    let has_doubled = present.has(b'"') && has_any(&["\"\""]);
     let writings: [(bool, Step); 6] = [
+        (has_doubled, of_table),
         (has_escapes, of_terminal),
-        (has_backslash, of_json),
         (has_codes, of_address),
         (has_entities, of_html),
         (has_sums, of_sum),
         (has_mail, of_mail),
     ];
-    writings
-        .into_iter()
-        .filter(|(is_there, _)| *is_there)
-        .filter_map(|(_, step)| rewritten(text, step))
-        .collect()
+    let views =
+        writings.into_iter().filter(|(is_there, _)| *is_there).filter_map(|(_, step)| rewritten(text, step));
+    Views {
+        views: views.collect(),
+        is_whole: has_escapes || has_mail,
+        is_html: has_entities && has_any(&["&quot;", "&#39;", "&amp;", "&lt;", "&#34;", "&#x"]),
+    }
+}
+
+/// Reads a quote that is doubled in a cell of a table.
+fn of_table(rest: &str) -> Option<Rewritten> {
+    let after = rest.strip_prefix("\"\"")?;
+    // An empty text, and the three quotes of a program.
+    (!after.starts_with(['"', ',', ')', ']', '}', ';', '\n', ' '])).then_some((2, Some('"')))
 }
 
 /// Whether lines end in `=`, and are as long as mail wraps them.
@@ -91,6 +134,15 @@ fn of_sum(rest: &str) -> Option<Rewritten> {
     let blanks =
         |from: usize| from + bytes[from..].iter().take(60).take_while(|c| c.is_ascii_whitespace()).count();
     let at = blanks(1);
+    // Pieces of one text on lines of their own.
+    if bytes.get(at) == Some(&quote) && bytes[1..at].contains(&b'\n') {
+        let piece = rest[at + 1..].find(char::from(quote)).filter(|end| (8..=200).contains(end))?;
+        let piece = &rest[at + 1..at + 1 + piece];
+        let is_token = piece
+            .bytes()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.'));
+        return (is_token && super::judge::is_piece(piece)).then_some((at + 1, None));
+    }
     let sign = matches!(bytes.get(at)?, b'+' | b'.').then_some(at + 1)?;
     let close = blanks(sign);
     (*bytes.get(close)? == quote).then_some((close + 1, None))

@@ -11,7 +11,7 @@ use super::vendor::{self, SecretSpan};
 const LINE_MIN: usize = 60;
 
 /// How long a run before a line's end is where lines of a token are joined, at least.
-const WRAPPED_MIN: usize = 16;
+const WRAPPED_MIN: usize = 3;
 
 /// How many lines a token is wrapped over, at most.
 const LINES_MAX: usize = 400;
@@ -111,12 +111,16 @@ fn continuation(bytes: &[u8], line: Line, next: Line) -> Option<(usize, usize)> 
     let end = begin + bytes[begin..next.end].iter().take_while(|c| is_token(c)).count();
     let piece = std::str::from_utf8(&bytes[begin..end]).ok()?;
     // Padding is at the end; a sign of equality within is one of a name.
-    if piece.is_empty() || piece.trim_end_matches('=').contains('=') {
+    let is_name = |name: &str| name.len() < 16 || !judge::is_mixed(name);
+    if piece.is_empty() || piece.trim_end_matches('=').split_once('=').is_some_and(|(name, _)| is_name(name))
+    {
         return None;
     }
     let is_alone = end == next.end;
-    let is_closed =
-        matches!(bytes.get(end), Some(b'"' | b'\'' | b',' | b';' | b')' | b'<' | b'`' | b']' | b'}' | b'&'));
+    let is_closed = matches!(
+        bytes.get(end),
+        Some(b'"' | b'\'' | b',' | b';' | b')' | b'<' | b'`' | b']' | b'}' | b'&' | b'\\')
+    );
     let is_piece = match is_alone || is_closed {
         true => judge::is_piece(piece),
         false => matches!(bytes.get(end), Some(b' ')) && piece.len() >= 8 && judge::is_mixed(piece),
