@@ -7,14 +7,14 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::judge;
 use super::rules::Rules;
-use super::scan::{self, DEPTH_MAX};
+use super::scan::{self, Depth};
 use super::vendor::SecretSpan;
 
 /// The longest run that is decoded.
 const DECODED_MAX: usize = 1 << 20;
 
 /// Finds web tokens, and runs that decode to a text with a secret in it.
-pub(super) fn find(text: &str, rules: &Rules, depth: usize, found: &mut Vec<SecretSpan>) {
+pub(super) fn find(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -30,7 +30,7 @@ pub(super) fn find(text: &str, rules: &Rules, depth: usize, found: &mut Vec<Secr
             continue;
         }
         web_tokens(text, start, at, found);
-        if depth < DEPTH_MAX && at - start <= DECODED_MAX {
+        if depth.may_decode() && at - start <= DECODED_MAX {
             let mut part = start;
             // `name=` and what follows are one run.
             for piece in text[start..at].split('.') {
@@ -80,7 +80,7 @@ fn web_tokens(text: &str, start: usize, end: usize, found: &mut Vec<SecretSpan>)
 }
 
 /// The kind of the secret in what a run decodes to.
-fn decoded(run: &str, rules: &Rules, depth: usize) -> Option<Arc<str>> {
+fn decoded(run: &str, rules: &Rules, depth: Depth) -> Option<Arc<str>> {
     let bare = run.trim_end_matches('=');
     if bare.len() < 20 {
         return None;
@@ -121,7 +121,7 @@ fn decoded(run: &str, rules: &Rules, depth: usize) -> Option<Arc<str>> {
         return None;
     }
     let text = String::from_utf8(bytes).ok()?;
-    let found = scan::find_at(&text, rules, depth + 1);
+    let found = scan::find_at(&text, rules, depth.deeper());
     if let Some(first) = found.first() {
         return Some(Arc::clone(&first.kind));
     }

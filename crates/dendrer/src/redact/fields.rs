@@ -97,7 +97,7 @@ pub(super) fn is_value(name: &str) -> bool {
 pub(super) fn is_name(name: &str) -> bool {
     name.len() <= 20 && {
         let plain = plain(name);
-        NAMES.contains(&&*plain) || FIELDS.contains(&&*plain) || plain == "type"
+        plain == "keyname" || NAMES.contains(&&*plain) || FIELDS.contains(&&*plain) || plain == "type"
     }
 }
 

@@ -11,7 +11,7 @@ use super::headers;
 use super::judge::{self, Setting};
 use super::names::Strength;
 use super::rules::Rules;
-use super::scan::{self, SecretSpan, named_span};
+use super::scan::{self, Depth, SecretSpan, named_span};
 use super::views::View;
 
 /// A value of JSON that was read whole, from its bracket to the end.
@@ -79,7 +79,7 @@ struct Reader<'r> {
     bytes: &'r [u8],
     at: usize,
     rules: &'r Rules,
-    depth: usize,
+    depth: Depth,
     stack: Vec<Frame>,
     regions: Vec<Region>,
     found: Vec<SecretSpan>,
@@ -94,7 +94,7 @@ enum Stop {
 }
 
 /// Reads each value of JSON in a text, and adds the secrets in them. Returns the parts of the text that were read.
-pub(super) fn read(text: &str, rules: &Rules, depth: usize, found: &mut Vec<SecretSpan>) -> Vec<Region> {
+pub(super) fn read(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) -> Vec<Region> {
     let bytes = text.as_bytes();
     let mut regions = Vec::new();
     let mut at = 0;
@@ -503,13 +503,13 @@ impl Reader<'_> {
         }
         if !node.has_escapes {
             let mut inner = Vec::new();
-            scan::by_syntax(raw, self.rules, self.depth + 1, false, &mut inner);
+            scan::by_syntax(raw, self.rules, self.depth.in_json(), false, &mut inner);
             self.found.extend(inner.into_iter().map(|one| one.shifted(node.start)));
             return;
         }
         let Some(view) = View::of_json(raw) else { return };
-        if self.depth < scan::JSON_DEPTH_MAX {
-            let inner = scan::find_at(&view.text, self.rules, self.depth + 1);
+        if self.depth.may_read_json() {
+            let inner = scan::find_at(&view.text, self.rules, self.depth.in_json());
             let is_doubled = node.quote == b'"';
             self.found.extend(view.placed(inner).map(|mut one| {
                 one.quotes += u8::from(one.quotes > 0 && is_doubled);

@@ -297,8 +297,13 @@ fn is_scrambled(value: &str) -> bool {
     let is_one_case = uppers == 0 || uppers == bytes.len();
     let vowels = bytes.iter().filter(|c| is_vowel(**c)).count();
     let run = bytes.split(|c| is_vowel(*c)).map(<[u8]>::len).max().unwrap_or(0);
+    let parts = names::words(value);
+    let is_odd = |part: &String| part.len() == 1 || !part.bytes().any(is_vowel);
+    let is_unnatural =
+        !is_one_case && bytes.len() >= 8 && parts.len() >= 3 && parts.iter().any(is_odd) && value.is_ascii();
     let is_rough = run >= 5 && bytes.len() >= 8 && vowels * 4 < bytes.len();
-    (bytes.len() >= 8 && !is_one_case && turns * 4 >= bytes.len())
+    is_unnatural
+        || (bytes.len() >= 8 && !is_one_case && turns * 4 >= bytes.len())
         || is_rough
         || (run >= 6 && !is_one_case && bytes.len() >= 8)
 }
@@ -352,7 +357,7 @@ fn is_joined(value: &str) -> bool {
     // `kSk.gAY.X`: no words.
     let parts_of_case = names::words(value);
     let letters: usize = parts_of_case.iter().map(String::len).sum();
-    if parts_of_case.len() >= 5 && letters * 10 < parts_of_case.len() * 22 {
+    if parts_of_case.len() >= 4 && letters * 10 < parts_of_case.len() * 22 {
         return false;
     }
     // Two capitals, small letters, numbers and a sign: a password that is made of words.
@@ -379,7 +384,7 @@ fn is_joined(value: &str) -> bool {
 /// Whether the value beside a name of this strength is a secret.
 pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_quoted: bool) -> bool {
     if strength == Strength::Phrase {
-        return is_phrase(value);
+        return is_phrase(value, is_quoted);
     }
     if value.len() < 3 || is_placeholder(value) || is_path(value) || (!is_quoted && is_call(value)) {
         return false;
@@ -418,7 +423,8 @@ fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bo
         (Setting::Data, Look::Word) => {
             value.len() >= 4 && !value.starts_with(char::is_uppercase) && !is_label(value)
         }
-        (Setting::Data, Look::Name) => value.len() >= 6 && !is_label(value) && !is_expression(value),
+        (Setting::Data, Look::Name) if is_quoted => value.len() >= 4 && !is_label(value),
+        (Setting::Data, Look::Name) => value.len() >= 5 && !is_label(value) && !is_expression(value),
         (Setting::Code, _) if is_quoted => value.len() >= 4 && !is_label(value),
         (Setting::Code, Look::Digits) => value.len() >= 4,
         (Setting::Code, Look::Chosen) if is_identifier => {
@@ -551,7 +557,7 @@ fn is_spoken_secret(value: &str) -> bool {
 }
 
 /// Whether the value beside a name such as `passphrase` is one: words, or a chosen value.
-fn is_phrase(value: &str) -> bool {
+fn is_phrase(value: &str, is_quoted: bool) -> bool {
     let words = value.split_whitespace().count();
     match words {
         0 => false,
@@ -559,7 +565,7 @@ fn is_phrase(value: &str) -> bool {
             value.len() >= 4
                 && !is_placeholder(value)
                 && !is_path(value)
-                && !is_expression(value)
+                && (is_quoted || !is_expression(value))
                 && !is_label(value)
         }
         _ => {
@@ -641,6 +647,12 @@ pub(super) fn is_after_scheme(value: &str) -> bool {
     let look = look(value);
     !is_placeholder(value) && matches!(look, Look::Chosen | Look::Digits) && value.len() >= 4
         || (matches!(look, Look::Word | Look::Name) && value.len() >= 24 && !is_placeholder(value))
+}
+
+/// Whether a short line ends a token of several lines: no word.
+pub(super) fn is_tail(piece: &str) -> bool {
+    let bare = piece.trim_end_matches('=');
+    bare.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/')) && look(bare) != Look::Word
 }
 
 /// Whether a line goes on with a token: no word, no name, no number.

@@ -163,6 +163,14 @@ const FIRST_WORDS: &[&str] = &[
     "shared",
     "webhook",
     "service",
+    "de",
+    "mot",
+    "unseal",
+    "root",
+    "alarm",
+    "door",
+    "gate",
+    "entry",
 ];
 
 /// The name around a hit; `None` if it is no name of a secret, or nothing follows that a name has.
@@ -307,6 +315,9 @@ fn sign_after(text: &str, line: &Range<usize>, name: Named) -> Option<(usize, Si
     if at >= line.end {
         return None;
     }
+    // `Unseal Key 1: X`
+    let digits = pass_over(bytes, at, 2, |c| c.is_ascii_digit());
+    let at = if digits > at && bytes.get(digits) == Some(&b':') { digits } else { at };
     // `Token ......... X`
     let dots = pass_over(bytes, at, 80, |c| c == b'.');
     if dots - at >= 3 {
@@ -351,6 +362,10 @@ fn is_setter(text: &str, line: &Range<usize>, name: Named) -> bool {
         "secret set",
         "env set",
         "fastcgi_param",
+        "set -gx",
+        "set -x",
+        "set -Ux",
+        "requirepass",
         "proxy_set_header",
     ]
     .into_iter()
@@ -557,6 +572,13 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         {
             Ends::Whole
         }
+        (Strength::Strong | Strength::Password, Sign::Equal(true))
+            if is_front
+                && is_constant(&text[name.start..name.end])
+                && is_joined_phrase(text[at..line.end.max(at)].trim()) =>
+        {
+            Ends::Whole
+        }
         (Strength::Phrase, Sign::Equal(_)) if is_spoken(&text[at..line.end.max(at)]) => Ends::Whole,
         _ => Ends::Line,
     };
@@ -606,6 +628,22 @@ fn is_spoken(rest: &str) -> bool {
         && rest.split(' ').all(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_alphabetic()))
 }
 
+/// Whether a name is in capitals, as a variable of an environment is.
+fn is_constant(name: &str) -> bool {
+    name.bytes().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == b'_')
+}
+
+/// Whether a value is five words and more with one sign between them: a passphrase.
+fn is_joined_phrase(value: &str) -> bool {
+    ['_', '-', '.'].into_iter().any(|sign| {
+        let words = value.split(sign);
+        words.clone().count() >= 5
+            && words
+                .into_iter()
+                .all(|word| (3..=9).contains(&word.len()) && word.bytes().all(|c| c.is_ascii_lowercase()))
+    })
+}
+
 /// Whether a line is small words alone that no sentence has: a passphrase without quotes.
 fn is_phrase_line(rest: &str) -> bool {
     let rest = rest.trim();
@@ -650,12 +688,30 @@ fn blank(text: &str, line: &Range<usize>, name: Named, at: usize, found: &mut Ve
         return;
     }
     let at = after_word(text, line, at);
+    if is_directive(text, line, name, at) {
+        let value = text[at..line.end].trim();
+        if !value.contains("<redacted") && judge::is_secret(value, name.strength, Setting::Cell, false) {
+            found.push(named_span(at, at + value.len()));
+        }
+        return;
+    }
     let Some((start, end, is_quoted)) = value_at(text, at, Ends::Line) else { return };
     let value = &text[start..end.min(line.end).max(start)];
     let setting = if is_given(text, line, name) { Setting::Prose } else { Setting::Bare };
     if !value.contains("<redacted") && judge::is_secret(value, name.strength, setting, is_quoted) {
         found.push(named_span(start, start + value.len()));
     }
+}
+
+/// Whether a line is a name and a value, as files of settings have them: `masterauth X`.
+fn is_directive(text: &str, line: &Range<usize>, name: Named, at: usize) -> bool {
+    let before = text[line.start..name.front.max(line.start)].trim();
+    let value = text[at..line.end.max(at)].trim();
+    before.is_empty()
+        && name.end < at
+        && !value.contains([' ', '\t', '(', '"', '\''])
+        && value.len() >= 6
+        && at < line.end
 }
 
 /// Passes over `to`, `by`, `of` before a value: `set the password to X`, `IDENTIFIED BY 'X'`.

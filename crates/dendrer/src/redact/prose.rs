@@ -132,6 +132,8 @@ pub(super) fn before(text: &str, line: &Range<usize>, name: usize, strength: Str
         }
     };
     let value = text.get(start..end)?;
+    // One word before `passphrase` is a verb.
+    let strength = if strength == Strength::Phrase { Strength::Password } else { strength };
     let is_secret =
         !value.contains("<redacted") && judge::is_secret(value, strength, Setting::Prose, quote.is_some());
     is_secret.then(|| named_span(start, end))
@@ -154,6 +156,10 @@ const LOGINS: &[&str] = &[
     "account",
     "access with",
     "zugangsdaten",
+    "admin",
+    "root",
+    "guest",
+    "router",
     "anmelde",
     "einloggen",
     "identifiants",

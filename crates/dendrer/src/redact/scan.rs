@@ -24,14 +24,44 @@ pub(super) const VALUE_MAX: usize = 8 << 10;
 pub(super) const PRIVATE_KEY_MAX: usize = 16 << 10;
 
 /// How often what was decoded is decoded again.
-pub(super) const DEPTH_MAX: usize = 2;
+const DEPTH_MAX: usize = 2;
 
 /// How deep JSON is read in texts of JSON.
-pub(super) const JSON_DEPTH_MAX: usize = 8;
+const JSON_DEPTH_MAX: usize = 8;
+
+/// How often a text was decoded before it is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Depth {
+    decoded: usize,
+    json: usize,
+    is_mail: bool,
+}
+
+impl Depth {
+    /// The depth of what this text decodes to.
+    pub(super) fn deeper(self) -> Depth {
+        Depth { decoded: self.decoded + 1, ..self }
+    }
+
+    /// The depth of a text of JSON in this one.
+    pub(super) fn in_json(self) -> Depth {
+        Depth { json: self.json + 1, ..self }
+    }
+
+    /// Whether what this text decodes to is read.
+    pub(super) fn may_decode(self) -> bool {
+        self.decoded < DEPTH_MAX
+    }
+
+    /// Whether texts of JSON in this one are read.
+    pub(super) fn may_read_json(self) -> bool {
+        self.json < JSON_DEPTH_MAX
+    }
+}
 
 /// Finds the secrets of a text, in order, none overlapping another.
 pub(super) fn find(text: &str, rules: &Rules) -> Vec<SecretSpan> {
-    let mut found = find_at(text, rules, 0);
+    let mut found = find_at(text, rules, Depth::default());
     if !rules.keep.is_empty() && !found.is_empty() {
         let kept: Vec<_> =
             rules.keep.iter().flat_map(|keep| keep.find_iter(text).map(|kept| kept.range())).collect();
@@ -75,7 +105,7 @@ fn quote(quotes: u8) -> String {
 }
 
 /// Finds the secrets of a text that was decoded `depth` times.
-pub(super) fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan> {
+pub(super) fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
     let mut found = Vec::new();
     if text.len() < 4 {
         return found;
@@ -101,9 +131,9 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan
     }
     encoded::find(text, rules, depth, &mut found);
     phrase::find(text, &mut found);
-    let views = views::views(text, &present);
+    let views = views::views(text, &present, depth.is_mail);
     let has_json =
-        (depth >= DEPTH_MAX || !views.is_whole) && by_syntax(text, rules, depth, views.is_html, &mut found);
+        (!depth.may_decode() || !views.is_whole) && by_syntax(text, rules, depth, views.is_html, &mut found);
     if present.has(b'<') {
         markers(bytes, &mut found);
     }
@@ -112,7 +142,7 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan
         found.retain(|one| !rules.is_off(&one.kind));
     }
     let mut found = disjoint(found);
-    if depth < DEPTH_MAX {
+    if depth.may_decode() {
         if present.has(b'\n') {
             wrapped::find(text, rules, depth, &mut found);
             found = disjoint(found);
@@ -120,7 +150,8 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan
         }
         let of_json = if has_json || !present.has(b'\\') { None } else { View::of_json(text) };
         for view in views.views.into_iter().chain(of_json) {
-            let more = find_at(&view.text, rules, depth + 1);
+            let deeper = Depth { is_mail: depth.is_mail || views.is_mail, ..depth.deeper() };
+            let more = find_at(&view.text, rules, deeper);
             let is_whole =
                 |one: &SecretSpan| text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
             let more = more.into_iter().map(|one| view.place(one)).filter(is_whole);
@@ -132,26 +163,24 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan
 }
 
 /// Finds secrets in lines without their frames.
-fn framed(text: &str, rules: &Rules, depth: usize, found: &mut Vec<SecretSpan>) {
+fn framed(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
     if !named::is_in(text, rules) && !command::is_in(text) {
         return;
     }
     let Some(view) = frame::view(text) else { return };
-    let mut inner = Vec::new();
-    by_syntax(&view.text, rules, depth, false, &mut inner);
-    wrapped::find(&view.text, rules, depth, &mut inner);
-    found.extend(view.placed(disjoint(inner)));
+    let inner = find_at(&view.text, rules, depth.deeper());
+    found.extend(view.placed(inner));
 }
 
 /// Finds secrets by the syntax around them: in JSON, and in the lines between. Returns whether all of it was JSON.
 pub(super) fn by_syntax(
     text: &str,
     rules: &Rules,
-    depth: usize,
+    depth: Depth,
     is_html: bool,
     found: &mut Vec<SecretSpan>,
 ) -> bool {
-    if depth > JSON_DEPTH_MAX {
+    if !depth.may_read_json() {
         return false;
     }
     let is_json = |c: u8| memchr::memchr(c, text.as_bytes()).is_some();

@@ -73,10 +73,12 @@ pub(super) struct Views {
     pub(super) is_whole: bool,
     /// The same for HTML, of which tags are read as they are.
     pub(super) is_html: bool,
+    /// Whether a mail's writing is among them.
+    pub(super) is_mail: bool,
 }
 
 /// The texts that a text is in another writing.
-pub(super) fn views(text: &str, present: &Present) -> Views {
+pub(super) fn views(text: &str, present: &Present, was_mail: bool) -> Views {
     let bytes = text.as_bytes();
     let has_any =
         |parts: &[&str]| parts.iter().any(|one| memchr::memmem::find(bytes, one.as_bytes()).is_some());
@@ -90,7 +92,8 @@ pub(super) fn views(text: &str, present: &Present) -> Views {
     let has_sums = present.has(b'+') && has_any(&["\" +", "' +", "\"+\"", "'+'"])
         || present.has(b'.') && has_any(&["\" . \"", "' . '"])
         || present.has(b'\n') && has_any(&["\"\n", "'\n"]);
-    let has_mail = present.has(b'=')
+    let has_mail = !was_mail
+        && present.has(b'=')
         && (has_any(&["quoted-printable", "=5F", "=2D", "=2E", "=5f"])
             || has_soft_breaks(bytes)
             || memchr::memmem::find_iter(bytes, b"=3D").take(2).count() > 1);
@@ -103,13 +106,18 @@ pub(super) fn views(text: &str, present: &Present) -> Views {
         (has_sums, of_sum),
         (has_mail, of_mail),
     ];
-    let views =
-        writings.into_iter().filter(|(is_there, _)| *is_there).filter_map(|(_, step)| rewritten(text, step));
-    Views {
-        views: views.collect(),
-        is_whole: has_escapes || has_mail,
-        is_html: has_entities && has_any(&["&quot;", "&#39;", "&amp;", "&lt;", "&#34;", "&#x"]),
+    let made =
+        |step: Step| writings.iter().any(|(is_there, one)| *is_there && std::ptr::fn_addr_eq(*one, step));
+    let is_mail = made(of_mail as Step);
+    let mut views = Views { views: Vec::new(), is_whole: false, is_html: false, is_mail };
+    for (is_there, step) in writings {
+        let Some(view) = is_there.then(|| rewritten(text, step)).flatten() else { continue };
+        let is = |one: Step| std::ptr::fn_addr_eq(step, one);
+        views.is_whole |= is(of_terminal) || is(of_mail);
+        views.is_html |= is(of_html);
+        views.views.push(view);
     }
+    views
 }
 
 /// Reads a quote that is doubled in a cell of a table.

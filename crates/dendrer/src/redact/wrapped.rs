@@ -5,6 +5,7 @@
 use super::encoded;
 use super::judge;
 use super::rules::Rules;
+use super::scan::Depth;
 use super::vendor::{self, SecretSpan};
 
 /// How long a line is that a program wraps, at least.
@@ -41,7 +42,7 @@ impl Line {
         let mut end = newline - usize::from(newline > start && bytes[newline - 1] == b'\r');
         let is_continued = end > start && bytes[end - 1] == b'\\';
         end -= usize::from(is_continued);
-        while end > start && matches!(bytes[end - 1], b' ' | b'\t') {
+        while !is_continued && end > start && matches!(bytes[end - 1], b' ' | b'\t') {
             end -= 1;
         }
         Line { start, end, newline, is_continued }
@@ -58,7 +59,7 @@ impl Line {
 }
 
 /// Finds tokens with a shape, and encoded texts, that are wrapped over the ends of lines.
-pub(super) fn find(text: &str, rules: &Rules, depth: usize, found: &mut Vec<SecretSpan>) {
+pub(super) fn find(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let mut added = Vec::new();
     let mut at = 0;
@@ -92,10 +93,10 @@ fn joined(bytes: &[u8], first: Line, run: usize) -> (Vec<(usize, usize)>, usize)
     let mut last = first;
     while parts.len() < LINES_MAX && last.newline < bytes.len() {
         let next = Line::of(bytes, last.newline + 1);
-        let Some((begin, end)) = continuation(bytes, last, next) else { break };
+        let Some((begin, end)) = continuation(bytes, last, next, parts.len()) else { break };
         parts.push((begin, end));
-        let is_full =
-            end == next.end && (next.is_continued || (!last.is_continued && next.width() >= first.width()));
+        let is_wide = next.width() >= first.width().min(LINE_MIN);
+        let is_full = end == next.end && (next.is_continued || (!last.is_continued && is_wide));
         if !is_full {
             return (parts, next.newline + 1);
         }
@@ -106,7 +107,7 @@ fn joined(bytes: &[u8], first: Line, run: usize) -> (Vec<(usize, usize)>, usize)
 }
 
 /// The part of a line with which the token of the line before goes on.
-fn continuation(bytes: &[u8], line: Line, next: Line) -> Option<(usize, usize)> {
+fn continuation(bytes: &[u8], line: Line, next: Line, count: usize) -> Option<(usize, usize)> {
     let begin = next.start + lead(bytes, line, next);
     let end = begin + bytes[begin..next.end].iter().take_while(|c| is_token(c)).count();
     let piece = std::str::from_utf8(&bytes[begin..end]).ok()?;
@@ -122,7 +123,7 @@ fn continuation(bytes: &[u8], line: Line, next: Line) -> Option<(usize, usize)> 
         Some(b'"' | b'\'' | b',' | b';' | b')' | b'<' | b'`' | b']' | b'}' | b'&' | b'\\')
     );
     let is_piece = match is_alone || is_closed {
-        true => judge::is_piece(piece),
+        true => judge::is_piece(piece) || (count > 1 && is_alone && judge::is_tail(piece)),
         false => matches!(bytes.get(end), Some(b' ')) && piece.len() >= 8 && judge::is_mixed(piece),
     };
     is_piece.then_some((begin, end))
