@@ -33,6 +33,8 @@ enum Place {
     None,
     /// After this argument and so many others.
     Behind(&'static str, usize),
+    /// The last one, if it is drawn by chance.
+    LastOfChance,
     /// The last one, if this argument is there.
     Last(&'static str),
     /// The argument of this number, from 0, options not counted.
@@ -209,7 +211,7 @@ const PROGRAMS: &[Program] = &[
     ),
     program("convertto-securestring", "", &[("-String", Next)], Place::At(0)),
     program("cargo", "", &[], Place::Last("login")),
-    program("login", "", &[("-p", Next), ("-t", Next)], Place::None),
+    program("login", "", &[("-p", Next), ("-t", Next)], Place::LastOfChance),
     program("net", "user", &[], Place::At(2)),
     program("net", "use", &[], Place::At(2)),
     program("nuget dotnet", "push", &[("-k", Next)], Place::None),
@@ -438,6 +440,11 @@ fn in_place(place: Place, arguments: &[&str], after: &str) -> Option<(usize, usi
             let at = arguments.iter().position(|text| *text == word)?;
             let text = arguments.get(at + 1 + count).filter(|text| !text.contains('='))?;
             (text.len() >= 6).then(|| whole(at + 1 + count)).flatten()
+        }
+        Place::LastOfChance => {
+            let (last, text) = plain().last()?;
+            let is_drawn = text.len() >= 16 && judge::is_mixed(text) && !text.contains(['/', ':', '.', '@']);
+            is_drawn.then(|| whole(last)).flatten()
         }
         Place::Last(word) => {
             let from = arguments.iter().position(|text| *text == word)?;

@@ -30,6 +30,7 @@ pub(super) fn find(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<Secr
             continue;
         }
         web_tokens(text, start, at, found);
+        bot_tokens(text, start, at, found);
         if depth.may_decode() && at - start <= DECODED_MAX {
             let mut part = start;
             // `name=` and what follows are one run.
@@ -54,6 +55,21 @@ fn pieces(run: &str) -> Vec<(usize, &str)> {
     }
     pieces.retain(|(_, piece)| piece.len() >= 20);
     pieces
+}
+
+/// The token of a bot of Discord: an id in base64, a time, a signature.
+fn bot_tokens(text: &str, start: usize, end: usize, found: &mut Vec<SecretSpan>) {
+    let run = &text[start..end];
+    if !(56..=120).contains(&run.len()) {
+        return;
+    }
+    let lead = run.find('=').map_or(0, |sign| sign + 1);
+    let parts: Vec<&str> = run[lead..].split('.').collect();
+    let [id, time, sign] = parts[..] else { return };
+    let is_id = (22..=28).contains(&id.len()) && id.starts_with(['M', 'N', 'O']);
+    if is_id && time.len() == 6 && (25..=45).contains(&sign.len()) && judge::is_mixed(id) {
+        found.push(SecretSpan::new(start + lead, end, "discord-token"));
+    }
 }
 
 /// `ey...` in three parts, or in two where it was cut.

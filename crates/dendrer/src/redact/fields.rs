@@ -117,6 +117,8 @@ pub(super) fn strength<'m>(
             // `{"type": "password", "value": ...}`, as inputs of a page are listed.
             "type" => text.eq_ignore_ascii_case("password").then_some(Strength::Password),
             "credential" => Some(rules.strength(text).unwrap_or(Strength::Strong).max(Strength::Strong)),
+            // The key of a storage account: `{"keyName": "key1", "value": ...}`.
+            "keyname" => Some(Strength::Strong),
             name if NAMES.contains(&name) => {
                 rules.strength(text).filter(|_| !text.contains(' ') || text.len() < 40)
             }

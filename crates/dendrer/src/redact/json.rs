@@ -423,7 +423,10 @@ impl Reader<'_> {
                 Some(said) if fields::is_value(name) => Some(said),
                 _ => own,
             };
-            self.beside(value, strength, Setting::Data, name);
+            // Without quotes it may be a program: `Token { password: other }`.
+            let is_bare = member.name.quote == 0 && value.quote == 0;
+            let setting = if is_bare { Setting::Code } else { Setting::Data };
+            self.beside(value, strength, setting, name);
         }
     }
 
@@ -487,7 +490,7 @@ impl Reader<'_> {
                 let lead = if node.has_escapes { 0 } else { lead };
                 let mut span = named_span(node.start + lead, node.end);
                 // Where a number was, a text keeps the syntax.
-                span.quotes = u8::from(node.quote == 0);
+                span.quotes = u8::from(node.quote == 0 && setting != Setting::Code);
                 self.found.push(span);
                 return;
             }

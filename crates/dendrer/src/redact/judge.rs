@@ -357,7 +357,7 @@ fn is_joined(value: &str) -> bool {
     // `kSk.gAY.X`: no words.
     let parts_of_case = names::words(value);
     let letters: usize = parts_of_case.iter().map(String::len).sum();
-    if parts_of_case.len() >= 4 && letters * 10 < parts_of_case.len() * 22 {
+    if parts_of_case.len() >= 4 && letters * 10 < parts_of_case.len() * 25 {
         return false;
     }
     // Two capitals, small letters, numbers and a sign: a password that is made of words.
@@ -386,7 +386,10 @@ pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_qu
     if strength == Strength::Phrase {
         return is_phrase(value, is_quoted);
     }
-    if value.len() < 3 || is_placeholder(value) || is_path(value) || (!is_quoted && is_call(value)) {
+    if value.len() < 3 || is_numbers(value) || (!is_quoted && value.contains("::")) {
+        return false;
+    }
+    if is_placeholder(value) || is_path(value) || (!is_quoted && is_call(value)) {
         return false;
     }
     let look = look(value);
@@ -428,7 +431,8 @@ fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bo
         (Setting::Code, _) if is_quoted => value.len() >= 4 && !is_label(value),
         (Setting::Code, Look::Digits) => value.len() >= 4,
         (Setting::Code, Look::Chosen) if is_identifier => {
-            is_mixed(value) || (value.len() >= 6 && value.bytes().filter(u8::is_ascii_digit).count() >= 2)
+            (is_mixed(value) && has_digit)
+                || (value.len() >= 6 && value.bytes().filter(u8::is_ascii_digit).count() >= 2)
         }
         (Setting::Code, Look::Chosen) => value.len() >= 6 && !is_expression(value),
         (Setting::Code, Look::Word | Look::Name) => false,
@@ -436,6 +440,15 @@ fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bo
         (Setting::Prose, Look::Digits) => value.len() >= 6,
         (Setting::Prose, Look::Name)
             if has_digit && value.len() >= 8 && !value.contains(['/', '.', ':', '(']) =>
+        {
+            true
+        }
+        (Setting::Prose, Look::Name)
+            if value.len() >= 6
+                && has_digit
+                && value.bytes().any(|c| c.is_ascii_uppercase())
+                && value.bytes().any(|c| c.is_ascii_lowercase())
+                && !value.contains(['/', ':', '(']) =>
         {
             true
         }
@@ -469,7 +482,8 @@ fn is_strong(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool
         (_, Look::Word | Look::Name) => false,
         (Setting::Code, Look::Chosen) if is_quoted => value.len() >= 6,
         (Setting::Code, Look::Chosen) if is_identifier => {
-            (is_mixed(value) && value.len() >= 10) || (value.len() >= 8 && inner_digits(value) >= 3)
+            (is_mixed(value) && value.len() >= 10 && value.bytes().any(|c| c.is_ascii_digit()))
+                || (value.len() >= 8 && inner_digits(value) >= 3)
         }
         (Setting::Code, Look::Chosen) => value.len() >= 10 && !is_expression(value) && has_all(value),
         (Setting::Prose, Look::Chosen) => value.len() >= 8,
@@ -496,7 +510,7 @@ fn is_code(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool {
         Look::Words => {
             is_quoted && value.len() <= 11 && value.bytes().all(|c| c.is_ascii_digit() || c == b' ')
         }
-        Look::Word | Look::Name => looks_secret(value) && value.len() >= 16,
+        Look::Word | Look::Name => false,
     }
 }
 
@@ -507,7 +521,7 @@ fn inner_digits(value: &str) -> usize {
 }
 
 /// Whether a value has letters of both cases and a digit, or a digit and a sign.
-fn has_all(value: &str) -> bool {
+pub(super) fn has_all(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.bytes().any(|c| is(&c));
     let has_sign = has(|c| {
         c.is_ascii_punctuation() && !matches!(c, b'-' | b'_' | b'.' | b'/' | b':' | b'(' | b')' | b',')
@@ -582,6 +596,13 @@ fn is_wordlist(value: &str) -> bool {
         let word = word.trim_matches([',', '"', '\'']);
         (3..=8).contains(&word.len()) && word.bytes().all(|c| c.is_ascii_lowercase())
     })
+}
+
+/// Whether a value is a version, a date, a time or an address of digits.
+fn is_numbers(value: &str) -> bool {
+    let bare = value.strip_prefix('v').unwrap_or(value);
+    let signs = bare.bytes().filter(|c| matches!(c, b'.' | b':' | b'-' | b'/')).count();
+    signs >= 2 && bare.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'.' | b':' | b'-' | b'/'))
 }
 
 /// Whether a value is a path in a file system, and no base64 that begins with a slash.

@@ -227,6 +227,12 @@ fn name_around(text: &str, from: usize, to: usize, rules: &Rules) -> Option<Name
     }
     start = next_boundary(text, start);
     end = next_boundary(text, end);
+    // A run of characters that is longer than names are, or drawn by chance.
+    let is_cut = start > 0 && is_name(bytes[start - 1]) && from - start >= 60;
+    let own = &text[start..end];
+    if is_cut || (own.len() >= 20 && judge::is_mixed(own) && own.bytes().any(|c| c.is_ascii_digit())) {
+        return None;
+    }
     let is_option = text[start..end].starts_with('-') && text[start..end].trim_start_matches('-').len() > 1;
     let front = start;
     while start < end && matches!(bytes[start], b'-' | b'.') {
@@ -274,12 +280,23 @@ fn read(text: &str, line: &Range<usize>, name: Named, rules: &Rules, found: &mut
         return;
     }
     let sign = sign_after(text, line, name);
+    // A verb: `one may pass X`.
+    let is_verb = text[name.start..name.end].eq_ignore_ascii_case("pass") && !has_user(before);
+    if is_verb && sign.is_none_or(|(_, sign)| sign == Sign::Blank) && !is_login_file(text, line, name) {
+        return;
+    }
     match sign {
         Some((at, sign)) if sign != Sign::Blank => assigned(text, line, name, at, sign, found),
         Some((at, _)) => blank(text, line, name, at, found),
         None if bytes.get(name.end).is_some_and(|c| matches!(c, b'=' | b'!')) => {}
         None => found.extend(prose::before(text, line, name.front, name.strength)),
     }
+}
+
+/// Whether a user is named before a secret: `user bob pass X`.
+fn has_user(before: &str) -> bool {
+    let before = before.to_ascii_lowercase();
+    before.contains("user") || before.contains("login")
 }
 
 /// Passes over at most `most` bytes of a kind.
@@ -453,6 +470,14 @@ fn assigned(
         }
         return;
     }
+    if name.strength == Strength::Weak || label.to_ascii_lowercase().contains("cred") {
+        if let Some(one) =
+            prose::of_pair(text, line, at).filter(|_| label.to_ascii_lowercase().contains("cred"))
+        {
+            found.push(one);
+            return;
+        }
+    }
     found.extend(value_of(text, line, name, at, sign));
     // `"old" -> "new"`, as plans show a change.
     if let Some((_, end, true)) = value_at(text, at, Ends::Line) {
@@ -609,7 +634,12 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         || is_all
         || is_command
         || (sign == Sign::Equal(false) && !rest.starts_with(['(', '[', '.']));
-    let setting = if is_last || setting != Setting::Data { setting } else { Setting::Prose };
+    let is_typed = sign == Sign::Colon && rest.starts_with([',', ';', '=', '{', '?']);
+    let setting = match (is_last, setting) {
+        (false, Setting::Data) if is_typed => Setting::Code,
+        (false, Setting::Data) => Setting::Prose,
+        (_, setting) => setting,
+    };
     let strength = if ends == Ends::Whole { Strength::Phrase } else { name.strength };
     judge::is_secret(value, strength, setting, is_quoted).then(|| {
         let mut span = named_span(start, end);

@@ -89,13 +89,14 @@ fn add(text: &str, run: &[(usize, usize)], found: &mut Vec<SecretSpan>) {
     for words in run.split(|(start, end)| !is_word(&text[*start..*end])) {
         // A list in the order of the alphabet is the list itself.
         let is_sorted = words.windows(2).all(|two| text[two[0].0..two[0].1] < text[two[1].0..two[1].1]);
-        let is_one_case = |(start, end): &(usize, usize)| {
-            let word = &text.as_bytes()[*start..*end];
-            word.iter().skip(1).all(u8::is_ascii_lowercase) || word.iter().all(u8::is_ascii_uppercase)
-        };
+        let is_small =
+            words.iter().all(|(start, end)| text[*start..*end].bytes().all(|c| c.is_ascii_lowercase()));
+        // Chance repeats few of two thousand words.
         let distinct: std::collections::BTreeSet<&str> =
             words.iter().map(|(start, end)| &text[*start..*end]).collect();
-        if words.len() < WORDS_MIN || is_sorted || distinct.len() < 6 || !words.iter().all(is_one_case) {
+        let is_drawn = distinct.len() * 5 >= words.len() * 4;
+        let is_counted = is_small || matches!(words.len(), 12 | 15 | 18 | 21 | 24);
+        if words.len() < WORDS_MIN || is_sorted || !is_drawn || !is_counted {
             continue;
         }
         let is_plain =

@@ -50,6 +50,7 @@ pub(super) fn after(
     let mut at = name_end;
     let (mut is_said, mut is_of) = (false, false);
     let before = text[line.start..name_end].to_ascii_lowercase();
+    let is_login = before.ends_with("creds") || before.ends_with("credentials") || before.ends_with("cred");
     let is_set = ["set ", "change", "reset", "update", "rotate"].iter().any(|word| before.contains(word));
     for count in 0..14 {
         let rest = text[at..limit].trim_start_matches([' ', '\t', '*']);
@@ -71,7 +72,16 @@ pub(super) fn after(
             return None;
         }
         if is_said && !(is_verb || has(ADVERBS, &word)) {
+            if is_login && let Some(one) = of_pair(text, line, at) {
+                return Some(one);
+            }
             return candidate(text, line, at, strength);
+        }
+        if is_login
+            && count < 4
+            && let Some(one) = of_pair(text, line, at)
+        {
+            return Some(one);
         }
         let is_end = token.ends_with(['.', ';', '!', '?']) && !is_verb;
         if is_end && !is_said {
@@ -83,6 +93,18 @@ pub(super) fn after(
         at += size;
     }
     None
+}
+
+/// The secret of a user and a secret with a sign between them: `bob/X`, `bob:X`.
+pub(super) fn of_pair(text: &str, line: &Range<usize>, at: usize) -> Option<SecretSpan> {
+    let (start, end, _) = named::value_at(text, at, Ends::Token)?;
+    let value = text.get(start..end.min(line.end))?.trim_end_matches(['.', ',', ';', ')']);
+    let sign = value.find(['/', ':'])?;
+    let (user, secret) = (&value[..sign], &value[sign + 1..]);
+    let is_user = !user.is_empty()
+        && user.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.' | b'@'));
+    let is_secret = is_user && judge::is_secret(secret, Strength::Password, Setting::Prose, false);
+    is_secret.then(|| named_span(start + sign + 1, start + value.len()))
 }
 
 /// The value that begins here, if it looks like one in a sentence.
@@ -174,12 +196,17 @@ pub(super) fn logins(text: &str, found: &mut Vec<SecretSpan>) {
     for at in memchr::memmem::find_iter(text.as_bytes(), b" / ") {
         let from = super::scan::next_boundary(text, at.saturating_sub(80));
         let before = text[from..at].rsplit('\n').next().unwrap_or_default().to_ascii_lowercase();
-        if !LOGINS.iter().any(|word| before.contains(word)) {
+        let is_login = LOGINS.iter().any(|word| before.contains(word));
+        let user = before.rsplit(' ').next().unwrap_or_default();
+        let is_listed =
+            before.strip_suffix(user).is_some_and(|lead| lead.ends_with(": ")) && !user.is_empty();
+        if !is_login && !is_listed {
             continue;
         }
         let Some((start, end, is_quoted)) = named::value_at(text, at + 3, Ends::Token) else { continue };
         let value = text[start..end].trim_end_matches(['.', ',', ')']);
-        if judge::is_secret(value, Strength::Password, Setting::Prose, is_quoted) {
+        let is_chosen = is_login || (value.len() >= 8 && judge::has_all(value));
+        if is_chosen && judge::is_secret(value, Strength::Password, Setting::Prose, is_quoted) {
             found.push(named_span(start, start + value.len()));
         }
     }

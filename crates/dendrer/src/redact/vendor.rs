@@ -352,7 +352,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
     let mut tried: Vec<usize> = Vec::new();
     for hit in table.prefixes.find_overlapping_iter(text) {
         match &table.rules[hit.pattern().as_usize()] {
-            Rule::Shape(Shape(kind, _, charset, least)) => {
+            Rule::Shape(Shape(kind, prefix, charset, least)) => {
                 let is_short = hit.end() - hit.start() < 5;
                 let is_glued = !is_boundary(text, hit.start());
                 if (is_glued && !is_distinct(text, hit.start(), hit.end()))
@@ -381,7 +381,12 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 let body = &text[hit.end()..end];
                 if body.len() >= *least && is_varied(body) && (!is_glued || is_drawn(body)) {
                     upto = end;
-                    found.push(SecretSpan::new(hit.start(), end, *kind));
+                    // The first part of a token of Terraform is before its sign.
+                    let is_second = *prefix == "atlasv1." && hit.start() > 0 && text[hit.start() - 1] == b'.';
+                    let lead = text[..hit.start()].iter().rev().take(20);
+                    let lead = lead.take_while(|c| c.is_ascii_alphanumeric() || **c == b'.').count();
+                    let start = hit.start() - if is_second { lead } else { 0 };
+                    found.push(SecretSpan::new(start, end, *kind));
                 }
             }
             Rule::Pattern(kind, regex) => {

@@ -40,7 +40,7 @@ impl Line {
     fn of(bytes: &[u8], start: usize) -> Line {
         let newline = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |end| start + end);
         let mut end = newline - usize::from(newline > start && bytes[newline - 1] == b'\r');
-        let is_continued = end > start && bytes[end - 1] == b'\\';
+        let is_continued = end > start && bytes[end - 1] == b'\\' | b'@' | b':' | b'?';
         end -= usize::from(is_continued);
         while !is_continued && end > start && matches!(bytes[end - 1], b' ' | b'\t') {
             end -= 1;
@@ -54,7 +54,8 @@ impl Line {
 
     /// The begin of the run of a token at its end.
     fn run(self, bytes: &[u8]) -> usize {
-        self.end - bytes[self.start..self.end].iter().rev().take_while(|c| is_token(c)).count()
+        let is_part = |c: &u8| c.is_ascii_graphic() && !matches!(c, b'"' | b'\'' | b'`' | b'<' | b'>');
+        self.end - bytes[self.start..self.end].iter().rev().take_while(|c| is_part(c)).count()
     }
 }
 
@@ -123,7 +124,7 @@ fn continuation(bytes: &[u8], line: Line, next: Line, count: usize) -> Option<(u
         Some(b'"' | b'\'' | b',' | b';' | b')' | b'<' | b'`' | b']' | b'}' | b'&' | b'\\')
     );
     let is_piece = match is_alone || is_closed {
-        true => judge::is_piece(piece) || (count > 1 && is_alone && judge::is_tail(piece)),
+        true => judge::is_piece(piece) || (count > 1 && judge::is_tail(piece)),
         false => matches!(bytes.get(end), Some(b' ')) && piece.len() >= 8 && judge::is_mixed(piece),
     };
     is_piece.then_some((begin, end))
