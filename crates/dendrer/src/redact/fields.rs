@@ -3,6 +3,9 @@
 //!
 //! Used for values of JSON and for JSON in a text alike, so both take the same.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use super::names::{self, Strength};
 use super::rules::Rules;
 
@@ -154,6 +157,10 @@ const OF_FORM: &str = "field input box textbox text edit form your the enter typ
 const NOT_OF_FIELD: &str = "forgot forgotten reset show hide toggle policy strength hint link button submit error message rules \
     requirements change help tooltip checkbox remember save icon heading title confirmation manager generator visibility";
 
+static IS_OF_FORM: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| OF_FORM.split_whitespace().collect());
+static IS_NOT_OF_FIELD: LazyLock<BTreeSet<&'static str>> =
+    LazyLock::new(|| NOT_OF_FIELD.split_whitespace().collect());
+
 /// The strength of the value of a field by its label or selector: `Password field`, `input[name=password]`.
 pub(super) fn of_field(text: &str, rules: &Rules) -> Option<Strength> {
     if text.len() > 120 {
@@ -163,11 +170,10 @@ pub(super) fn of_field(text: &str, rules: &Rules) -> Option<Strength> {
         return Some(strength);
     }
     let words = names::words(text);
-    if words.len() > 16 || words.iter().any(|word| NOT_OF_FIELD.split_whitespace().any(|one| one == word)) {
+    if words.len() > 16 || words.iter().any(|word| IS_NOT_OF_FIELD.contains(&**word)) {
         return None;
     }
-    let rest: Vec<String> =
-        words.into_iter().filter(|word| !OF_FORM.split_whitespace().any(|one| one == word)).collect();
+    let rest: Vec<String> = words.into_iter().filter(|word| !IS_OF_FORM.contains(&**word)).collect();
     names::strength(&rest.join(" ")).filter(|strength| *strength > Strength::Weak || rest.len() == 1)
 }
 

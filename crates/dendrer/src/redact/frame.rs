@@ -2,6 +2,8 @@
 //!
 //! A [`View`] without the frame is read once more, so that what begins a line begins it there too.
 
+use std::ops::Range;
+
 use super::views::View;
 
 /// How many lines a frame has, at least.
@@ -10,8 +12,8 @@ const LINES_MIN: usize = 2;
 /// The longest frame.
 const WIDTH_MAX: usize = 160;
 
-/// A text without the frames of its lines; `None` if it has none.
-pub(super) fn view(text: &str) -> Option<View> {
+/// The lines of a text, each with its newline.
+fn lines_of(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let mut lines: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
@@ -20,20 +22,33 @@ pub(super) fn view(text: &str) -> Option<View> {
         lines.push((at, end));
         at = end + 1;
     }
-    let mut cuts = vec![0usize; lines.len()];
+    lines
+}
+
+/// The parts of a text whose lines have one frame.
+pub(super) fn blocks(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let lines = lines_of(text);
+    let mut found = Vec::new();
     let mut first = 0;
-    let mut is_framed = false;
     while first < lines.len() {
         let (count, width) = block(bytes, &lines[first..]);
         if count >= LINES_MIN && width > 0 {
-            for (line, cut) in lines[first..first + count].iter().zip(&mut cuts[first..]) {
-                *cut = prefix(&bytes[line.0..line.1], width).min(line.1 - line.0);
-            }
-            is_framed = true;
+            found.push(lines[first].0..text.len().min(lines[first + count - 1].1 + 1));
         }
         first += count.max(1);
     }
-    is_framed.then(|| View::without_fronts(text, &lines, &cuts))
+    found
+}
+
+/// A block without the frames of its lines; `None` if it has none.
+pub(super) fn view(text: &str) -> Option<View> {
+    let bytes = text.as_bytes();
+    let lines = lines_of(text);
+    let (_, width) = block(bytes, &lines);
+    let cut = |line: &(usize, usize)| prefix(&bytes[line.0..line.1], width).min(line.1 - line.0);
+    let cuts: Vec<usize> = lines.iter().map(cut).collect();
+    (width > 0).then(|| View::without_fronts(text, &lines, &cuts))
 }
 
 /// A unit of a frame: a number, blanks, a character.
@@ -91,7 +106,7 @@ fn framed(line: &[u8], units: &[(Unit, usize)]) -> usize {
         match unit {
             Unit::Blanks => at > 0,
             Unit::Change => at == 0,
-            Unit::Byte(b'|' | b'>' | b'#' | b'*' | b']' | b'%' | b';' | b'"' | b'/') => true,
+            Unit::Byte(b'|' | b'>' | b'#' | b'*' | b']' | b'%' | b';' | b'/') => true,
             // `→` and `│` end a number of a line.
             Unit::Byte(0x92 | 0x82) => end >= 3 && line[end - 3] == 0xe2,
             Unit::Byte(b':') => at > 0,

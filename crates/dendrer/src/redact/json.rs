@@ -506,7 +506,11 @@ impl Reader<'_> {
         }
         if !node.has_escapes {
             let mut inner = Vec::new();
-            scan::by_syntax(raw, self.rules, self.depth.in_json(), false, &mut inner);
+            if scan::may_be_rewritten(raw) && self.depth.may_read_json() {
+                inner = scan::find_at(raw, self.rules, self.depth.in_json());
+            } else {
+                scan::by_syntax(raw, self.rules, self.depth.in_json(), &[], &mut inner);
+            }
             self.found.extend(inner.into_iter().map(|one| one.shifted(node.start)));
             return;
         }

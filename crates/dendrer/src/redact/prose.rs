@@ -1,6 +1,8 @@
 //! Sentences that have a secret: `the password for bob is X`, `use X as the password`, `das Passwort lautet X`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use super::judge::{self, Setting};
 use super::named::{self, Ends};
@@ -31,9 +33,14 @@ const ARTICLES: &str = "the a an my your our his her their its this new old temp
     current login account database db service wifi wi-fi ssh test das dem der die den la el le il lo o mi tu su votre mon ma meu sua \
     neue neues nueva nouveau mot de passe api access secret bearer auth main shared one-time personal";
 
-fn has(list: &str, word: &str) -> bool {
-    list.split_whitespace().any(|one| one == word)
-}
+/// A set of words, written in one text.
+type Words = LazyLock<BTreeSet<&'static str>>;
+
+static IS_VERB: Words = LazyLock::new(|| VERBS.split_whitespace().collect());
+static IS_ADVERB: Words = LazyLock::new(|| ADVERBS.split_whitespace().collect());
+static IS_DENIAL: Words = LazyLock::new(|| DENIALS.split_whitespace().collect());
+static IS_LINK: Words = LazyLock::new(|| LINKS.split_whitespace().collect());
+static IS_ARTICLE: Words = LazyLock::new(|| ARTICLES.split_whitespace().collect());
 
 fn plain(word: &str) -> String {
     word.trim_matches(|c: char| matches!(c, ',' | '"' | '\'' | '(' | ')' | '*' | '_')).to_lowercase()
@@ -67,11 +74,11 @@ pub(super) fn after(
         let size = rest.find([' ', '\t']).unwrap_or(rest.len());
         let token = &rest[..size];
         let word = plain(token.trim_end_matches(':'));
-        let is_verb = has(VERBS, &word) || token == ":" || (word == "to" && is_set);
-        if has(DENIALS, &word) || (word.is_empty() && !is_verb) {
+        let is_verb = IS_VERB.contains(&*word) || token == ":" || (word == "to" && is_set);
+        if IS_DENIAL.contains(&*word) || (word.is_empty() && !is_verb) {
             return None;
         }
-        if is_said && !(is_verb || has(ADVERBS, &word)) {
+        if is_said && !(is_verb || IS_ADVERB.contains(&*word)) {
             if is_login && let Some(one) = of_pair(text, line, at) {
                 return Some(one);
             }
@@ -133,11 +140,11 @@ pub(super) fn before(text: &str, line: &Range<usize>, name: usize, strength: Str
         let begin = trimmed.rfind([' ', '\t', '\n']).map_or(0, |blank| blank + 1);
         let word = plain(&trimmed[begin..]);
         rest = &trimmed[..begin];
-        if has(LINKS, &word) {
+        if IS_LINK.contains(&*word) {
             is_linked = true;
             break;
         }
-        if !has(ARTICLES, &word) {
+        if !IS_ARTICLE.contains(&*word) {
             return None;
         }
     }

@@ -3,16 +3,17 @@
 //! Every pass is linear: a run of characters is looked at once, a name looks at most at [`VALUE_MAX`] bytes after it, and a part
 //! that decodes to a text is at most [`DEPTH_MAX`] times decoded.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::carl;
-use super::json;
+use super::json::{self, Region};
 use super::judge;
 use super::named;
 use super::rules::{RedactionProfile, Rules};
 use super::taken::TakenSecrets;
 use super::vendor;
-use super::views::View;
+use super::views::{Segment, Writing};
 use super::{command, encoded, frame, phrase, prose, views, wrapped, yaml};
 
 pub(super) use super::vendor::{NAMED, SecretSpan, named_span};
@@ -131,9 +132,11 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan
     }
     encoded::find(text, rules, depth, &mut found);
     phrase::find(text, &mut found);
-    let views = views::views(text, &present, depth.is_mail);
-    let has_json =
-        (!depth.may_decode() || !views.is_whole) && by_syntax(text, rules, depth, views.is_html, &mut found);
+    let segments = match depth.may_decode() {
+        true => views::segments(text, &present, depth.is_mail),
+        false => Vec::new(),
+    };
+    let regions = by_syntax(text, rules, depth, &segments, &mut found);
     if present.has(b'<') {
         markers(bytes, &mut found);
     }
@@ -148,54 +151,96 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan
             found = disjoint(found);
             framed(text, rules, depth, &mut found);
         }
-        let of_json = if has_json || !present.has(b'\\') { None } else { View::of_json(text) };
-        for view in views.views.into_iter().chain(of_json) {
-            let deeper = Depth { is_mail: depth.is_mail || views.is_mail, ..depth.deeper() };
-            let more = find_at(&view.text, rules, deeper);
-            let is_whole =
-                |one: &SecretSpan| text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
-            let more = more.into_iter().map(|one| view.place(one)).filter(is_whole);
-            found.extend(more);
+        let escaped = if present.has(b'\\') { views::escaped(text) } else { Vec::new() };
+        for segment in segments.iter().chain(&escaped).filter(|one| !is_within(&regions, &one.lines)) {
+            rewritten(text, segment, rules, depth, &mut found);
         }
         found = disjoint(found);
     }
     found
 }
 
-/// Finds secrets in lines without their frames.
-fn framed(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
-    if !named::is_in(text, rules) && !command::is_in(text) {
-        return;
-    }
-    let Some(view) = frame::view(text) else { return };
-    let inner = find_at(&view.text, rules, depth.deeper());
-    found.extend(view.placed(inner));
+/// Finds secrets in lines that are in another writing.
+fn rewritten(text: &str, segment: &Segment, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
+    let Some(view) = segment.view(text) else { return };
+    let is_mail = depth.is_mail || segment.writing == Writing::Mail;
+    let more = find_at(&view.text, rules, Depth { is_mail, ..depth.deeper() });
+    let is_whole = |one: &SecretSpan| text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
+    found.extend(view.placed(more).map(|one| one.shifted(segment.lines.start)).filter(is_whole));
 }
 
-/// Finds secrets by the syntax around them: in JSON, and in the lines between. Returns whether all of it was JSON.
+/// Finds secrets in lines without their frames.
+fn framed(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
+    for lines in frame::blocks(text) {
+        let own = &text[lines.clone()];
+        if !named::is_in(own, rules) && !command::is_in(own) {
+            continue;
+        }
+        let Some(view) = frame::view(own) else { continue };
+        let inner = find_at(&view.text, rules, depth.deeper());
+        found.extend(view.placed(inner).map(|one| one.shifted(lines.start)));
+    }
+}
+
+/// Whether lines are in a value of JSON, which was read with its escapes.
+fn is_within(regions: &[Region], lines: &Range<usize>) -> bool {
+    let at = regions.partition_point(|region| region.end <= lines.start);
+    regions.get(at).is_some_and(|region| region.start <= lines.start + 1 && lines.end <= region.end + 1)
+}
+
+/// Finds secrets by the syntax around them: in JSON, and in the lines between. Lines in another writing are read there; of those of
+/// HTML the tags are read here. Returns where JSON is.
 pub(super) fn by_syntax(
     text: &str,
     rules: &Rules,
     depth: Depth,
-    is_html: bool,
+    segments: &[Segment],
     found: &mut Vec<SecretSpan>,
-) -> bool {
+) -> Vec<Region> {
     if !depth.may_read_json() {
-        return false;
+        return Vec::new();
     }
-    let is_json = |c: u8| memchr::memchr(c, text.as_bytes()).is_some();
-    let regions =
-        if is_json(b'{') || is_json(b'[') { json::read(text, rules, depth, found) } else { Vec::new() };
+    let has = |c: u8| memchr::memchr(c, text.as_bytes()).is_some();
+    let regions = if has(b'{') || has(b'[') { json::read(text, rules, depth, found) } else { Vec::new() };
+    let mut others: Vec<(Range<usize>, bool)> = segments
+        .iter()
+        .filter(|one| matches!(one.writing, Writing::Terminal | Writing::Mail | Writing::Html))
+        .filter(|one| !is_within(&regions, &one.lines))
+        .map(|one| (one.lines.clone(), one.writing == Writing::Html))
+        .collect();
+    others.sort_by_key(|(lines, is_html)| (lines.start, *is_html));
     let mut upto = 0;
-    let mut is_all = !regions.is_empty();
     for region in &regions {
-        is_all &= text[upto..region.start].trim().len() <= 1;
-        by_line(&text[upto..region.start], upto, rules, is_html, found);
+        between(text, upto..region.start, &others, rules, found);
         upto = region.end;
     }
-    is_all &= text[upto..].trim().len() <= 1;
-    by_line(&text[upto..], upto, rules, is_html, found);
-    is_all
+    between(text, upto..text.len(), &others, rules, found);
+    regions
+}
+
+/// Finds secrets in lines that are no JSON, but for those in another writing.
+fn between(
+    text: &str,
+    part: Range<usize>,
+    others: &[(Range<usize>, bool)],
+    rules: &Rules,
+    found: &mut Vec<SecretSpan>,
+) {
+    let mut upto = part.start;
+    let first = others.partition_point(|(lines, _)| lines.end <= part.start);
+    for (lines, is_html) in &others[first.min(others.len())..] {
+        if lines.start >= part.end {
+            break;
+        }
+        let start = lines.start.clamp(upto, part.end);
+        let end = lines.end.clamp(start, part.end);
+        by_line(&text[upto..start], upto, rules, false, found);
+        if *is_html {
+            by_line(&text[start..end], start, rules, true, found);
+        }
+        upto = end;
+    }
+    by_line(&text[upto..part.end], upto, rules, false, found);
 }
 
 /// Finds secrets in lines that are no JSON.
@@ -213,6 +258,11 @@ fn by_line(text: &str, offset: usize, rules: &Rules, is_html: bool, found: &mut 
         prose::logins(text, &mut own);
     }
     found.extend(own.into_iter().map(|one| one.shifted(offset)));
+}
+
+/// Whether a text may be in another writing in part.
+pub(super) fn may_be_rewritten(text: &str) -> bool {
+    text.bytes().any(|c| matches!(c, b'%' | b'&' | b'=' | 0x1b | 0x80..))
 }
 
 pub(super) fn next_boundary(text: &str, mut at: usize) -> usize {

@@ -2,6 +2,8 @@
 //!
 //! A [`View`] maps each of its bytes to the text that it is made of, so what is found in it is taken there.
 
+use std::ops::Range;
+
 use super::scan::Present;
 use super::vendor::SecretSpan;
 
@@ -66,58 +68,140 @@ impl View {
     }
 }
 
-/// The other writings of a text.
-pub(super) struct Views {
-    pub(super) views: Vec<View>,
-    /// Whether a writing is that of the whole text, so that its syntax is read there: a terminal's, a mail's.
-    pub(super) is_whole: bool,
-    /// The same for HTML, of which tags are read as they are.
-    pub(super) is_html: bool,
-    /// Whether a mail's writing is among them.
-    pub(super) is_mail: bool,
+/// Another way of writing a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writing {
+    Terminal,
+    Mail,
+    Html,
+    Address,
+    Sum,
+    Table,
+    Json,
 }
 
-/// The texts that a text is in another writing.
-pub(super) fn views(text: &str, present: &Present, was_mail: bool) -> Views {
-    let bytes = text.as_bytes();
-    let has_any =
-        |parts: &[&str]| parts.iter().any(|one| memchr::memmem::find(bytes, one.as_bytes()).is_some());
-    let has_zero_width = || {
-        present.has_others && has_any(&["\u{200b}", "\u{feff}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{ad}"])
-    };
-    let has_escapes = memchr::memchr(0x1b, bytes).is_some() || has_zero_width();
-    let has_codes =
-        present.has(b'%') && (memchr::memchr_iter(b'%', bytes).take(2).count() == 2 || has_any(&["%3"]));
-    let has_entities = present.has(b'&') && has_any(&["&#", "&amp;", "&quot;", "&lt;", "&apos;"]);
-    let has_sums = present.has(b'+') && has_any(&["\" +", "' +", "\"+\"", "'+'"])
-        || present.has(b'.') && has_any(&["\" . \"", "' . '"])
-        || present.has(b'\n') && has_any(&["\"\n", "'\n"]);
-    let has_mail = !was_mail
-        && present.has(b'=')
-        && (has_any(&["quoted-printable", "=5F", "=2D", "=2E", "=5f"])
-            || has_soft_breaks(bytes)
-            || memchr::memmem::find_iter(bytes, b"=3D").take(2).count() > 1);
-    let has_doubled = present.has(b'"') && has_any(&["\"\""]);
-    let writings: [(bool, Step); 6] = [
-        (has_doubled, of_table),
-        (has_escapes, of_terminal),
-        (has_codes, of_address),
-        (has_entities, of_html),
-        (has_sums, of_sum),
-        (has_mail, of_mail),
-    ];
-    let made =
-        |step: Step| writings.iter().any(|(is_there, one)| *is_there && std::ptr::fn_addr_eq(*one, step));
-    let is_mail = made(of_mail as Step);
-    let mut views = Views { views: Vec::new(), is_whole: false, is_html: false, is_mail };
-    for (is_there, step) in writings {
-        let Some(view) = is_there.then(|| rewritten(text, step)).flatten() else { continue };
-        let is = |one: Step| std::ptr::fn_addr_eq(step, one);
-        views.is_whole |= is(of_terminal) || is(of_mail);
-        views.is_html |= is(of_html);
-        views.views.push(view);
+/// Lines that are in another writing.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    pub(super) lines: Range<usize>,
+    pub(super) writing: Writing,
+}
+
+impl Segment {
+    /// The text of the lines as it is meant; `None` if it is as it is written.
+    pub(super) fn view(&self, text: &str) -> Option<View> {
+        let step = match self.writing {
+            Writing::Terminal => of_terminal,
+            Writing::Mail => of_mail,
+            Writing::Html => of_html,
+            Writing::Address => of_address,
+            Writing::Sum => of_sum,
+            Writing::Table => of_table,
+            Writing::Json => of_json,
+        };
+        rewritten(&text[self.lines.clone()], step)
     }
-    views
+}
+
+/// The lines of a text that are in another writing, by writing and place. A mail's is looked for once.
+pub(super) fn segments(text: &str, present: &Present, was_mail: bool) -> Vec<Segment> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut add = |writing: Writing, byte: u8, gap: usize, is_one: &dyn Fn(&[u8]) -> bool| {
+        if present.has(byte) || byte >= 0x80 {
+            let lines = lines_with(text, byte, gap, is_one);
+            found.extend(lines.into_iter().map(|lines| Segment { lines, writing }));
+        }
+    };
+    if present.has(0x1b) {
+        add(Writing::Terminal, 0x1b, 3, &|_| true);
+    }
+    if present.has_others {
+        add(Writing::Terminal, 0xe2, 0, &|rest| {
+            rest.starts_with(&[0xe2, 0x80]) && matches!(rest.get(2), Some(0x8b..=0x8d))
+                || rest.starts_with(&[0xe2, 0x81, 0xa0])
+        });
+        add(Writing::Terminal, 0xef, 0, &|rest| rest.starts_with(&[0xef, 0xbb, 0xbf]));
+        add(Writing::Terminal, 0xc2, 0, &|rest| rest.starts_with(&[0xc2, 0xad]));
+    }
+    let is_mail = !was_mail && present.has(b'=') && is_mail(bytes);
+    if is_mail {
+        found.push(Segment { lines: 0..text.len(), writing: Writing::Mail });
+    }
+    let mut add = |writing: Writing, byte: u8, gap: usize, is_one: &dyn Fn(&[u8]) -> bool| {
+        if present.has(byte) {
+            let lines = lines_with(text, byte, gap, is_one);
+            found.extend(lines.into_iter().map(|lines| Segment { lines, writing }));
+        }
+    };
+    add(Writing::Html, b'&', 3, &|rest| {
+        [&b"&#"[..], b"&amp;", b"&quot;", b"&lt;", b"&gt;", b"&apos;"].iter().any(|one| rest.starts_with(one))
+    });
+    add(Writing::Address, b'%', 1, &|rest| {
+        rest.get(1..3).is_some_and(|code| code.iter().all(u8::is_ascii_hexdigit))
+    });
+    add(Writing::Table, b'"', 0, &|rest| {
+        of_table(std::str::from_utf8(&rest[..rest.len().min(3)]).unwrap_or_default()).is_some()
+    });
+    if present.has(b'+') || present.has(b'.') || present.has(b'\n') {
+        let is_sum = |rest: &[u8]| {
+            let after = rest[1..].iter().take(3).find(|c| **c != b' ');
+            after.is_some_and(|c| matches!(c, b'+' | b'.' | b'\n'))
+        };
+        add(Writing::Sum, b'"', 1, &is_sum);
+        add(Writing::Sum, b'\'', 1, &is_sum);
+    }
+    found
+}
+
+/// The lines of JSON in a text that is no JSON as a whole.
+pub(super) fn escaped(text: &str) -> Vec<Segment> {
+    let lines = lines_with(text, b'\\', 0, &|_| true);
+    lines.into_iter().map(|lines| Segment { lines, writing: Writing::Json }).collect()
+}
+
+/// Whether a text is a mail's: with codes of bytes, or lines that go on.
+fn is_mail(bytes: &[u8]) -> bool {
+    let has = |part: &[u8]| memchr::memmem::find(bytes, part).is_some();
+    bytes.len() <= MAIL_MAX
+        && (has(b"quoted-printable")
+            || [&b"=5F"[..], b"=2D", b"=2E", b"=5f"].iter().any(|code| has(code))
+            || has_soft_breaks(bytes)
+            || memchr::memmem::find_iter(bytes, b"=3D").take(2).count() > 1)
+}
+
+/// The longest text that is read as a mail.
+const MAIL_MAX: usize = 1 << 18;
+
+/// The lines with a byte at which `is_one` holds, with up to `gap` lines between them.
+fn lines_with(text: &str, byte: u8, gap: usize, is_one: &dyn Fn(&[u8]) -> bool) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    while let Some(hit) = memchr::memchr(byte, &bytes[at..]).map(|hit| at + hit) {
+        if !is_one(&bytes[hit..]) {
+            at = hit + 1;
+            continue;
+        }
+        let from = found.last().map_or(0, |last| last.end);
+        let start = memchr::memrchr(b'\n', &bytes[from..hit]).map_or(from, |newline| from + newline + 1);
+        let end = memchr::memchr(b'\n', &bytes[hit..]).map_or(bytes.len(), |newline| hit + newline + 1);
+        // A sum goes on in the next line.
+        let end = if gap > 0 {
+            memchr::memchr(b'\n', &bytes[end..]).map_or(bytes.len(), |newline| end + newline + 1)
+        } else {
+            end
+        };
+        let is_near = |last: &Range<usize>| {
+            start - last.end <= 400 && memchr::memchr_iter(b'\n', &bytes[last.end..start]).count() <= gap
+        };
+        match found.last_mut() {
+            Some(last) if is_near(last) => last.end = end,
+            _ => found.push(start..end),
+        }
+        at = end;
+    }
+    found
 }
 
 /// Reads a quote that is doubled in a cell of a table.
