@@ -443,8 +443,9 @@ fn in_place(place: Place, arguments: &[&str], after: &str) -> Option<(usize, usi
         }
         Place::LastOfChance => {
             let (last, text) = plain().last()?;
+            let is_value = last.checked_sub(1).is_some_and(|before| arguments[before].starts_with("--"));
             let is_drawn = text.len() >= 16 && judge::is_mixed(text) && !text.contains(['/', ':', '.', '@']);
-            is_drawn.then(|| whole(last)).flatten()
+            (is_drawn && !is_value).then(|| whole(last)).flatten()
         }
         Place::Last(word) => {
             let from = arguments.iter().position(|text| *text == word)?;

@@ -26,11 +26,21 @@ pub(super) fn find(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<Secr
         while at < bytes.len() && is_token(&bytes[at]) {
             at += 1;
         }
-        if at - start < 20 {
+        if at - start < 12 {
+            continue;
+        }
+        let is_short = at - start < 20;
+        if is_short {
+            if is_argument_of_decoder(text, start) && is_encoded_secret(&text[start..at]) {
+                found.push(SecretSpan::new(start, at, super::vendor::NAMED));
+            }
             continue;
         }
         web_tokens(text, start, at, found);
         bot_tokens(text, start, at, found);
+        if is_argument_of_decoder(text, start) && is_encoded_secret(&text[start..at]) {
+            found.push(SecretSpan::new(start, at, super::vendor::NAMED));
+        }
         if depth.may_decode() && at - start <= DECODED_MAX {
             let mut part = start;
             // `name=` and what follows are one run.
@@ -93,6 +103,23 @@ fn web_tokens(text: &str, start: usize, end: usize, found: &mut Vec<SecretSpan>)
         // The rest of this part was looked at.
         from = head.max(at + 2);
     }
+}
+
+/// Whether a run is the argument of a call that decodes base64.
+fn is_argument_of_decoder(text: &str, start: usize) -> bool {
+    let bytes = &text.as_bytes()[start.saturating_sub(24)..start];
+    let Some(call) = bytes.strip_suffix(b"(\"").or_else(|| bytes.strip_suffix(b"('")) else { return false };
+    let call = call.to_ascii_lowercase();
+    [&b"b64decode"[..], b"frombase64string", b"atob", b"base64decode", b"decode64", b"base64_decode"]
+        .iter()
+        .any(|one| call.ends_with(one))
+}
+
+/// Whether base64 has one word that looks like a secret.
+fn is_encoded_secret(run: &str) -> bool {
+    let bytes = STANDARD_NO_PAD.decode(run.trim_end_matches('='));
+    let text = bytes.ok().filter(|bytes| is_text(bytes)).and_then(|bytes| String::from_utf8(bytes).ok());
+    text.is_some_and(|text| judge::looks_secret(&text) && !judge::is_placeholder(&text))
 }
 
 /// The kind of the secret in what a run decodes to.

@@ -21,6 +21,9 @@ pub(super) struct Region {
     pub(super) end: usize,
 }
 
+/// How many objects and lists are open at once, at most.
+const STACK_MAX: usize = 1024;
+
 /// The place of a text, a number or a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Node {
@@ -209,6 +212,9 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, c: u8) -> Result<(), Stop> {
+        if self.stack.len() >= STACK_MAX {
+            return Err(Stop::Broken);
+        }
         if matches!(c, b'{' | b'[' | b'(') {
             self.open(c);
             return Ok(());
@@ -230,6 +236,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Opens an object or a list. What is deeper than [`STACK_MAX`] is read as a value of its own.
     fn open(&mut self, c: u8) {
         let strength = self.stack.last().and_then(|above| match above.name {
             Some(name) => self.rules.strength(&self.text[name.start..name.end]),

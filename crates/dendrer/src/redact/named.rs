@@ -18,8 +18,11 @@ use super::{markup, prose, snapshot, table, yaml};
 /// The longest line that is looked at as a whole; of a longer one the part around a name.
 const LINE_MAX: usize = 2048;
 
-/// How much of a long line is looked at before and after a name.
-const NEAR: usize = 400;
+/// How much of a long line is looked at before a name.
+const NEAR: usize = 160;
+
+/// How far the syntax around a name is looked at.
+const AROUND: usize = 200;
 
 static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
@@ -73,9 +76,9 @@ pub(super) enum Ends {
     Query,
 }
 
-/// Finds the values beside names.
+/// Finds the values beside names. Returns whether the text has a name.
 /// `is_html`: the text has entities, so tags alone are read as they are.
-pub(super) fn find(text: &str, rules: &Rules, is_html: bool, found: &mut Vec<SecretSpan>) {
+pub(super) fn find(text: &str, rules: &Rules, is_html: bool, found: &mut Vec<SecretSpan>) -> bool {
     let mut hits: Vec<(usize, usize)> = NAMES.find_iter(text).map(|hit| (hit.start(), hit.end())).collect();
     if let Some(names) = &rules.names {
         hits.extend(names.find_iter(text).map(|hit| (hit.start(), hit.end())));
@@ -107,6 +110,7 @@ pub(super) fn find(text: &str, rules: &Rules, is_html: bool, found: &mut Vec<Sec
     if !names.is_empty() && !is_html {
         table::find(text, &names, rules, found);
     }
+    !names.is_empty()
 }
 
 /// Whether a place is in a marker, whose kind may be the name of a secret.
@@ -129,7 +133,7 @@ fn near(text: &str, line: &Range<usize>, at: usize) -> Range<usize> {
         return line.clone();
     }
     let start = next_boundary(text, line.start.max(at.saturating_sub(NEAR)));
-    start..next_boundary(text, line.end.min(at + NEAR))
+    start..next_boundary(text, line.end.min(at + VALUE_MAX))
 }
 
 /// Words before a name that are part of it: `API key`, `access token`, `recovery phrase`.
@@ -259,12 +263,17 @@ fn name_around(text: &str, from: usize, to: usize, rules: &Rules) -> Option<Name
 fn read(text: &str, line: &Range<usize>, name: Named, rules: &Rules, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let place = name.start..name.end;
-    let own = &text[line.clone()];
+    let from = next_boundary(text, line.start.max(name.start.saturating_sub(AROUND)));
+    let own = &text[from..next_boundary(text, line.end.min(name.end + AROUND))];
     let has_quote = own.contains(['"', '\'', '`']);
-    let before = &text[line.start..name.front.max(line.start)];
+    let before = &text[from.min(name.front)..name.front];
     if before.contains(['<', '>'])
         && let Some(one) = markup::find(text, &place, rules)
     {
+        found.push(one);
+        return;
+    }
+    if has_quote && let Some(one) = listed(text, line, name).or_else(|| labelled(text, line, name)) {
         found.push(one);
         return;
     }
@@ -291,6 +300,68 @@ fn read(text: &str, line: &Range<usize>, name: Named, rules: &Rules, found: &mut
         None if bytes.get(name.end).is_some_and(|c| matches!(c, b'=' | b'!')) => {}
         None => found.extend(prose::before(text, line, name.front, name.strength)),
     }
+}
+
+/// The value of a numbered list after its name: `1) "requirepass"` and `2) "X"` on the next line.
+fn listed(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> {
+    let before = text[line.start..name.front.max(line.start)].trim().strip_suffix('"')?.trim();
+    let is_number = before.strip_suffix(')').is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()));
+    if !is_number || !text[name.end..line.end].starts_with('"') {
+        return None;
+    }
+    let from = table::after_line(text, line.end);
+    let next = table::line_at(text, from.min(text.len()));
+    let own = text.get(from..next.end)?;
+    let open = own.find(") \"")? + 2;
+    let (start, end, _) = value_at(text, from + open, Ends::Line)?;
+    let value = &text[start..end];
+    (!value.contains("<redacted") && judge::is_secret(value, name.strength, Setting::Data, true))
+        .then(|| named_span(start, end))
+}
+
+/// The value in the block of a name: `variable "db_password" { default = "X" }`, or of a call: `"--password", default="X"`, or what
+/// is sent after it is asked for: `expect "password:" { send "X\r" }`.
+fn labelled(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> {
+    let limit = next_boundary(text, line.end.min(name.end + AROUND));
+    let after = &text[name.end..limit];
+    let is_block = after.trim_start_matches(['"', '\'']).trim() == "{";
+    let signs =
+        ["default=", "default =", "send \"", "send '", "sendline(\"", "sendline('", "value=", "envvar="];
+    let hit = signs.into_iter().find_map(|sign| Some((after.find(sign)?, sign)));
+    if let Some((at, sign)) = hit.filter(|_| after.starts_with(['"', '\'', ':'])) {
+        let at = name.end + at + sign.trim_end_matches(['"', '\'']).len();
+        let at = pass_over(text.as_bytes(), at, 4, is_blank);
+        let (start, end, is_quoted) = value_at(text, at, Ends::Line)?;
+        let value = text[start..end].trim_end_matches("\\r").trim_end_matches("\\n").trim_end_matches("\\r");
+        let is_secret = is_quoted
+            && !value.contains("<redacted")
+            && judge::is_secret(value, name.strength, Setting::Data, true);
+        return is_secret.then(|| named_span(start, start + value.len()));
+    }
+    if !is_block {
+        return None;
+    }
+    let mut from = table::after_line(text, line.end);
+    for _ in 0..8 {
+        let next = from..table::line_at(text, from.min(text.len())).end;
+        let own = text.get(next.clone())?.trim();
+        if own.starts_with('}') || own.is_empty() {
+            return None;
+        }
+        let sign = own.find('=')?;
+        if matches!(own[..sign].trim(), "default" | "value" | "secret_string" | "string_value") {
+            let value = own[sign + 1..].trim_start();
+            let at = from + text[next].rfind(value)?;
+            let (start, end, is_quoted) = value_at(text, at, Ends::Line)?;
+            let value = &text[start..end];
+            let is_secret = is_quoted
+                && !value.contains("<redacted")
+                && judge::is_secret(value, name.strength, Setting::Data, true);
+            return is_secret.then(|| named_span(start, end));
+        }
+        from = table::after_line(text, next.end);
+    }
+    None
 }
 
 /// Whether a user is named before a secret: `user bob pass X`.

@@ -56,7 +56,8 @@ pub(super) fn after(
     let limit = super::scan::next_boundary(text, line.end.min(name_end + REACH));
     let mut at = name_end;
     let (mut is_said, mut is_of) = (false, false);
-    let before = text[line.start..name_end].to_ascii_lowercase();
+    let from = super::scan::next_boundary(text, line.start.max(name_end.saturating_sub(60)));
+    let before = text[from..name_end].to_ascii_lowercase();
     let is_login = before.ends_with("creds") || before.ends_with("credentials") || before.ends_with("cred");
     let is_set = ["set ", "change", "reset", "update", "rotate"].iter().any(|word| before.contains(word));
     for count in 0..14 {

@@ -177,8 +177,15 @@ fn framed(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) 
             continue;
         }
         let Some(view) = frame::view(own) else { continue };
-        let inner = find_at(&view.text, rules, depth.deeper());
-        found.extend(view.placed(inner).map(|one| one.shifted(lines.start)));
+        let mut inner = Vec::new();
+        let present = Present::of(view.text.as_bytes());
+        let segments = views::segments(&view.text, &present, depth.is_mail);
+        let regions = by_syntax(&view.text, rules, depth, &segments, &mut inner);
+        wrapped::find(&view.text, rules, depth, &mut inner);
+        for segment in segments.iter().filter(|one| !is_within(&regions, &one.lines)) {
+            rewritten(&view.text, segment, rules, depth.deeper(), &mut inner);
+        }
+        found.extend(view.placed(disjoint(inner)).map(|one| one.shifted(lines.start)));
     }
 }
 
@@ -249,8 +256,7 @@ fn by_line(text: &str, offset: usize, rules: &Rules, is_html: bool, found: &mut 
         return;
     }
     let mut own = Vec::new();
-    if named::is_in(text, rules) {
-        named::find(text, rules, is_html, &mut own);
+    if named::find(text, rules, is_html, &mut own) {
         yaml::manifests(text, &mut own);
     }
     if !is_html {
@@ -350,6 +356,8 @@ fn known(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
 /// Blocks of PEM and PGP with a private key, also where a newline is written as `\n`, and where the end was cut.
 fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
     let mut upto = 0;
+    // The next end of a block, looked for once.
+    let mut next_end = 0;
     for at in memchr::memmem::find_iter(bytes, b"PRIVATE KEY") {
         if at < upto {
             continue;
@@ -358,8 +366,11 @@ fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
         let Some(begin) = memchr::memmem::rfind(&bytes[line..at], b"-----BEGIN ") else { continue };
         let start = line + begin;
         let limit = bytes.len().min(start + PRIVATE_KEY_MAX);
-        let end = memchr::memmem::find(&bytes[at..limit], b"-----END ").map(|end| {
-            let end = at + end + 9;
+        if next_end <= at {
+            next_end = memchr::memmem::find(&bytes[at..], b"-----END ").map_or(bytes.len(), |end| at + end);
+        }
+        let end = (next_end + 9 <= limit).then(|| {
+            let end = next_end + 9;
             memchr::memmem::find(&bytes[end..bytes.len().min(end + 60)], b"-----")
                 .map_or(end, |close| end + close + 5)
         });

@@ -84,7 +84,8 @@ pub(super) fn find(
     {
         (open, quote) = (outer, bytes[outer]);
     }
-    let close = name.end + memchr::memchr(quote, &bytes[name.end..line.end])?;
+    let near = name.end..line.end.min(name.end + 160);
+    let close = name.end + memchr::memchr(quote, &bytes[near])?;
     if close - open > 160 {
         return None;
     }

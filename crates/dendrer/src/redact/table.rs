@@ -190,6 +190,21 @@ fn is_rule(line: &str) -> bool {
         })
 }
 
+/// Whether the line above has as many cells, so that this one is no header.
+fn is_row(text: &str, line: &Range<usize>, separator: Separator, count: usize) -> bool {
+    if line.start == 0 || matches!(separator, Separator::Blanks | Separator::Comma | Separator::Semicolon) {
+        return false;
+    }
+    let above = line_at(text, line.start - 1);
+    let own = &text[above.clone()];
+    if is_rule(own) && above.start > 0 {
+        // A rule above is below a header, or above one.
+        let first = line_at(text, above.start - 1);
+        return !is_rule(&text[first.clone()]) && cells(text, &first, separator).len() == count;
+    }
+    !is_rule(own) && cells(text, &above, separator).len() == count
+}
+
 /// Reads the rows below a header. Returns the end of the table; `None` if the line is no header.
 fn columns(
     text: &str,
@@ -199,7 +214,9 @@ fn columns(
     rules: &Rules,
     found: &mut Vec<SecretSpan>,
 ) -> Option<usize> {
-    if !header.iter().all(|cell| cell.is_empty() || is_header(text, cell)) {
+    if !header.iter().all(|cell| cell.is_empty() || is_header(text, cell))
+        || is_row(text, line, separator, header.len())
+    {
         return None;
     }
     let named: Vec<(usize, Strength)> = header
