@@ -8,13 +8,29 @@
 //! Pure: no clock, chance, environment or I/O; equal rules take the same out of equal values. Taking twice takes nothing more.
 
 mod carl;
+mod command;
+mod encoded;
+mod fields;
+mod frame;
+mod headers;
+mod json;
+mod judge;
+mod markup;
+mod named;
 mod names;
+mod phrase;
+mod prose;
 mod rules;
 mod scan;
+mod snapshot;
 mod stream;
+mod table;
 mod taken;
 mod value;
 mod vendor;
+mod views;
+mod wrapped;
+mod yaml;
 
 use std::sync::Arc;
 
@@ -52,6 +68,11 @@ impl Redactor {
     /// Name, version and digest of the rules.
     pub fn rules(&self) -> &RulesVersion {
         &self.0.version
+    }
+
+    /// Kinds that the pack switches off.
+    pub fn off(&self) -> &[Arc<str>] {
+        &self.0.off
     }
 
     /// Finds the secrets of a text, in order, none overlapping another. Lists nothing under `carl/1` and `none`.

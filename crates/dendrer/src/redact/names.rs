@@ -1,360 +1,108 @@
-//! Names that say that the value beside them is a secret: `password`, `API_KEY`, `clientSecret`, and not `max_tokens`, `monkey`,
+//! Names by which the value beside them is a secret: `password`, `API_KEY`, `clientSecret`, and not `max_tokens`, `monkey`,
 //! `primary_key` or `password_policy`.
+//!
+//! Reads names only. Values are judged in [`super::judge`].
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-/// How much a name says.
+/// How much a name reveals of the value beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
     /// The value is a secret if it looks like one: `token`, `auth`.
     Weak,
-    /// The value is a secret, whatever it looks like: `password`.
+    /// The value is a short code: `pin`, `otp`.
+    Code,
+    /// The value is a secret unless it is a word or a reference: `api_key`, `secret`.
     Strong,
+    /// The value is a secret, also if it is a word: `password`.
+    Password,
+    /// The value is several words: `passphrase`, `mnemonic`.
+    Phrase,
 }
 
-/// Words that are enough by themselves.
-const STRONG: &[&str] = &[
-    "password",
-    "passwd",
-    "pwd",
-    "passphrase",
-    "passcode",
-    "passwort",
-    "kennwort",
-    "contrasena",
-    "senha",
-    "secret",
-    "secrets",
-    "credential",
-    "credentials",
-    "apikey",
-    "privatekey",
-    "secretkey",
-    "accesskey",
-    "accesstoken",
-    "authtoken",
-    "clientsecret",
-    "refreshtoken",
-    "pgpassword",
-    "mysqlpassword",
-    "userpass",
-    "userpassword",
-    "mnemonic",
-    "otp",
-    "totp",
-];
+/// A set of words, written in one text.
+type Words = LazyLock<BTreeSet<&'static str>>;
 
-/// Words that say so of a value that looks like a secret.
-const WEAK: &[&str] = &[
-    "token",
-    "auth",
-    "authorization",
-    "bearer",
-    "pass",
-    "pin",
-    "cookie",
-    "jwt",
-    "sas",
-    "signature",
-    "salt",
-    "nonce",
-    "cred",
-    "creds",
-    "sig",
-    "pat",
-    "dsn",
-];
+/// Words of a password, in several languages.
+const PASSWORDS: &str = "password passwd passwort kennwort contrasena contraseña senha wachtwoord pgpassword mysqlpassword \
+    userpass userpassword passwords passwds pass psk passe requirepass masterauth secretpass dbpassword dbpass dbpasswd rootpw userpw adminpw bindpw rootpass storepass keypass motdepasse pwd pw \
+    passw passwrd пароль 密码 密碼 パスワード";
+
+/// Words of a secret that is several words.
+const PHRASES: &str = "passphrase passphrases mnemonic seedphrase";
+
+/// Words of a short code.
+const CODES: &str = "pin otp totp passcode";
+
+/// Words that are enough by themselves.
+const STRONG: &str = "secret secrets credential credentials apikey privatekey secretkey accesskey accesstoken authtoken \
+    clientsecret refreshtoken apitoken bottoken";
+
+/// Words of a value that is a secret if it looks like one.
+const WEAK: &str =
+    "token auth authorization bearer cookie cookies jwt sas salt cred creds sig pat dsn mdp clave";
 
 /// Words before `key` with which it is a secret.
-const KEYS: &[&str] = &[
-    "api",
-    "access",
-    "secret",
-    "private",
-    "encryption",
-    "signing",
-    "master",
-    "auth",
-    "service",
-    "account",
-    "storage",
-    "shared",
-    "license",
-    "ssh",
-    "deploy",
-    "webhook",
-    "hmac",
-    "client",
-    "app",
-    "admin",
-    "consumer",
-    "root",
-    "jwt",
-    "rsa",
-    "ecdsa",
-    "aes",
-    "session",
-    "subscription",
-    "functions",
-    "function",
-    "host",
-    "sas",
-    "integration",
-    "ingest",
-    "write",
-    "server",
-    "live",
-    "prod",
-    "production",
-    "rest",
-    "routing",
-    "maps",
-    "stripe",
-    "openai",
-    "anthropic",
-    "azure",
-    "aws",
-    "gcp",
-    "google",
-    "datadog",
-    "dd",
-    "sendgrid",
-    "mailgun",
-    "twilio",
-    "github",
-    "gitlab",
-    "heroku",
-    "algolia",
-    "mapbox",
-    "sentry",
-    "licence",
-    "cookie",
-    "django",
-    "flask",
-    "rails",
-    "application",
-    "recovery",
-    "unlock",
-    "decryption",
-    "data",
-];
+const KEYS: &str = "api access secret private encryption signing master auth account shared license licence ssh deploy webhook \
+    hmac consumer jwt rsa ecdsa aes subscription recovery unlock decryption django flask rails stripe openai anthropic azure aws \
+    gcp google datadog dd sendgrid mailgun twilio github gitlab heroku algolia mapbox sentry openrouter groq mistral cohere \
+    gemini huggingface pinecone tavily admin unseal preshared psk jwt";
+
+/// Words before `key` with which it is one if it looks like one.
+const WEAK_KEYS: &str = "service client app session functions function sas integration ingest write server live prod production \
+    rest maps application data cookie root";
 
 /// Words before `tokens` with which they are secrets and no count.
-const TOKENS: &[&str] =
-    &["access", "refresh", "auth", "api", "bearer", "session", "id", "oauth", "secret", "device", "push"];
+const TOKENS: &str = "access refresh auth api bearer session id oauth secret device push";
+
+/// Words before `phrase` or `words` that name a recovery phrase.
+const OF_PHRASE: &str = "seed recovery backup secret mnemonic wallet pass";
+
+/// Words before `code` with which it opens something.
+const OF_CODE: &str = "verification otp totp mfa 2fa twofactor onetime auth authentication security backup recovery login passcode \
+    tan sms alarm door gate entry lock unlock safe access activation";
 
 /// Words at the end with which a name is about a secret and does not have one.
-const ABOUT: &[&str] = &[
-    "id",
-    "ids",
-    "name",
-    "names",
-    "count",
-    "counts",
-    "type",
-    "types",
-    "length",
-    "len",
-    "limit",
-    "limits",
-    "max",
-    "min",
-    "used",
-    "usage",
-    "total",
-    "budget",
-    "url",
-    "uri",
-    "urls",
-    "endpoint",
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "dir",
-    "hint",
-    "policy",
-    "policies",
-    "field",
-    "fields",
-    "label",
-    "prompt",
-    "expires",
-    "expiry",
-    "expiration",
-    "ttl",
-    "at",
-    "version",
-    "algorithm",
-    "alg",
-    "format",
-    "provider",
-    "required",
-    "enabled",
-    "disabled",
-    "valid",
-    "index",
-    "size",
-    "ring",
-    "board",
-    "strength",
-    "rotation",
-    "age",
-    "duration",
-    "timeout",
-    "error",
-    "errors",
-    "message",
-    "reset",
-    "in",
-    "left",
-    "remaining",
-    "per",
-    "cost",
-    "price",
-    "rate",
-    "manager",
-    "service",
-    "store",
-    "storage",
-    "engine",
-    "backend",
-    "class",
-    "kind",
-    "status",
-    "state",
-    "scope",
-    "scopes",
-    "mode",
-    "method",
-    "methods",
-    "header",
-    "ref",
-    "reference",
-    "arn",
-    "vault",
-    "source",
-    "env",
-    "var",
-    "key_name",
-    "validator",
-    "changed",
-    "updated",
-    "created",
-    "date",
-    "time",
-    "page",
-    "input",
-    "form",
-    "protected",
-    "exists",
-    "set",
-    "present",
-    "found",
-    "missing",
-    "attempts",
-    "retries",
-    "tokens_used",
-    "placeholder",
-    "detector",
-    "scanner",
-    "scanning",
-    "detection",
-    "redacted",
-    "level",
-    "words",
-    "plan",
-    "mapping",
-    "map",
-    "list",
-    "check",
-    "checks",
-    "test",
-    "tests",
-];
+const ABOUT: &str = "id ids name names count counts type types length len limit limits max min used usage total budget url uri \
+    urls endpoint path paths file files filename dir hint policy policies field fields label prompt expires expiry expiration ttl at \
+    version algorithm alg format provider required enabled disabled valid index size ring board strength rotation age duration \
+    timeout error errors message reset in left remaining per cost price rate manager service store storage engine backend class \
+    kind status state scope scopes mode method methods header ref reference arn vault source env var key_name validator changed \
+    updated created date time page input form protected exists set present found missing attempts retries placeholder detector \
+    scanner scanning detection redacted level plan mapping map list check checks test tests rule rules regex pattern requirements \
+    hasher hashers handler helper util utils view screen component box btn button link text icon strategy chars charset grant \
+    flow flows group groups title description section kinds manager managers cls md html py js ts css go rs java rb php txt json \
+    yaml yml xml sh log pdf accessor lookup revoked reader writer parser lexer stream kind png svg toml tsx jsx lock pem crt pub fingerprint thumbprint iterations rounds cipher";
 
 /// Words at the front with which a name asks about a secret or counts.
-const ASKS: &[&str] = &[
-    "is",
-    "has",
-    "use",
-    "uses",
-    "num",
-    "number",
-    "max",
-    "min",
-    "no",
-    "show",
-    "reset",
-    "forgot",
-    "forget",
-    "change",
-    "update",
-    "require",
-    "requires",
-    "required",
-    "total",
-    "count",
-    "input",
-    "output",
-    "prompt",
-    "completion",
-    "cached",
-    "reasoning",
-    "remaining",
-    "used",
-    "estimated",
-    "avg",
-    "average",
-    "public",
-    "primary",
-    "foreign",
-    "sort",
-    "partition",
-    "cache",
-    "idempotency",
-    "object",
-    "s3",
-    "dict",
-    "group",
-    "row",
-    "map",
-    "lookup",
-    "composite",
-    "unique",
-    "index",
-    "next",
-    "previous",
-    "page",
-    "continuation",
-    "pagination",
-    "sync",
-    "eos",
-    "bos",
-    "pad",
-    "unk",
-    "stop",
-    "special",
-    "csrf",
-    "enable",
-    "disable",
-    "with",
-    "without",
-    "needs",
-    "can",
-    "should",
-    "new_line",
-    "missing",
-    "invalid",
-    "expired",
-];
+const ASKS: &str = "is has use uses num number max min no show reset forgot forget change update require requires required total \
+    count input output prompt completion cached reasoning remaining used estimated avg average public primary foreign sort partition \
+    cache idempotency object s3 dict group row map lookup composite unique index next previous page continuation pagination sync \
+    eos bos pad unk stop special enable disable with without needs can should new_line missing invalid expired routing storage \
+    blob bucket shard thought hide toggle generate validate check verify hash encrypt decrypt parse get fetch create rotate revoke";
+
+fn set(words: &'static str) -> BTreeSet<&'static str> {
+    words.split_whitespace().collect()
+}
+
+static IS_PASSWORD: Words = LazyLock::new(|| set(PASSWORDS));
+static IS_PHRASE: Words = LazyLock::new(|| set(PHRASES));
+static IS_CODE: Words = LazyLock::new(|| set(CODES));
+static IS_STRONG: Words = LazyLock::new(|| set(STRONG));
+static IS_WEAK: Words = LazyLock::new(|| set(WEAK));
+static BEFORE_KEY: Words = LazyLock::new(|| set(KEYS));
+static BEFORE_WEAK_KEY: Words = LazyLock::new(|| set(WEAK_KEYS));
+static BEFORE_TOKENS: Words = LazyLock::new(|| set(TOKENS));
+static BEFORE_PHRASE: Words = LazyLock::new(|| set(OF_PHRASE));
+static BEFORE_CODE: Words = LazyLock::new(|| set(OF_CODE));
+static IS_ABOUT: Words = LazyLock::new(|| set(ABOUT));
+static IS_ASKING: Words = LazyLock::new(|| set(ASKS));
 
 /// Splits a name into words: at `_`, `-`, `.`, blanks and changes of case.
-fn words(name: &str) -> Vec<String> {
+pub(super) fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
     let chars: Vec<char> = name.chars().collect();
@@ -381,19 +129,31 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// The words one of which each name has that says of its value that it is secret. Most names have none, and are not split.
+/// The parts of which each name of a secret contains one. Most names have none, and are not split.
 static SAYING: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let lists = [PASSWORDS, PHRASES, CODES, STRONG, WEAK];
+    let words = lists.iter().flat_map(|list| list.split_whitespace());
     AhoCorasick::builder()
         .kind(Some(AhoCorasickKind::DFA))
         .ascii_case_insensitive(true)
-        .build(STRONG.iter().chain(WEAK).chain(JOINED).chain(&["key", "token"]))
+        .build(words.chain(["key", "token", "phrase", "words", "code", "identified"]))
         .expect("some short texts")
 });
 
 /// Ends of one word that was written together, like `dbpassword` or `authtoken`.
-const JOINED: &[&str] = &["password", "passwd", "secret", "apikey", "passphrase"];
+const JOINED: &[&str] = &[
+    "password",
+    "passwd",
+    "secret",
+    "apikey",
+    "passphrase",
+    "authtoken",
+    "accesstoken",
+    "apitoken",
+    "accesskey",
+];
 
-/// Whether the value beside a name is a secret.
+/// The strength of a name; `None` if the value beside it is no secret.
 pub(super) fn strength(name: &str) -> Option<Strength> {
     if name.len() > 100 || (name.is_ascii() && !SAYING.is_match(name)) {
         return None;
@@ -410,38 +170,48 @@ fn strength_of(words: &[String]) -> Option<Strength> {
     if words == ["secret", "id"] {
         return Some(Strength::Weak);
     }
+    if words == ["identified", "by"] {
+        return Some(Strength::Password);
+    }
     // A trial token of a page is public, and OAuth is a protocol.
     if words.contains(&"trial") || words == ["o", "auth"] {
         return None;
     }
-    if ABOUT.contains(&last) || (ASKS.contains(&first) && words.len() > 1) {
+    if IS_ABOUT.contains(last) || (IS_ASKING.contains(first) && words.len() > 1) {
         return None;
     }
-    if words.iter().any(|word| STRONG.contains(word)) {
+    let before = |at: usize| at.checked_sub(1).map_or("", |before| words[before]);
+    let has = |set: &Words| words.iter().any(|word| set.contains(word));
+    let is_after = |word: &[&str], set: &Words| {
+        (1..words.len()).any(|at| word.contains(&words[at]) && set.contains(before(at)))
+    };
+    if has(&IS_PHRASE) || is_after(&["phrase", "words"], &BEFORE_PHRASE) {
+        return Some(Strength::Phrase);
+    }
+    if has(&IS_PASSWORD) {
+        return Some(Strength::Password);
+    }
+    let is_code = is_after(&["code", "codes"], &BEFORE_CODE)
+        || words.windows(3).any(|three| matches!(three, ["one", "time", "code"] | ["two", "factor", "code"]));
+    if has(&IS_CODE) || is_code {
+        return Some(Strength::Code);
+    }
+    let is_joined = JOINED.iter().any(|end| last.ends_with(end));
+    if has(&IS_STRONG) || is_after(&["key", "keys"], &BEFORE_KEY) {
         // `secret` alone names many a thing; the secret of something is one.
         return Some(Strength::Strong);
     }
-    for (at, word) in words.iter().enumerate() {
-        let before = at.checked_sub(1).map(|before| words[before]);
-        let is_key = matches!(*word, "key" | "keys") && before.is_some_and(|before| KEYS.contains(&before));
-        if is_key {
-            return Some(Strength::Strong);
-        }
-        let are_tokens = *word == "tokens" && before.is_some_and(|before| TOKENS.contains(&before));
-        if are_tokens {
-            return Some(Strength::Weak);
-        }
-        if *word == "token" && before.is_some_and(|before| TOKENS.contains(&before) || before == "bot") {
-            return Some(Strength::Strong);
-        }
+    if is_after(&["token"], &BEFORE_TOKENS) || (last == "token" && before(words.len() - 1) == "bot") {
+        return Some(Strength::Strong);
     }
-    let weak = words.iter().any(|word| WEAK.contains(word));
-    let joined = words.len() == 1 && JOINED.iter().any(|end| last.ends_with(end));
-    match (joined, weak) {
-        (true, _) => Some(Strength::Strong),
-        (_, true) => Some(Strength::Weak),
-        _ => None,
+    if words.len() == 1 && is_joined {
+        let is_password = last.ends_with("password") || last.ends_with("passwd");
+        return Some(if is_password { Strength::Password } else { Strength::Strong });
     }
+    let is_weak = has(&IS_WEAK)
+        || is_after(&["tokens"], &BEFORE_TOKENS)
+        || is_after(&["key", "keys"], &BEFORE_WEAK_KEY);
+    is_weak.then_some(Strength::Weak)
 }
 
 /// Whether the value of a variable of the environment is a secret, by its name.
@@ -449,16 +219,22 @@ pub fn is_secret_name(name: &str) -> bool {
     strength(name).is_some()
 }
 
-/// Words by which a name that may say so is found in a text, in lower case.
+/// Parts of names by which a place in a text is found, in lower case.
 pub(super) const HINTS: &[&str] = &[
     "passw",
-    "passwd",
     "pwd",
     "passphrase",
     "passcode",
     "kennwort",
+    "contrase",
     "senha",
-    "contrasena",
+    "wachtwoord",
+    "motdepasse",
+    "mot de passe",
+    "пароль",
+    "密码",
+    "密碼",
+    "パスワード",
     "secret",
     "credential",
     "apikey",
@@ -474,7 +250,6 @@ pub(super) const HINTS: &[&str] = &[
     "cookie",
     "jwt",
     "sas",
-    "signature",
     "sig",
     "salt",
     "cred",
@@ -483,249 +258,17 @@ pub(super) const HINTS: &[&str] = &[
     "otp",
     "pat",
     "dsn",
+    "phrase",
+    "words",
+    "code",
+    "psk",
+    "requirepass",
+    "masterauth",
+    "identified by",
+    "mdp",
+    "clave",
+    "pw",
 ];
-
-/// Words that stand for a value: types, states, parts of a sentence.
-const PLACEHOLDERS: &[&str] = &[
-    "",
-    "null",
-    "none",
-    "nil",
-    "true",
-    "false",
-    "undefined",
-    "string",
-    "str",
-    "text",
-    "int",
-    "integer",
-    "number",
-    "bool",
-    "boolean",
-    "bytes",
-    "optional",
-    "required",
-    "any",
-    "object",
-    "array",
-    "password",
-    "secret",
-    "token",
-    "key",
-    "hidden",
-    "masked",
-    "redacted",
-    "removed",
-    "omitted",
-    "example",
-    "changeme",
-    "change_me",
-    "todo",
-    "tbd",
-    "n/a",
-    "na",
-    "unset",
-    "empty",
-    "default",
-    "unknown",
-    "missing",
-    "yes",
-    "no",
-    "on",
-    "off",
-    "ok",
-    "basic",
-    "bearer",
-    "digest",
-    "see",
-    "invalid",
-    "valid",
-    "expired",
-    "incorrect",
-    "wrong",
-    "not",
-    "is",
-    "was",
-    "the",
-    "a",
-    "an",
-    "your",
-    "from",
-    "env",
-    "environment",
-    "vault",
-    "keychain",
-    "stdin",
-    "prompt",
-    "and",
-    "or",
-    "for",
-    "with",
-    "to",
-    "in",
-    "of",
-    "self",
-    "this",
-    "value",
-    "varchar",
-    "char",
-    "uuid",
-    "float",
-    "dict",
-    "list",
-    "function",
-    "return",
-    "new",
-    "set",
-    "get",
-    "must",
-    "should",
-    "cannot",
-    "can",
-    "will",
-    "has",
-    "have",
-    "been",
-    "are",
-    "provided",
-    "configured",
-    "found",
-    "request",
-    "response",
-    "header",
-    "headers",
-    "error",
-    "rotation",
-    "rotated",
-    "expires",
-    "type",
-    "manager",
-];
-
-/// Beginnings of a reference to the place that has the value.
-const REFERENCES: &[&str] = &[
-    "env.",
-    "process.env",
-    "os.environ",
-    "os.getenv",
-    "getenv",
-    "std::env",
-    "secrets.",
-    "var.",
-    "config.",
-    "settings.",
-    "self.",
-    "this.",
-    "args.",
-    "options.",
-    "params.",
-    "request.",
-    "req.",
-    "ctx.",
-    "vault:",
-    "ref:",
-    "arn:",
-    "!ref",
-    "file:",
-    "http://",
-    "https://",
-];
-
-/// Parts of a value that was made up for an example.
-const EXAMPLES: &[&str] = &[
-    "example",
-    "changeme",
-    "change-me",
-    "change_me",
-    "placeholder",
-    "your-",
-    "your_",
-    "yourpassword",
-    "my-secret-here",
-    "redacted",
-    "dummy",
-    "sample",
-    "insert",
-    "replace",
-];
-
-/// Whether a value is written for a secret: an example, a variable, a type.
-pub(super) fn is_placeholder(value: &str) -> bool {
-    let trimmed = value.trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | ' '));
-    let lower = trimmed.to_ascii_lowercase();
-    PLACEHOLDERS.contains(&&*lower)
-        || is_variable(trimmed)
-        || is_template(trimmed)
-        || is_call(trimmed)
-        || REFERENCES.iter().any(|start| lower.starts_with(start))
-        || EXAMPLES.iter().any(|part| lower.contains(part))
-        || is_name_of_secret(&lower)
-        || lower.bytes().collect::<BTreeSet<u8>>().len() <= 2
-}
-
-/// Whether a value is a variable of a shell: `$TOKEN`, `$(token)`.
-fn is_variable(value: &str) -> bool {
-    value.strip_prefix('$').is_some_and(|rest| {
-        rest.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '{' | '(' | '_'))
-            && rest.bytes().all(|c| {
-                c.is_ascii_alphanumeric()
-                    || matches!(c, b'_' | b'{' | b'}' | b'(' | b')' | b'.' | b'-' | b':')
-            })
-    })
-}
-
-/// Whether a value is a place in a template: `%TOKEN%`, `<token>`, `{token}`, `${token}`.
-fn is_template(value: &str) -> bool {
-    (value.len() > 1 && value.starts_with('%') && value.ends_with('%'))
-        || (value.starts_with('<') && value.ends_with('>'))
-        || value.starts_with(['{', '['])
-        || value.contains("${")
-        || value.contains("{{")
-}
-
-/// Whether a value is a call of a function: `token()`.
-fn is_call(value: &str) -> bool {
-    value.contains('(') && value.ends_with(')')
-}
-
-/// Whether a value is words that name a secret: `new_password`, `your-token-here`.
-fn is_name_of_secret(lower: &str) -> bool {
-    let parts: Vec<&str> = lower.split(['_', '-']).collect();
-    let is_secret =
-        |part: &&str| matches!(*part, "password" | "secret" | "token" | "key" | "passwd" | "credential");
-    parts.len() > 1
-        && parts.iter().all(|part| part.bytes().all(|c| c.is_ascii_lowercase()))
-        && parts.iter().any(is_secret)
-}
-
-/// Whether a value looks like a secret by itself: long enough, and chosen by no person, or of letters, digits and signs.
-pub(super) fn looks_secret(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    if bytes.len() < 8 || value.contains(char::is_whitespace) {
-        return false;
-    }
-    let digits = bytes.iter().filter(|c| c.is_ascii_digit()).count();
-    let letters = bytes.iter().filter(|c| c.is_ascii_alphabetic()).count();
-    let uppers = bytes.iter().filter(|c| c.is_ascii_uppercase()).count();
-    let signs = bytes.len() - digits - letters;
-    let is_path = value.starts_with(['/', '.', '~']) || value.contains("://");
-    let is_word = digits == 0 && (uppers <= 1 || uppers == letters);
-    !is_path
-        && letters > 0
-        && (is_mixed(value) || (!is_word && (digits > 0 || signs > 0 || bytes.len() >= 16)))
-}
-
-/// Whether letters and digits of a value change so often that no person wrote it as a word: `aku2R74fQYC4kv` and not `getAuthToken2`.
-pub(super) fn is_mixed(value: &str) -> bool {
-    let class = |c: u8| match c {
-        b'0'..=b'9' => 0,
-        b'a'..=b'z' => 1,
-        b'A'..=b'Z' => 2,
-        _ => 3,
-    };
-    let changes = value.as_bytes().windows(2).filter(|pair| class(pair[0]) != class(pair[1])).count();
-    value.len() >= 8 && changes >= 3 && changes * 3 >= value.len()
-}
 
 #[cfg(test)]
 mod tests {
@@ -808,7 +351,7 @@ mod tests {
             parts in proptest::collection::vec((0..400usize, 0..4usize, 0..6usize), 1..4))
         {
             let lists: Vec<&str> =
-                [STRONG, WEAK, JOINED, KEYS, TOKENS, ABOUT, ASKS].concat().into_iter().chain(["key", "keys", "token", "tokens", "bot", "of", "x7"]).collect();
+                [PASSWORDS, PHRASES, CODES, STRONG, WEAK, KEYS, WEAK_KEYS, TOKENS, OF_PHRASE, OF_CODE, ABOUT, ASKS].iter().flat_map(|list| list.split_whitespace()).filter(|word| word.is_ascii()).chain(["key", "keys", "token", "tokens", "bot", "phrase", "words", "code", "of", "x7"]).collect();
             let mut name = String::new();
             for (word, case, between) in parts {
                 let word = lists[word % lists.len()];

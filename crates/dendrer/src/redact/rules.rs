@@ -12,7 +12,7 @@ use dendrer_object::{Digest, Value};
 use regex::Regex;
 use ring::hmac;
 
-use super::{names, vendor};
+use super::{judge, names, vendor};
 
 dendrer_object::words! {
     /// A set of rules, by name.
@@ -29,7 +29,7 @@ dendrer_object::words! {
 }
 
 /// The version of the rules of [`RedactionProfile::Default`]. It rises with any change of what they take.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
 /// How many characters a secret has whose tag says nothing to whoever tries guesses, at least.
 const TAGGED_MIN: usize = 8;
@@ -48,6 +48,8 @@ pub struct PackRules {
     pub keep: Vec<String>,
     /// Variables of the environment whose values are secrets.
     pub env: Vec<String>,
+    /// Kinds that are not taken.
+    pub off: Vec<String>,
 }
 
 /// The pattern of a kind.
@@ -64,9 +66,9 @@ impl PackRules {
         let Some(value) = pack.get("redact") else { return Ok(PackRules::default()) };
         let members = value.as_object().ok_or_else(|| RuleError("redact is an object".to_owned()))?;
         if let Some((name, _)) =
-            members.iter().find(|(name, _)| !["names", "shapes", "keep", "env"].contains(&&***name))
+            members.iter().find(|(name, _)| !["names", "shapes", "keep", "env", "off"].contains(&&***name))
         {
-            return Err(RuleError(format!("redact has names, shapes, keep and env, and no {name}")));
+            return Err(RuleError(format!("redact has names, shapes, keep, env and off, and no {name}")));
         }
         let list = |name: &str| -> Result<Vec<String>, RuleError> {
             let Some(value) = value.get(name) else { return Ok(Vec::new()) };
@@ -87,7 +89,17 @@ impl PackRules {
                 shapes.insert(kind.to_string(), pattern.to_owned());
             }
         }
-        let rules = PackRules { names: list("names")?, shapes, keep: list("keep")?, env: list("env")? };
+        let rules = PackRules {
+            names: list("names")?,
+            shapes,
+            keep: list("keep")?,
+            env: list("env")?,
+            off: list("off")?,
+        };
+        if let Some(kind) = rules.off.iter().find(|kind| !rules.shapes.contains_key(*kind) && !is_kind(kind))
+        {
+            return Err(RuleError(format!("redact.off names {kind:?}, which no rule has")));
+        }
         rules.compile().map(|_| rules)
     }
 
@@ -144,6 +156,8 @@ pub(super) struct Rules {
     /// Names of the pack, to be found in a text.
     pub(super) names: Option<AhoCorasick>,
     pub(super) own_names: Vec<String>,
+    /// Kinds that are not taken.
+    pub(super) off: Vec<Arc<str>>,
     pub(super) tag_key: Option<hmac::Key>,
 }
 
@@ -169,6 +183,7 @@ impl Rules {
             RedactionProfile::None => String::new(),
         };
         let own = format!("{:?}", (&pack.names, &pack.shapes, &pack.keep));
+        let own = if pack.off.is_empty() { own } else { format!("{own}{:?}", pack.off) };
         let own = if *pack == PackRules::default() { String::new() } else { own };
         let digest = Digest::of_parts(&[
             b"dendrer/redaction/v1\n",
@@ -193,6 +208,7 @@ impl Rules {
                 .transpose()
                 .map_err(|error| RuleError(error.to_string()))?,
             own_names: pack.names.clone(),
+            off: pack.off.iter().map(|kind| Arc::from(&**kind)).collect(),
             tag_key: tag_key.map(|key| hmac::Key::new(hmac::HMAC_SHA256, &key)),
         })
     }
@@ -209,11 +225,23 @@ impl Rules {
         Rules { known, ..self.clone() }
     }
 
+    /// The strength of a name; `None` if the value beside it is no secret.
     pub(super) fn strength(&self, name: &str) -> Option<names::Strength> {
-        match self.own_names.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-            true => Some(names::Strength::Strong),
-            false => names::strength(name),
+        if self.is_off(vendor::NAMED) {
+            return None;
         }
+        self.own_strength(name).or_else(|| names::strength(name))
+    }
+
+    /// The strength of a name that the pack adds.
+    pub(super) fn own_strength(&self, name: &str) -> Option<names::Strength> {
+        let is_own = self.own_names.iter().any(|own| own.eq_ignore_ascii_case(name));
+        is_own.then_some(names::Strength::Password)
+    }
+
+    /// Whether the pack switches a kind off.
+    pub(super) fn is_off(&self, kind: &str) -> bool {
+        self.off.iter().any(|off| **off == *kind)
     }
 
     /// The marker that replaces a secret in a text.
@@ -250,6 +278,14 @@ impl Rules {
         let signed = hmac::sign(self.tag_key.as_ref()?, &[0xff; TAG_DIGITS]);
         Some(hex(signed.as_ref())[..TAG_DIGITS].to_owned())
     }
+}
+
+/// Kinds of rules that are no shapes of a vendor.
+const KINDS: &[&str] = &[vendor::NAMED, "known", "jwt", "private-key", "url-password", "recovery-phrase"];
+
+/// Whether a rule has this kind.
+fn is_kind(kind: &str) -> bool {
+    KINDS.contains(&kind) || vendor::kinds().any(|one| one == kind)
 }
 
 impl KnownValues {
@@ -306,7 +342,7 @@ impl NotKnown {
             _ if names.into_iter().any(|name| name == value) => Some(NotKnown::NameOfTool),
             _ if is_word => Some(NotKnown::OneCase),
             _ if value.starts_with(['/', '.', '~']) => Some(NotKnown::Path),
-            _ if names::is_placeholder(value) => Some(NotKnown::Placeholder),
+            _ if judge::is_placeholder(value) => Some(NotKnown::Placeholder),
             _ => None,
         }
     }

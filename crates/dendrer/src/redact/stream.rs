@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::rules::Rules;
 use super::scan;
-use super::scan::{PRIVATE_KEY_MAX, VALUE_MAX, is_wrapped};
+use super::scan::{PRIVATE_KEY_MAX, VALUE_MAX};
 use super::taken::TakenSecrets;
 
 /// How much is held back at most. If a line is longer, the bytes before that many are handed on, and a secret that reaches over
 /// that place is found only as far as its second part shows it.
 const HELD_MAX: usize = 1 << 20;
 
-/// Takes secrets out of a text that comes in parts. Text that may still become part of a secret is held back: the last line,
-/// lines of a token that is wrapped, and a private key up to its end.
+/// Takes secrets out of a text that comes in parts. Text that a reader may read together with what follows is held back: the last
+/// paragraph, JSON that is open, a private key up to its end.
 #[derive(Debug)]
 pub struct RedactedStream {
     rules: Arc<Rules>,
@@ -54,25 +54,30 @@ impl RedactedStream {
     }
 }
 
-/// The last place at which a text can be cut without cutting a secret: behind a newline that wraps no token, and in front of
-/// a private key that has not ended.
+/// The last place at which a text can be cut without cutting what a reader reads as one: before a paragraph that begins at the
+/// begin of its line, outside of JSON, of a private key and of a manifest.
 fn safe_cut(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = bytes.len();
-    while let Some(newline) = memchr::memrchr(b'\n', &bytes[..end]) {
-        end = newline;
-        if let Some(begin) = key_around(bytes, newline) {
+    while let Some(blank) = memchr::memmem::rfind(&bytes[..end], b"\n\n") {
+        end = blank + 1;
+        if let Some(begin) = key_around(bytes, blank) {
             end = begin;
             continue;
         }
-        // Whether a token is wrapped shows in what follows, which has to be there.
-        let after = &bytes[newline + 1..];
-        let is_known = after.iter().any(|c| !matches!(c, b' ' | b'\t'));
-        if is_known && !is_wrapped(&bytes[..newline], after) {
-            return newline + 1;
+        let is_paragraph = bytes.get(blank + 2).is_some_and(|c| !c.is_ascii_whitespace());
+        if is_paragraph && !is_within(&text[..blank + 1]) {
+            return blank + 2;
         }
     }
     0
+}
+
+/// Whether JSON or a manifest may reach over the end of a text.
+fn is_within(text: &str) -> bool {
+    let opened = text.bytes().filter(|c| matches!(c, b'{' | b'[' | b'(')).count();
+    let closed = text.bytes().filter(|c| matches!(c, b'}' | b']' | b')')).count();
+    opened > closed || text.contains("kind:")
 }
 
 /// The begin of a private key that has not ended at this place.

@@ -5,19 +5,17 @@ use std::sync::Arc;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Value, tag};
 
+use super::judge::{self, Setting};
 use super::names::Strength;
 use super::rules::{RedactionProfile, Rules};
-use super::scan;
-use super::scan::is_secret_beside;
+use super::scan::{self, NAMED};
 use super::taken::TakenSecrets;
+use super::{command, fields, headers, phrase};
 
 /// Values that may be very deep are walked with a bounded stack: nothing deeper than this is recorded.
 pub(super) fn redact(rules: &Rules, value: &Value, taken: &mut TakenSecrets) -> Value {
     Walk { rules, taken }.value(value).unwrap_or_else(|| value.clone())
 }
-
-/// Members that name the value beside them, the first that is there.
-const NAMING: [&str; 5] = ["name", "key", "header", "variable", "field"];
 
 struct Walk<'w> {
     rules: &'w Rules,
@@ -34,7 +32,7 @@ impl Walk<'_> {
                 Some(pairs) => self.pairs(pairs.as_array()?),
                 None => self.encoded(value),
             },
-            Value::Object(members) => self.object(members),
+            Value::Object(members) => self.object(members, None, ""),
             Value::Null | Value::Bool(_) | Value::Number(_) => None,
         }
     }
@@ -68,7 +66,7 @@ impl Walk<'_> {
         let changed = pairs.iter().enumerate().filter_map(|(place, pair)| {
             let (name, value) = (pair.as_array()?.get(0)?, pair.as_array()?.get(1)?);
             let one = match name.as_str().and_then(|name| self.rules.strength(name)) {
-                Some(strength) => self.beside(value, strength),
+                Some(strength) => self.beside(value, strength, Setting::Data),
                 None => self.value(value),
             };
             Some((place, Value::array([name.clone(), one?])))
@@ -91,39 +89,73 @@ impl Walk<'_> {
     }
 
     fn list(&mut self, items: &Array) -> Option<Value> {
+        let texts: Vec<&str> = items.iter().map(|item| item.as_str().unwrap_or_default()).collect();
+        let arguments = command::in_list(&texts, self.rules);
+        let is_phrase = texts.len() >= 12 && texts.iter().all(|text| phrase::is_word(text));
+        // `["Authorization", "..."]`: a name and its value.
+        let pair = match &texts[..] {
+            [name, value] if !value.is_empty() && fields::is_plain_name(name) => self.rules.strength(name),
+            _ => None,
+        };
         let mut changed: Vec<(usize, Value)> = Vec::new();
-        // `["--token", "..."]`: an argument behind its flag.
-        let mut flag: Option<Strength> = None;
-        for (place, item) in items.iter().enumerate() {
-            let one = match (flag.take(), item) {
-                (Some(strength), Value::String(_)) => self.beside(item, strength),
+        // `["--token", "..."]`: an argument after its option.
+        let mut option: Option<Strength> = None;
+        for (place, (item, text)) in items.iter().zip(&texts).enumerate() {
+            let argument = arguments.iter().find(|(at, ..)| *at == place);
+            let one = match (option.take(), argument) {
+                (_, Some((_, start, end))) => Some(self.argument(text, *start, *end)),
+                _ if is_phrase => Some(self.whole(&"recovery-phrase".into(), text)),
+                (Some(strength), None) if !text.is_empty() => self.beside(item, strength, Setting::Data),
+                (None, None) if place == 1 && pair.is_some() => self.beside(item, pair?, Setting::Bare),
                 _ => self.value(item),
             };
-            if let Some(text) =
-                item.as_str().filter(|text| text.starts_with('-') && !text.contains(['=', ' ']))
-            {
-                flag = self.rules.strength(text.trim_start_matches('-'));
-            }
+            option = command::option_strength(text, self.rules);
             changed.extend(one.map(|one| (place, one)));
         }
         replaced(items, changed)
     }
 
-    fn object(&mut self, members: &Object) -> Option<Value> {
-        // `{"name": "DB_PASSWORD", "value": "..."}`: a name and a value side by side.
-        let said = members.iter().filter_map(|(name, value)| {
-            Some((NAMING.iter().position(|one| *one == &**name)?, value.as_str()?))
-        });
-        let said = said.min_by_key(|(place, _)| *place).and_then(|(_, said)| self.rules.strength(said));
+    /// An argument without the part that is a secret.
+    fn argument(&mut self, text: &str, start: usize, end: usize) -> Value {
+        if start == 0 && end == text.len() {
+            return self.whole(&NAMED.into(), text);
+        }
+        self.taken.count(&NAMED.into());
+        let marker = self.rules.marker(NAMED, &text[start..end]);
+        Value::from(format!("{}{marker}{}", &text[..start], &text[end..]))
+    }
+
+    fn object(&mut self, members: &Object, outer: Option<Strength>, label: &str) -> Option<Value> {
+        let texts = || members.iter().filter_map(|(name, value)| Some((&**name, value.as_str()?)));
+        let is_named = texts().any(|(name, _)| fields::is_name(name));
+        let said = if is_named { fields::strength(texts(), self.rules) } else { None };
+        let is_other = || members.iter().any(|(name, _)| self.rules.strength(name).is_some());
+        let said = said.or(outer.filter(|_| !is_other()));
+        let is_manifest = texts().any(|(name, text)| fields::is_manifest(name, text));
+        let is_gate = texts().any(|(name, text)| fields::is_gate(name, text));
         let mut changed: Vec<(Option<Arc<str>>, Option<Value>)> = Vec::new();
         for (place, (name, value)) in members.iter().enumerate() {
-            let strength = match (said, &**name) {
-                (Some(strength), "value" | "val" | "secretValue") => Some(strength),
+            let strength = match said {
+                Some(said) if fields::is_value(name) => Some(said),
+                // `"Jwt": {"Key": ...}`
+                _ if name.eq_ignore_ascii_case("key") && !label.is_empty() => {
+                    self.rules.strength(&format!("{label} key"))
+                }
                 _ => self.rules.strength(name),
             };
-            let one = match strength {
-                Some(strength) => self.beside(value, strength),
-                None => self.value(value),
+            let one = match (strength, value) {
+                (_, Value::Object(inner)) if is_manifest && fields::is_data(name) => self.all(inner, false),
+                (_, Value::Object(inner)) if is_gate && fields::is_exchange(name) && !is_tagged(inner) => {
+                    self.all(inner, true)
+                }
+                (_, Value::String(text))
+                    if name.to_ascii_lowercase().contains("cookie") && text.contains('=') =>
+                {
+                    self.cookie(text)
+                }
+                (Some(strength), _) => self.beside(value, strength, Setting::Data),
+                (None, Value::Object(inner)) if !is_tagged(inner) => self.object(inner, None, name),
+                (None, _) => self.value(value),
             };
             let clean = self.name(name);
             if one.is_some() || clean.is_some() {
@@ -160,7 +192,7 @@ impl Walk<'_> {
         {
             return None;
         }
-        let (made, taken) = scan::text(self.rules, name);
+        let (made, taken) = scan::name(self.rules, name);
         if taken.is_empty() {
             return None;
         }
@@ -168,41 +200,87 @@ impl Walk<'_> {
         Some(made.into())
     }
 
+    /// The object without its values: the data of a Secret, or what a gate asked for, in which names and states stay.
+    fn all(&mut self, members: &Object, is_gate: bool) -> Option<Value> {
+        let mut is_changed = false;
+        let made: Vec<(Arc<str>, Value)> = members
+            .iter()
+            .map(|(name, value)| {
+                let is_name = fields::is_name(name) && !fields::is_value(name);
+                let text = value.as_str().filter(|text| {
+                    let stays = is_gate && (is_name || fields::is_name_in_gate(text));
+                    !stays && !text.contains("<redacted") && !judge::is_placeholder(text)
+                });
+                let one = match text {
+                    Some(text) => Some(self.whole(&NAMED.into(), text)),
+                    None => match self.rules.strength(name) {
+                        Some(strength) => self.beside(value, strength, Setting::Data),
+                        None => self.value(value),
+                    },
+                };
+                is_changed |= one.is_some();
+                (Arc::clone(name), one.unwrap_or_else(|| value.clone()))
+            })
+            .collect();
+        is_changed.then(|| Value::record(made))
+    }
+
+    /// A header with cookies without their values.
+    fn cookie(&mut self, text: &Arc<str>) -> Option<Value> {
+        let mut found = Vec::new();
+        headers::cookies(text, 0, &mut found);
+        if found.is_empty() {
+            return self.string(text);
+        }
+        let mut made = String::new();
+        let mut upto = 0;
+        for one in &found {
+            made.push_str(&text[upto..one.start]);
+            made.push_str(&self.rules.marker(NAMED, &text[one.start..one.end]));
+            self.taken.count(&NAMED.into());
+            upto = one.end;
+        }
+        made.push_str(&text[upto..]);
+        Some(Value::from(made))
+    }
+
     /// A value beside a name of this strength.
-    fn beside(&mut self, value: &Value, strength: Strength) -> Option<Value> {
+    fn beside(&mut self, value: &Value, strength: Strength, setting: Setting) -> Option<Value> {
         match value {
             Value::String(text) => {
-                // A scheme, or a sentence with a secret in it, says more than the name.
-                let bare = ["Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token "]
-                    .iter()
-                    .find_map(|scheme| text.strip_prefix(scheme));
-                let is_secret = is_secret_beside(bare.unwrap_or(text), strength, true, true)
-                    && !text.contains("<redacted");
-                match is_secret {
+                let lead = headers::scheme(text);
+                let rest = &text[lead..];
+                let is_secret = judge::is_secret(rest, strength, setting, true)
+                    || (lead > 0 && rest.len() >= 6 && judge::is_after_scheme(rest));
+                match is_secret && !text.contains("<redacted") {
                     true => {
                         let found = scan::find(text, self.rules);
                         let own = found.iter().find(|one| one.start == 0 && one.end == text.len());
-                        let kind = own.map_or_else(|| "named".into(), |own| Arc::clone(&own.kind));
+                        let kind = own.map_or_else(|| NAMED.into(), |own| Arc::clone(&own.kind));
                         Some(self.whole(&kind, text))
                     }
                     false => self.value(value),
                 }
             }
             Value::Object(members) if is_tagged(members) => match tagged_text(value) {
-                Some(text) if is_secret_beside(&text, strength, true, true) => {
-                    Some(self.whole(&"named".into(), &text))
+                Some(text) if judge::is_secret(&text, strength, setting, true) => {
+                    Some(self.whole(&NAMED.into(), &text))
                 }
                 _ => self.value(value),
             },
+            // `{"refresh_token": {"sensitive": true, "value": "..."}}`
+            Value::Object(members) => self.object(members, Some(strength), ""),
             // A number is a secret where the name leaves no doubt: `pin`, `password`, and no count.
-            Value::Number(number) if strength == Strength::Strong => {
+            Value::Number(number) if strength > Strength::Weak && setting == Setting::Data => {
                 let digits = number.to_string();
-                (digits.len() >= 4).then(|| self.whole(&"named".into(), &digits))
+                let is_code = digits.len() >= 4 && digits.bytes().all(|c| c.is_ascii_digit());
+                (is_code && !judge::is_placeholder(&digits)).then(|| self.whole(&NAMED.into(), &digits))
             }
             // Several of them, in a list.
             Value::Array(items) => {
                 let made = items.iter().enumerate();
-                let made = made.filter_map(|(place, item)| Some((place, self.beside(item, strength)?)));
+                let made =
+                    made.filter_map(|(place, item)| Some((place, self.beside(item, strength, setting)?)));
                 let made = made.collect();
                 replaced(items, made)
             }

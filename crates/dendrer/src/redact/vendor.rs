@@ -260,6 +260,27 @@ pub struct SecretSpan {
     pub end: usize,
     /// The id of the rule that found it.
     pub kind: Arc<str>,
+    /// How its marker is quoted, so that the syntax around stays valid: 0 not at all, 1 in quotes, 2 in escaped quotes, and so on.
+    pub(super) quotes: u8,
+}
+
+impl SecretSpan {
+    pub(super) fn new(start: usize, end: usize, kind: impl Into<Arc<str>>) -> SecretSpan {
+        SecretSpan { start, end, kind: kind.into(), quotes: 0 }
+    }
+
+    /// The same in a text in which this one begins at `offset`.
+    pub(super) fn shifted(self, offset: usize) -> SecretSpan {
+        SecretSpan { start: self.start + offset, end: self.end + offset, ..self }
+    }
+}
+
+/// The kind of a value that a name shows.
+pub(super) const NAMED: &str = "named";
+
+/// A value beside a name.
+pub(super) fn named_span(start: usize, end: usize) -> SecretSpan {
+    SecretSpan::new(start, end, NAMED)
 }
 
 enum Rule {
@@ -317,6 +338,12 @@ pub(super) fn text() -> String {
     shapes.chain(patterns).chain(own).collect::<Vec<_>>().join("\n")
 }
 
+/// The kinds of all shapes.
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    let shapes = SHAPES.iter().map(|Shape(kind, ..)| *kind);
+    shapes.chain(PATTERNS.iter().map(|(id, _)| *id)).chain(OWN_PATTERNS.iter().map(|(id, ..)| *id))
+}
+
 /// Finds secrets by their shapes, in order, none inside another.
 pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
     let table = &*TABLE;
@@ -325,9 +352,12 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
     let mut tried: Vec<usize> = Vec::new();
     for hit in table.prefixes.find_overlapping_iter(text) {
         match &table.rules[hit.pattern().as_usize()] {
-            Rule::Shape(Shape(kind, _, charset, least)) => {
+            Rule::Shape(Shape(kind, prefix, charset, least)) => {
                 let is_short = hit.end() - hit.start() < 5;
-                if !is_boundary(text, hit.start()) || (is_short && is_joined(text, hit.start())) {
+                let is_glued = !is_boundary(text, hit.start());
+                if (is_glued && !is_distinct(text, hit.start(), hit.end()))
+                    || (is_short && is_joined(text, hit.start()))
+                {
                     continue;
                 }
                 // A longer prefix at the same place says more.
@@ -349,9 +379,14 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                     end -= 1;
                 }
                 let body = &text[hit.end()..end];
-                if body.len() >= *least && is_varied(body) {
+                if body.len() >= *least && is_varied(body) && (!is_glued || is_drawn(body)) {
                     upto = end;
-                    found.push(SecretSpan { start: hit.start(), end, kind: (*kind).into() });
+                    // The first part of a token of Terraform is before its sign.
+                    let is_second = *prefix == "atlasv1." && hit.start() > 0 && text[hit.start() - 1] == b'.';
+                    let lead = text[..hit.start()].iter().rev().take(20);
+                    let lead = lead.take_while(|c| c.is_ascii_alphanumeric() || **c == b'.').count();
+                    let start = hit.start() - if is_second { lead } else { 0 };
+                    found.push(SecretSpan::new(start, end, *kind));
                 }
             }
             Rule::Pattern(kind, regex) => {
@@ -368,8 +403,9 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 for matched in regex.captures_iter(&text[from..to]) {
                     let whole = matched.get(1).or(matched.get(0)).expect("a match");
                     let (start, end) = (from + whole.start(), from + whole.end());
-                    if is_boundary(text, start) {
-                        found.push(SecretSpan { start, end, kind: Arc::clone(kind) });
+                    let is_word_before = start >= 3 && text[..start].ends_with(b"bot");
+                    if is_boundary(text, start) || is_word_before {
+                        found.push(SecretSpan::new(start, end, Arc::clone(kind)));
                     }
                     last = last.max(end);
                 }
@@ -387,6 +423,31 @@ fn is_boundary(text: &[u8], at: usize) -> bool {
         let escaped = at >= 2 && text[at - 2] == b'\\' && matches!(before, b'n' | b't' | b'r');
         escaped || !(before.is_ascii_alphanumeric() || before == b'_')
     }
+}
+
+/// Whether a prefix is so much its own that a letter right before it changes nothing: `tokenghp_`, and not the end of `monkey-`.
+fn is_distinct(text: &[u8], start: usize, end: usize) -> bool {
+    let prefix = &text[start..end];
+    let is_common = matches!(
+        prefix,
+        b"key-" | b"sk-" | b"secret_" | b"fc-" | b"pul-" | b"api_org_" | b"fw_" | b"hf_" | b"re_"
+    );
+    prefix.len() >= 4
+        && !is_common
+        && prefix[..prefix.len() - 1].iter().any(u8::is_ascii_alphanumeric)
+        && matches!(prefix.last(), Some(b'_' | b'-'))
+        && text[start - 1].is_ascii_alphabetic()
+}
+
+/// Whether characters were drawn by chance: digits and letters of both cases, or a long run of digits of base 16.
+fn is_drawn(body: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| body.iter().take(64).any(is);
+    let is_hex = body.len() >= 32 && body.iter().all(u8::is_ascii_hexdigit);
+    is_hex
+        || (body.len() >= 20
+            && has(u8::is_ascii_digit)
+            && has(u8::is_ascii_uppercase)
+            && has(u8::is_ascii_lowercase))
 }
 
 /// Whether a name has more to the left: a short prefix such as `key-` is also the end of a longer name.

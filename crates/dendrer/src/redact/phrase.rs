@@ -1,0 +1,110 @@
+//! Recovery phrases of wallets: twelve words and more of the English list of BIP-39, wherever they are.
+//!
+//! The list (`bip39.txt`) is that of BIP-39 (bitcoin/bips, `bip-0039/english.txt`), with the four letters at the begin of each word
+//! its own.
+
+use std::sync::LazyLock;
+
+use super::vendor::SecretSpan;
+
+/// How many words a phrase has, at least.
+const WORDS_MIN: usize = 12;
+
+/// How many bytes two words of a phrase are apart, at most.
+const GAP_MAX: usize = 8;
+
+static WORDS: LazyLock<Vec<&'static str>> = LazyLock::new(|| include_str!("bip39.txt").lines().collect());
+
+/// For each four letters, whether a word begins with them: a bit each.
+static BEGINS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut bits = vec![0u64; 27usize.pow(4) / 64 + 1];
+    for word in WORDS.iter() {
+        let code = begin(word.as_bytes());
+        bits[code / 64] |= 1 << (code % 64);
+    }
+    bits
+});
+
+/// A number for the first four letters of a word.
+fn begin(word: &[u8]) -> usize {
+    let letter = |at: usize| word.get(at).map_or(0, |c| usize::from((c | 32).wrapping_sub(b'a').min(25)) + 1);
+    ((letter(0) * 27 + letter(1)) * 27 + letter(2)) * 27 + letter(3)
+}
+
+fn may_be_word(word: &[u8]) -> bool {
+    let code = begin(word);
+    (3..=8).contains(&word.len()) && BEGINS[code / 64] & (1 << (code % 64)) != 0
+}
+
+/// Whether a word is one of the list.
+pub(super) fn is_word(word: &str) -> bool {
+    may_be_word(word.as_bytes()) && WORDS.binary_search(&&*word.to_ascii_lowercase()).is_ok()
+}
+
+/// Finds recovery phrases.
+pub(super) fn find(text: &str, found: &mut Vec<SecretSpan>) {
+    let bytes = text.as_bytes();
+    let mut run: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !bytes[at].is_ascii_alphabetic() {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        while at < bytes.len() && bytes[at].is_ascii_alphabetic() {
+            at += 1;
+        }
+        let is_near = run.last().is_none_or(|(_, end)| start - end <= GAP_MAX && is_gap(&bytes[*end..start]));
+        let may_be = may_be_word(&bytes[start..at]);
+        if !is_near || !may_be {
+            add(text, &run, found);
+            run.clear();
+        }
+        if may_be {
+            run.push((start, at));
+        }
+    }
+    add(text, &run, found);
+}
+
+/// Whether what is between two words is blanks, commas, quotes and numbers.
+fn is_gap(gap: &[u8]) -> bool {
+    // `phrase:` is the name of what follows; `3:` is a number in a list.
+    let is_named = gap.first() == Some(&b':');
+    !gap.is_empty()
+        && !is_named
+        && gap.iter().all(|c| {
+            c.is_ascii_whitespace()
+                || c.is_ascii_digit()
+                || matches!(c, b',' | b'"' | b'\'' | b'.' | b')' | b':' | b'|' | b'-' | b'\\')
+        })
+}
+
+/// Adds the phrases of a run of words that begin as words of the list do.
+fn add(text: &str, run: &[(usize, usize)], found: &mut Vec<SecretSpan>) {
+    if run.len() < WORDS_MIN {
+        return;
+    }
+    for words in run.split(|(start, end)| !is_word(&text[*start..*end])) {
+        // A list in the order of the alphabet is the list itself.
+        let is_sorted = words.windows(2).all(|two| text[two[0].0..two[0].1] < text[two[1].0..two[1].1]);
+        let is_small =
+            words.iter().all(|(start, end)| text[*start..*end].bytes().all(|c| c.is_ascii_lowercase()));
+        // Chance repeats few of two thousand words.
+        let distinct: std::collections::BTreeSet<&str> =
+            words.iter().map(|(start, end)| &text[*start..*end]).collect();
+        let is_drawn = distinct.len() * 5 >= words.len() * 4;
+        let is_counted = is_small || matches!(words.len(), 12 | 15 | 18 | 21 | 24);
+        if words.len() < WORDS_MIN || is_sorted || !is_drawn || !is_counted {
+            continue;
+        }
+        let is_plain =
+            words.windows(2).all(|two| text.as_bytes()[two[0].1..two[1].0].iter().all(|c| matches!(c, b' ')));
+        if is_plain {
+            found.push(SecretSpan::new(words[0].0, words[words.len() - 1].1, "recovery-phrase"));
+        } else {
+            found.extend(words.iter().map(|(start, end)| SecretSpan::new(*start, *end, "recovery-phrase")));
+        }
+    }
+}
