@@ -338,7 +338,7 @@ fn disjoint(mut found: Vec<SecretSpan>) -> Vec<SecretSpan> {
         match kept.last_mut() {
             Some(last) if one.start < last.end => {
                 // A kind of its own says more than the name beside it.
-                if &*last.kind == NAMED && &*one.kind != NAMED && &*one.kind != MARKER {
+                if &*one.kind != MARKER && rank(&last.kind) < rank(&one.kind) {
                     last.kind = one.kind;
                 }
                 if one.end > last.end || one.start > last.start {
@@ -352,6 +352,15 @@ fn disjoint(mut found: Vec<SecretSpan>) -> Vec<SecretSpan> {
     }
     kept.retain(|one| &*one.kind != MARKER);
     kept
+}
+
+/// How much a kind says of a secret: that somebody knows it, that a name was beside it, or what it is.
+fn rank(kind: &str) -> u8 {
+    match kind {
+        KNOWN => 0,
+        NAMED => 1,
+        _ => 2,
+    }
 }
 
 /// The kind of a marker that is there already: it covers what is found in it, and is no secret.

@@ -255,7 +255,8 @@ impl Walk<'_> {
                 match is_secret && !text.contains("<redacted") {
                     true => {
                         let found = scan::find(text, self.rules);
-                        let own = found.iter().find(|one| one.start == 0 && one.end == text.len());
+                        let is_whole = |one: &&scan::SecretSpan| one.start == 0 && one.end == text.len();
+                        let own = found.iter().find(is_whole).filter(|own| *own.kind != *scan::KNOWN);
                         let kind = own.map_or_else(|| NAMED.into(), |own| Arc::clone(&own.kind));
                         Some(self.whole(&kind, text))
                     }
