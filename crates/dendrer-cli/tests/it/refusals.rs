@@ -139,7 +139,14 @@ fn no_canary_of_a_verb_is_in_a_file_or_an_answer() {
         &["note", "r@1", c(2), "--by", c(3)],
         &["fork", "r@1", "--as", "f", "--reason", c(5), "--set", &set],
         &["runs", "drop", "f", "--reason", c(7), "--by", c(8)],
-        &["bisect", "r", "--holds", &format!("state.a != \"{}\"", c(9)), "--lift", "--record"],
+        &[
+            "bisect",
+            "r",
+            "--holds",
+            &format!("!has(state.a) || state.a != \"{}\"", c(9)),
+            "--lift",
+            "--record",
+        ],
         &["export", "r", "-o", "r.dnd"],
         &["label", c(0), "--remove"],
     ] {

@@ -371,8 +371,8 @@ impl<E: From<Error>> Walk<'_, E> {
             let field = pointer.tokens().next();
             all || match field.as_deref() {
                 Some(
-                    "agent_id" | "intent" | "action" | "result" | "messages" | "policy" | "anomalies"
-                    | "reason",
+                    "agent_id" | "intent" | "action" | "line" | "result" | "messages" | "policy"
+                    | "anomalies" | "reason",
                 ) => true,
                 field => path && field == Some("delta"),
             }

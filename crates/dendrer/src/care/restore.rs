@@ -344,8 +344,9 @@ pub fn restore(
         }
     }
     let erased_again = old.as_ref().map(|old| old.erasures.places()).unwrap_or_default();
-    let is_known = old.as_ref().is_some_and(|old| old.erasures.is_whole);
-    let discarded = discarded(old.as_ref(), trust)?;
+    let signed = trust.head(backup.info().id).map_err(Error::from)?;
+    let is_known = knows_erasures(old.as_ref(), &backup, signed)?;
+    let discarded = discarded(old.as_ref(), signed)?;
     let aside = put_in_place(&beside, &target, old)?;
     if !erased_again.is_empty() {
         sign_in_place(&target, discarded, trust)?;
@@ -358,9 +359,6 @@ pub fn restore(
     let refused = refuse_rollback(&mut store, trust).err();
     let head = trust.head(store.info().id).map_err(Error::from)?;
     let last_signed_here = head.map(|head| head.size);
-    // With all that was signed here, the backup has every erasure as well.
-    let has_all = last_signed_here.is_some_and(|signed| signed <= backup.tree().size);
-    let is_known = is_known && (refused.is_none() || has_all) || has_all;
     let erasures_unknown = (!is_known).then(|| erasures::date_of(&backup)).transpose()?;
     Ok(Restored {
         path: target,
@@ -374,11 +372,24 @@ pub fn restore(
     })
 }
 
-/// Returns the remembered head if it is one of the store that is replaced: all that was signed here is there.
-fn discarded(old: Option<&Old>, trust: &dyn Trust) -> Result<Option<TreeHead>, Error> {
-    let Some(old) = old else { return Ok(None) };
-    let Some(head) = trust.head(old.store.info().id)? else { return Ok(None) };
-    Ok(old.store.extends(head.size, head.root)?.then_some(head))
+/// Whether every erasure that a store may have had since a backup was made is known. The store that is replaced has them, if all of it
+/// can be read and it has all that was signed here; and a backup that has all of that lacks none.
+fn knows_erasures(old: Option<&Old>, backup: &Embedded, signed: Option<TreeHead>) -> Result<bool, Error> {
+    if signed.is_some_and(|signed| signed.size <= backup.tree().size) {
+        return Ok(true);
+    }
+    let Some(old) = old.filter(|old| old.erasures.is_whole) else { return Ok(false) };
+    Ok(signed.is_none() || discarded(Some(old), signed)?.is_some())
+}
+
+/// Returns the head that was signed here if it is one of the store that is replaced: then all that was signed here is there.
+fn discarded(old: Option<&Old>, signed: Option<TreeHead>) -> Result<Option<TreeHead>, Error> {
+    let (Some(old), Some(signed)) = (old, signed) else { return Ok(None) };
+    // A damaged log extends nothing that is known.
+    if !old.erasures.is_whole {
+        return Ok(None);
+    }
+    Ok(old.store.extends(signed.size, signed.root)?.then_some(signed))
 }
 
 /// Signs a restored log that has new erasures, and remembers it in place of the head that the caller discards. Without the key of the
