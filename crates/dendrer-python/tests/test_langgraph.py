@@ -553,3 +553,94 @@ def test_a_channel_that_recovers_is_asked_from_where_it_is_there() -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "E0504" in told.stderr, told.stdout + told.stderr
+
+
+def late(saver: DendrerSaver, name: str, parent: dict[str, Any] | None, **values: Any) -> None:
+    """A put that goes on from what a deletion took is refused, and nothing of it is recorded."""
+    before = command("runs", "--store", "s")["items"]
+    with pytest.raises(dendrer.StaleCheckpoint) as error:
+        checkpoint(saver, name, parent, **values)
+    assert error.value.code == "E0407" and "was deleted" in str(error.value)
+    assert command("runs", "--store", "s")["items"] == before
+
+
+def test_a_late_put_does_not_bring_a_deleted_thread_back() -> None:
+    """Nor do late writes, from this process or another one that has the saver open (langgraph #7206)."""
+    with DendrerSaver("s") as one, DendrerSaver("s") as other:
+        first = checkpoint(one, "ruth", None, who="Ruth M.")
+        second = checkpoint(other, "ruth", first, who="Ruth M.")
+        one.delete_thread("ruth")
+        for saver in (one, other):
+            late(saver, "ruth", first, who="Ruth M., Bern")
+            late(saver, "ruth", second, who="Ruth M., Bern")
+            with pytest.raises(dendrer.StaleCheckpoint) as error:
+                saver.put_writes(cast(Any, second), [("who", "Ruth M., Bern")], "task")
+            assert error.value.heads == [second["configurable"]["checkpoint_id"]]
+            assert saver.get_tuple(cast(Any, thread("ruth"))) is None
+        # A saver that is opened behind the deletion knows it from the record.
+        with DendrerSaver("s") as fresh:
+            late(fresh, "ruth", second, who="Ruth M., Bern")
+            # The thread may begin again.
+            again = checkpoint(fresh, "ruth", None, who="another")
+            assert checkpoint(one, "ruth", again, who="another one")
+            late(one, "ruth", first, who="Ruth M., Bern")
+            assert fresh.runs_of("ruth") == ["ruth", "ruth+2"]
+    assert command("verify", "--all", "--store", "s")["verdict"] == "UNVERIFIABLE"
+
+
+def test_the_first_checkpoint_of_a_deleted_thread_is_not_put_again() -> None:
+    """A worker that repeats its put does not bring it back, and neither does a subgraph of it."""
+    made: dict[str, Any] = {**empty_checkpoint(), "id": str(uuid6()), "channel_values": {"k": "first"}}
+    made["channel_versions"] = {"k": 1}
+    config: dict[str, Any] = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    with DendrerSaver("s") as saver:
+        put = saver.put(cast(Any, config), cast(Any, made), {"source": "input", "step": -1}, {"k": 1})
+        saver.delete_thread("t")
+        with pytest.raises(dendrer.StaleCheckpoint):
+            saver.put(cast(Any, config), cast(Any, made), {"source": "input", "step": -1}, {"k": 1})
+        inner: dict[str, Any] = {**made, "id": str(uuid6())}
+        below = {"configurable": {"thread_id": "t", "checkpoint_ns": "sub:1"}}
+        around: Any = {"source": "input", "step": -1, "parents": {"": put["configurable"]["checkpoint_id"]}}
+        with pytest.raises(dendrer.StaleCheckpoint):
+            saver.put(cast(Any, below), cast(Any, inner), around, {"k": 1})
+        mapped: Any = {"configurable": {**below["configurable"], "checkpoint_id": inner["id"], "checkpoint_map": around["parents"]}}
+        with pytest.raises(dendrer.StaleCheckpoint):
+            saver.put_writes(mapped, [("k", "late")], "task")
+        assert saver.runs_of("t") == ["t"]
+
+
+def test_what_pruning_kept_goes_on_and_what_it_took_does_not() -> None:
+    """The newest checkpoint moved to a new run; its parent, which was deleted, takes no put."""
+    with DendrerSaver("s") as saver, DendrerSaver("s") as other:
+        first = checkpoint(saver, "t", None, k="first", made_by="one")
+        second = checkpoint(saver, "t", first, k="second", made_by="two")
+        saver.prune(["t"])
+        late(other, "t", first, k="late")
+        late(saver, "t", first, k="late")
+        third = checkpoint(other, "t", second, k="third", made_by="three")
+        saver.delete_for_runs(["two"])
+        late(other, "t", second, k="late")
+        assert checkpoint(saver, "t", third, k="fourth")
+        # A copy is another thread, with ids of its own to go on from.
+        saver.copy_thread("t", "copy")
+        saver.delete_thread("t")
+        late(saver, "t", third, k="late")
+        copied = {"configurable": {**third["configurable"], "thread_id": "copy"}}
+        found = saver.get_tuple(cast(Any, thread("copy")))
+        assert found is not None and found.checkpoint["channel_values"] == {"k": "fourth"}
+        assert other.get_tuple(cast(Any, copied)) is not None
+        assert checkpoint(other, "copy", copied, k="fork")
+        saver.delete_thread("copy")
+        saver.copy_thread("t", "copy")
+
+
+def test_a_run_of_a_deleted_thread_takes_no_line_and_no_fork() -> None:
+    """`commit` and `fork` of the program are refused as a put is."""
+    with DendrerSaver("s") as saver:
+        checkpoint(saver, "t", None, k="first")
+        saver.delete_thread("t")
+    Path("line.jsonl").write_text('{"type":"plan.update","base":1}\n')
+    commit = ["commit", "--run", "t", "--file", "line.jsonl"]
+    for arguments in (["fork", "t@1"], commit):
+        assert command(*arguments, "--store", "s")["code"] == "E0407"
+    assert [item["name"] for item in command("runs", "--store", "s")["items"]] == ["t"]

@@ -188,7 +188,7 @@ pub enum CheckpointError {
         /// The last checkpoint of the namespace.
         head: Arc<str>,
     },
-    /// A deletion took the checkpoint from which the put goes on, or which it puts.
+    /// A deletion took the checkpoint that is put, or that the put follows.
     #[error("checkpoint {id} of thread {thread} was deleted, and nothing goes on from it")]
     Deleted {
         /// The thread.

@@ -13,7 +13,6 @@ use dendrer_object::text::{count, list};
 use dendrer_object::{Code, RunName, Value};
 use dendrer_store::StoreError;
 
-use crate::address::Position;
 use crate::error::Error;
 use crate::error::{AddressError, GraphRefused, Limited, NameKind, NoStore, TrustError, Undeclared};
 
@@ -284,7 +283,7 @@ impl From<Error> for Problem {
             Error::Removed { .. } => problem.note("nothing was recorded"),
             Error::NoRefusal { run, .. } => problem.help(&["dendrer", "log", run.as_str(), "--refusals"]),
             Error::RefusalWithoutTick { run, number } => {
-                problem.help(&["dendrer", "show", &format!("{run}@{}", Position::Refused(number))])
+                problem.help(&["dendrer", "show", &format!("{run}@refused:{number}")])
             }
             Error::SeveralRuns { runs } => {
                 let names: Vec<&str> = runs.iter().map(RunName::as_str).collect();

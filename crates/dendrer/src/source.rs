@@ -27,6 +27,7 @@ use crate::evidence::verify;
 use crate::pack::{self, Files, Source};
 use crate::problem::{Problem, READS_ONLY};
 use crate::record::redacted;
+use crate::redact::{Redactor, TakenSecrets};
 use crate::repo::follow::Follow;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
@@ -727,7 +728,7 @@ pub fn fault(warnings: &[Warning]) -> Option<(Code, String)> {
     warnings.iter().filter_map(|warning| Some((warning.code(), words(warning)?))).next_back()
 }
 
-/// A name of a question as it is recorded: where it holds a secret, the name of its rule stands there, in letters that a name has.
+/// A name of a question as it is recorded: the name of its rule replaces a secret, in letters that a name has.
 ///
 /// # Errors
 ///
@@ -739,6 +740,11 @@ pub fn clean_name(repo: &Repo, name: &str) -> Result<String, Problem> {
     }
     let letters = clean.replace(|c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)), "-");
     Ok(letters.trim_matches('-').to_owned())
+}
+
+/// The content of a record without its secrets, with those that were taken: a recorder would take the same out of it.
+pub fn clean_content(redactor: &Redactor, content: &Value) -> (Value, TakenSecrets) {
+    redacted::content(redactor, content)
 }
 
 /// A value of an answer as it is recorded: without its secrets, by the rules of the store.

@@ -86,9 +86,8 @@ pub trait SigningTurn {
     /// reports that a rollback to before it would not show.
     fn remember(&mut self, head: TreeHead) -> Result<(), TrustError>;
 
-    /// Remembers a head in place of the one that is remembered, which it does not extend: the caller was told to discard what the
-    /// other log has, and the new one has erasures that must be written. From now on the other log is the one that nothing
-    /// follows.
+    /// Remembers a head in place of the one that is remembered, which it does not extend: the caller discards the other log,
+    /// and the new one has erasures that must be written. From now on the other log is the one that is never written.
     ///
     /// # Errors
     ///

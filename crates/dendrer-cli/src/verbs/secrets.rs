@@ -83,7 +83,7 @@ fn test(args: &SecretsTest, out: &mut Out) -> Result {
         let (rules, looked_at) = (redactor.rules().clone(), vec![looked_at.to_owned()]);
         return out.answer(&SecretsAnswer { rules, items, looked_at });
     }
-    // A text that is JSON is recorded as JSON, where names and values are told apart.
+    // A text that is JSON is recorded as JSON, by names and values.
     out.bytes(redactor.text(&text).0.as_bytes())?;
     Ok(u8::from(!items.is_empty()))
 }

@@ -111,12 +111,12 @@ fn every_erasure_since_the_backup_is_done_again() {
     };
     erase("r@2", "state.iban", &["--although", "delta"]);
     erase("r@1", "intent.description", &["--although", "delta"]);
-    let args = ["erase", "r@refused:1", "line", "--reason", "asked", "--everywhere"];
+    let args = ["erase", "r@refused:1", "line.nonsense", "--reason", "asked", "--everywhere"];
     place.ok(&args);
     commit(&place, "q", "{\"type\":\"plan.update\"}\n");
     let (code, restored) = place.json(&["restore", "bak", "--replace", "--discard-newer"]);
     assert_eq!(code, 0, "{restored}");
-    let expected = ["r 2  /state/iban", "r 1  /intent/description", "r null 1 /line"];
+    let expected = ["r 2  /state/iban", "r 1  /intent/description", "r null 1 /line/nonsense"];
     assert_eq!(again(&restored), expected, "{restored}");
     for value in [IBAN, NAME] {
         assert_eq!(is_anywhere(&place, value), None, "{value}");

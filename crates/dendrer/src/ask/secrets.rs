@@ -10,12 +10,11 @@ use dendrer_object::{Pointer, Record, Value, question};
 use crate::address::{Address, RecordAt};
 use crate::error::Error;
 use crate::problem::Problem;
-use crate::record::redacted;
 use crate::redact::{RedactionProfile, Redactor, RulesVersion};
 use crate::repo;
 use crate::run::pack;
 use crate::run::trace::{Trace, all_runs};
-use crate::source::{Asked, Desk};
+use crate::source::{Asked, Desk, clean_content};
 
 question! {
     /// Asks for what is on record and would be taken out today
@@ -174,7 +173,7 @@ fn in_value(
     place: &dyn Fn(String) -> SecretPlace,
     items: &mut Vec<SecretFound>,
 ) {
-    let (clean, taken) = redacted::content(redactor, content);
+    let (clean, taken) = clean_content(redactor, content);
     if taken.is_empty() {
         return;
     }

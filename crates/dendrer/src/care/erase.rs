@@ -204,13 +204,7 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
     let store = repo.reader()?;
     let address = terms.at.clone().resolve(&store)?;
     let trace = address.trace_in(&store, &[])?;
-    let (at, record) = match address.pos.as_ref().ok_or(EraseError::NoTick)? {
-        Position::Refused(number) => (RecordAt::Refusal(*number), trace.refusal(*number)?),
-        pos => {
-            let tick = pos.tick(&trace)?;
-            (RecordAt::Tick(tick), trace.record(tick)?)
-        }
-    };
+    let (at, record) = record_at(&trace, address.pos.as_ref().ok_or(EraseError::NoTick)?)?;
     let run = record.header().run.clone().unwrap_or_else(|| trace.name().clone());
     let path = terms.path.clone();
     let target = place::resolve(&record, &path).map_err(|why| match why {
@@ -261,6 +255,15 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
         although: found.although,
         searched,
     })
+}
+
+/// Reads the record that an address means: one at a tick, or a refusal.
+fn record_at(trace: &Trace, pos: &Position) -> Result<(RecordAt, Record), Error> {
+    if let Position::Refused(number) = pos {
+        return Ok((RecordAt::Refusal(*number), trace.refusal(*number)?));
+    }
+    let tick = pos.tick(trace)?;
+    Ok((RecordAt::Tick(tick), trace.record(tick)?))
 }
 
 fn position_of(trace: &Trace, record: &Record) -> Result<u64, EraseError> {

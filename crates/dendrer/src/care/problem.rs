@@ -94,18 +94,9 @@ impl From<RestoreError> for Problem {
                 plain(&error).note("nothing was changed; restore into another directory")
             }
             RestoreError::Newer { ref path, ref backup, ref why, ref erased } => {
-                let shown = path.display().to_string();
-                let message = format!("{shown} {}", newer_words(why));
-                let problem = Problem::new(error.code(), message).note(NOT_CHANGED);
-                let problem = erased_since(erased).into_iter().fold(problem, Problem::note);
-                again(problem.help(&["dendrer", "backup", "DIR", "--store", &shown]), backup)
+                again(newer(error.code(), path, why, erased), backup)
             }
-            RestoreError::NotErased(error) => match *error {
-                ErasedAgainError::Failed(error) => Problem::from(error).note(NOT_RESTORED),
-                ref vault @ ErasedAgainError::Vault(_) => {
-                    Problem::new(vault.code(), vault.to_string()).note(NOT_RESTORED)
-                }
-            },
+            RestoreError::NotErased(error) => not_erased(*error).note(NOT_RESTORED),
             RestoreError::CopyNotADirectory { .. } => {
                 plain(&error).note("nothing was restored; a restore makes its copy there first")
             }
@@ -157,6 +148,22 @@ fn newer_words(why: &NewerRecords) -> String {
             "may have more than the backup, since not all of it can be read: {}",
             Problem::of_error(error).told()
         ),
+    }
+}
+
+/// Returns the problem of a store that has more than a backup.
+fn newer(code: Code, path: &Path, why: &NewerRecords, erased: &[ErasedAgain]) -> Problem {
+    let shown = path.display().to_string();
+    let problem = Problem::new(code, format!("{shown} {}", newer_words(why))).note(NOT_CHANGED);
+    let problem = erased_since(erased).into_iter().fold(problem, Problem::note);
+    problem.help(&["dendrer", "backup", "DIR", "--store", &shown])
+}
+
+/// Returns the problem of a value that is not erased again.
+fn not_erased(error: ErasedAgainError) -> Problem {
+    match error {
+        ErasedAgainError::Failed(error) => error.into(),
+        vault @ ErasedAgainError::Vault(_) => Problem::new(vault.code(), vault.to_string()),
     }
 }
 
@@ -269,7 +276,7 @@ pub fn grouped(places: &[ErasePlace]) -> Vec<String> {
     groups.iter().map(line).collect()
 }
 
-/// What the numbers of a group of places count.
+/// Counter of the numbers in a group of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum AtKind {
     NoTick,

@@ -1,7 +1,7 @@
 //! Makes a store from a backup, checked as a whole before anything is put in its place.
 //!
 //! Never deletes a store: one that was there is moved aside. What was signed here is remembered outside of stores, so a log that
-//! is older than that can be read and is never written. What was erased in the replaced store since the backup was made is erased
+//! is older than that can be read and is never written. Values that were erased in the replaced store since the backup are erased
 //! again in the copy ([`erasures`]); that takes new records, so such a log is written and signed, in place of the one that the caller
 //! discards, and its records name that one.
 //!
@@ -320,26 +320,13 @@ pub fn restore(
     }
     make_room(&from, &target, &beside, follow)?;
     let mut copied = copy(backup.start_copy(&beside, CopyAs::Store)?, follow)?;
-    if let Some(old) = old.as_ref().filter(|old| !old.erasures.is_empty()) {
-        match old.erasures.carry_out(&beside, old.store.tree(), trust) {
-            Ok(tree) => copied.tree = tree,
-            Err(error) => {
-                // The next restore would have to move the copy aside.
-                let _ = std::fs::remove_dir_all(&beside);
-                return Err(RestoreError::NotErased(Box::new(error)));
-            }
-        }
-    }
-    // Before the store is moved: what it has of signatures must not be put away with it.
     if let Some(old) = &old {
-        match remember_checkpoint(&old.store, &backup.info().key, trust) {
-            Ok(()) => {}
-            // A damaged store is no evidence of a signature, and is moved aside all the same.
-            Err(error) if is_of_integrity(&error) => follow.note(&CareNote::HeadNotRead(error)),
+        match prepare(old, &beside, &backup, trust, follow) {
+            Ok(tree) => copied.tree = tree.unwrap_or(copied.tree),
             Err(error) => {
                 // The next restore would have to move the copy aside.
                 let _ = std::fs::remove_dir_all(&beside);
-                return Err(RestoreError::NotRemembered(error));
+                return Err(error);
             }
         }
     }
@@ -348,11 +335,9 @@ pub fn restore(
     let is_known = knows_erasures(old.as_ref(), &backup, signed)?;
     let discarded = discarded(old.as_ref(), signed)?;
     let aside = put_in_place(&beside, &target, old)?;
-    if !erased_again.is_empty() {
-        sign_in_place(&target, discarded, trust)?;
-    }
+    let signed = if erased_again.is_empty() { Ok(()) } else { sign_in_place(&target, discarded, trust) };
     let mut store = Embedded::open(&target, Options::read())?;
-    if let Err(error) = remember_checkpoint(&store, &backup.info().key, trust) {
+    if let Err(error) = signed.and_then(|()| remember_checkpoint(&store, &backup.info().key, trust)) {
         let placed = PlacedStore { path: target, aside };
         return Err(RestoreError::RestoredNotRemembered { error: error.into(), placed });
     }
@@ -370,6 +355,26 @@ pub fn restore(
         erased_again,
         erasures_unknown,
     })
+}
+
+/// Erases again in a copy, and remembers what the store that is replaced has of signatures, which must not be put away with it. Returns
+/// the log of the copy if it changed.
+fn prepare(
+    old: &Old,
+    copy: &Path,
+    backup: &Embedded,
+    trust: &dyn Trust,
+    follow: &mut dyn Follow,
+) -> Result<Option<TreeHead>, RestoreError> {
+    let erased = (!old.erasures.is_empty()).then(|| old.erasures.carry_out(copy, old.store.tree(), trust));
+    let tree = erased.transpose().map_err(|error| RestoreError::NotErased(Box::new(error)))?;
+    match remember_checkpoint(&old.store, &backup.info().key, trust) {
+        Ok(()) => {}
+        // A damaged store is no evidence of a signature, and is moved aside all the same.
+        Err(error) if is_of_integrity(&error) => follow.note(&CareNote::HeadNotRead(error)),
+        Err(error) => return Err(RestoreError::NotRemembered(error)),
+    }
+    Ok(tree)
 }
 
 /// Whether every erasure that a store may have had since a backup was made is known. The store that is replaced has them, if all of it
@@ -470,7 +475,7 @@ fn check_whole(backup: &Embedded, trust: &dyn Trust, follow: &mut dyn Follow) ->
 /// A store that is to be replaced.
 struct Old {
     store: Embedded,
-    /// What was erased there since the backup was made.
+    /// Erasures of that store that the backup does not have.
     erasures: NewErasures,
     /// Held so that no process is in the middle of an append.
     _lock: File,

@@ -330,7 +330,7 @@ impl Thread {
             }
         }
         let place = (namespace, id);
-        // What a deletion kept was put once more.
+        // A checkpoint that a deletion kept is put once more.
         self.deleted.remove(&place);
         self.stored.insert(place, stored);
         Some(())

@@ -148,7 +148,7 @@ impl Checkpoints {
     ///
     /// # Errors
     ///
-    /// [`CheckpointError::Deleted`] if a deletion took the checkpoint, its parent or one around it: nothing goes on from those.
+    /// [`CheckpointError::Deleted`] if a deletion took the checkpoint, its parent or one around it.
     pub fn put_below(
         &mut self,
         put: &CheckpointPut,
@@ -608,7 +608,7 @@ fn check_claim(thread: &Thread, claim: Option<&Arc<str>>) -> Result<(), Checkpoi
     }
 }
 
-/// Refuses what goes on from a checkpoint that a deletion took: of its own namespace, or of one around it.
+/// Refuses a put that follows a deleted checkpoint: of its own namespace, or of one around it.
 fn check_deleted<'p>(
     thread: &Thread,
     namespace: &Arc<str>,

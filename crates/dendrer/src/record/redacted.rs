@@ -311,7 +311,7 @@ impl Pass<'_> {
         made
     }
 
-    /// Redacts a place that a line names; a value that is none as any other.
+    /// Redacts a place that a line names; any other value as usual.
     fn place(&mut self, value: &Value) -> Value {
         match value.as_str().map(|text| (text, place(self.redactor, text))) {
             Some((text, (clean, _))) if clean == *text => value.clone(),

@@ -325,7 +325,7 @@ dendrer_object::words! {
         OneCase = "one_case",
         /// It is the name of a tool or a type in the pack.
         NameOfTool = "name_of_tool",
-        /// It stands for a value: a placeholder or a reference.
+        /// It is a placeholder or a reference.
         Placeholder = "placeholder",
         /// It is the path of a file.
         Path = "path",

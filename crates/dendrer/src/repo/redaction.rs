@@ -7,7 +7,7 @@ use dendrer_object::Value;
 use crate::error::Error;
 use crate::redact::{NotKnown, PackRules, RedactionProfile, Redactor, is_secret_name};
 
-/// A variable of the environment whose name says that its value is a secret.
+/// A variable of the environment with the name of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretVariable {
     /// The name.
@@ -22,8 +22,8 @@ struct KnownVariable {
     value: String,
 }
 
-/// Makes the rules of a profile and a pack. Values of this process's environment are taken wherever they are, if the name of their
-/// variable says that they are secrets, or the pack does ([`NotKnown`] has the exceptions).
+/// Makes the rules of a profile and a pack. Values of this process's environment are taken wherever they are, if their variable has
+/// the name of a secret, or the pack names it ([`NotKnown`] has the exceptions).
 pub fn redactor(
     profile: RedactionProfile,
     pack: Option<&Value>,

@@ -67,7 +67,7 @@ pub(crate) fn is_of_thread(record: &Record) -> bool {
         && PLACES.iter().any(|name| has(&name))
 }
 
-/// Whether a record says that everything in its run of a thread was removed.
+/// Whether a record marks everything in its run of a thread as removed.
 pub(crate) fn is_removal(record: &Record) -> bool {
     let about = record.body().value(&format!("/intent/{REMOVED}"));
     let is_all = |about: Value| about.get("all").and_then(Value::as_bool) == Some(true);

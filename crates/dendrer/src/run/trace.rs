@@ -712,7 +712,7 @@ impl Trace {
         Ok(found)
     }
 
-    /// Fails for a run of a thread whose checkpoints were deleted: what goes on from it was decided before that.
+    /// Fails for a run of a thread whose checkpoints were deleted: a line that follows was decided before that.
     ///
     /// # Errors
     ///
@@ -724,7 +724,7 @@ impl Trace {
         }
     }
 
-    /// Lists the refusals beside the chain with their numbers: from 1, in order of commit, as `RUN@refused:N` names them.
+    /// Lists the refusals of the run with their numbers: from 1, in order of commit, as `RUN@refused:N` names them.
     pub fn numbered_refusals(&self) -> Result<Vec<(u64, Record)>, Error> {
         let mut refusals = self.beside()?;
         refusals.retain(|record| record.header().kind == Kind::Refusal);

@@ -118,7 +118,7 @@ impl Named {
     pub(super) fn parse(text: &str) -> Option<Named> {
         let (run, at, rest) = match text.match_indices(':').find_map(|(colon, _)| head(text, colon)) {
             Some((run, at, rest)) => (run, Some(at), rest),
-            // A head that names no record is no part of a place.
+            // Not a place: the text before the colon is read as a record.
             None if text.split(':').next().is_some_and(|head| head != text && head.contains('@')) => {
                 return None;
             }

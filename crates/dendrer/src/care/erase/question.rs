@@ -19,7 +19,7 @@ question! {
         pub path: String,
         /// The reason, which stays on record
         pub reason: String,
-        /// Places that are erased as well: PLACE, TICK:PLACE or RUN@TICK:PLACE; refused:N stands for a refusal in place of a tick
+        /// Places that are erased as well: PLACE, TICK:PLACE or RUN@TICK:PLACE; refused:N names a refusal in place of a tick
         pub also: Vec<String>,
         /// Places that stay, although they may follow from the value
         pub although: Vec<String>,

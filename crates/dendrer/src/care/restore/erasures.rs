@@ -172,7 +172,7 @@ impl NewErasures {
         Ok(())
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -319,7 +319,7 @@ fn is_removed_since(store: &Embedded, backup: &Embedded, run: &RunName) -> Resul
     removal.map_or(Ok(false), is_new)
 }
 
-/// Says in a run of the copy that everything in it was removed. Returns the fields of the new record that are digests over its
+/// Records in a run of the copy that everything in it was removed. Returns the fields of the new record that are digests over its
 /// values; `None` if its state is not known any more, so that nothing can be added to it.
 fn mark_removed(repo: &Repo, run: &RunName) -> Result<Option<Vec<ReturningField>>, Error> {
     let mut recorder = match repo.recorder(run) {
