@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use dendrer::redact::{PackRules, RedactionProfile, Redactor};
-use dendrer_testkit::tool_outputs::{HOSTILE_KINDS, TextClass, secret_cases, typical_text};
+use dendrer_testkit::tool_outputs::{HOSTILE_KINDS, TextClass, secret_cases, typical_texts};
 
 /// Least share of secrets that are redacted after their text was cut, in thousandths. It only rises.
 const CUT_RECALL: u64 = 650;
@@ -274,7 +274,7 @@ mod time {
     const SECONDS_MIN: f64 = 0.05;
 
     /// Texts whose time is not in proportion to their length today. A row only goes.
-    const SLOW: &[&str] = &["line of shell", "stream of lines"];
+    const SLOW: &[&str] = &["line of shell", "stream of lines", "curl in a line"];
 
     fn seconds(work: &dyn Fn(&str), text: &str) -> f64 {
         let now = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -345,7 +345,7 @@ mod time {
             slow.measure(&format!("text of {name}"), &work, size_max() / 4, &|size| repeated(&text, size));
         }
         // Repeated, so that each length has the same kinds of texts in it.
-        let outputs = typical_text(1, 128 << 10);
+        let outputs = typical_texts(1, 128 << 10).concat();
         slow.measure("typical text", &work, size_max(), &|size| repeated(&outputs, size));
         slow.assert_none();
     }
