@@ -13,7 +13,6 @@ mod hostile;
 mod markup;
 mod words;
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
 pub use self::hostile::{HOSTILE_KINDS, HostileKind};
@@ -173,20 +172,20 @@ pub fn harmless_cases(seed: u64, count: usize) -> Vec<ToolText> {
     cases
 }
 
-/// Returns `size` bytes of what an agent reads: ten harmless outputs to one with a secret, with commands between them.
-pub fn typical_text(seed: u64, size: usize) -> String {
+/// Returns at least `size` bytes of what an agent reads, in parts: ten harmless outputs to one with a secret.
+pub fn typical_texts(seed: u64, size: usize) -> Vec<String> {
     let secret = secret_cases(seed, 2_000);
     let harmless = harmless_cases(seed, 2_000);
     let mut dice = Dice(seed);
-    let mut out = String::with_capacity(size + 4096);
-    while out.len() < size {
+    let (mut texts, mut all) = (Vec::new(), 0);
+    while all < size {
         let cases = if dice.below(11) == 0 { &secret } else { &harmless };
         let case = &cases[dice.below(cases.len() as u64) as usize];
-        let _ = write!(out, "$ {}\n{}\n", case.tool, case.text);
+        let text = format!("$ {}\n{}\n", case.tool, case.text);
+        all += text.len();
+        texts.push(text);
     }
-    let cut = (0..=size).rev().find(|at| out.is_char_boundary(*at)).unwrap_or_default();
-    out.truncate(cut);
-    out
+    texts
 }
 
 impl ToolTemplate {

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use dendrer::redact::{PackRules, RedactionProfile, Redactor};
-use dendrer_testkit::tool_outputs::{HOSTILE_KINDS, typical_text};
+use dendrer_testkit::tool_outputs::{HOSTILE_KINDS, typical_texts};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The allocator of the program.
@@ -23,10 +23,12 @@ fn cpu() -> Duration {
 }
 
 /// Milliseconds of the best of `rounds`.
-fn time(redactor: &Redactor, text: &str, rounds: usize) -> f64 {
+fn time(redactor: &Redactor, texts: &[String], rounds: usize) -> f64 {
     let once = |_| {
         let before = cpu();
-        black_box(redactor.text(black_box(text)));
+        for text in texts {
+            black_box(redactor.text(black_box(text)));
+        }
         (cpu() - before).as_secs_f64() * 1000.0
     };
     (0..rounds).map(once).fold(f64::MAX, f64::min)
@@ -38,19 +40,39 @@ fn main() {
     // The tables of the rules are built by the first text.
     redactor.find("password=none of your business");
     println!("{:24} {:>9} {:>9} {:>11} {:>9}", "text", "1 MiB ms", "16 MiB ms", "of typical", "16 to 1");
-    let small = time(&redactor, &typical_text(1, MIB), 5);
-    let large = time(&redactor, &typical_text(1, 16 * MIB), 2);
-    print(("typical", small, large), small);
-    let (mut worst, mut steepest) = (0.0_f64, 0.0_f64);
+    let typical = time(&redactor, &typical_texts(1, MIB), 5);
+    let typical_long = time(&redactor, &typical_texts(1, 16 * MIB), 2);
+    print(("typical, one by one", typical, Some(typical_long)), typical);
+    let joined = |size| [typical_texts(1, size).concat()];
+    let (one, sixteen) = (time(&redactor, &joined(MIB), 3), time(&redactor, &joined(16 * MIB), 1));
+    print(("typical, joined", one, Some(sixteen)), typical);
+    let (mut worst, mut steepest) = ((one / typical, "joined"), (sixteen / one, "joined"));
     for kind in HOSTILE_KINDS {
-        let (one, sixteen) = (time(&redactor, &kind.text(MIB), 3), time(&redactor, &kind.text(16 * MIB), 1));
-        print((kind.name, one, sixteen), small);
-        worst = worst.max(one / small);
-        steepest = steepest.max(sixteen / one);
+        let one = time(&redactor, &[kind.text(MIB)], 3);
+        // Sixteen times a quadratic text would take an hour.
+        let is_quadratic = time(&redactor, &[kind.text(MIB / 4)], 3) * 8.0 < one;
+        let sixteen = (!is_quadratic).then(|| time(&redactor, &[kind.text(16 * MIB)], 1));
+        print((kind.name, one, sixteen), typical);
+        if one / typical > worst.0 {
+            worst = (one / typical, kind.name);
+        }
+        let growth = sixteen.map_or(f64::INFINITY, |sixteen| sixteen / one);
+        if growth > steepest.0 {
+            steepest = (growth, kind.name);
+        }
     }
-    println!("worst of typical {worst:.1}, steepest 16 MiB to 1 MiB {steepest:.1}");
+    println!(
+        "worst of typical {:.1} ({}), steepest 16 MiB to 1 MiB {:.1} ({})",
+        worst.0, worst.1, steepest.0, steepest.1
+    );
 }
 
-fn print((name, one, sixteen): (&str, f64, f64), typical: f64) {
-    println!("{name:24} {one:9.1} {sixteen:9.1} {:11.2} {:9.1}", one / typical, sixteen / one);
+fn print((name, one, sixteen): (&str, f64, Option<f64>), typical: f64) {
+    let of_typical = one / typical;
+    match sixteen {
+        Some(sixteen) => {
+            println!("{name:24} {one:9.1} {sixteen:9.1} {of_typical:11.2} {:9.1}", sixteen / one)
+        }
+        None => println!("{name:24} {one:9.1} {:>9} {of_typical:11.2} {:>9}", "quadratic", "-"),
+    }
 }

@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use dendrer::redact::{PackRules, RedactionProfile, Redactor};
-use dendrer_testkit::tool_outputs::{HOSTILE_KINDS, TextClass, secret_cases, typical_text};
+use dendrer_testkit::tool_outputs::{TextClass, secret_cases};
 
 /// Least share of secrets that are redacted after their text was cut, in thousandths. It only rises.
 const CUT_RECALL: u64 = 650;
@@ -256,16 +256,17 @@ fn a_nested_text_does_no_harm_and_is_redacted_at_the_bottom() {
     }
 }
 
-/// Longest text that is measured.
-#[cfg(unix)]
-fn size_max() -> usize {
-    if std::env::var_os("DENDRER_DEEP").is_some_and(|value| value == "1") { 64 << 20 } else { 4 << 20 }
-}
-
 /// Times of this module are CPU times of the thread: other work on the machine does not count.
 #[cfg(unix)]
 mod time {
+    use dendrer_testkit::tool_outputs::{HOSTILE_KINDS, typical_texts};
+
     use super::*;
+
+    /// Longest text that is measured.
+    fn size_max() -> usize {
+        if std::env::var_os("DENDRER_DEEP").is_some_and(|value| value == "1") { 64 << 20 } else { 4 << 20 }
+    }
 
     /// Times that four times the length may take: a quadratic pass takes sixteen.
     const RATIO_MAX: f64 = 6.0;
@@ -274,7 +275,7 @@ mod time {
     const SECONDS_MIN: f64 = 0.05;
 
     /// Texts whose time is not in proportion to their length today. A row only goes.
-    const SLOW: &[&str] = &["line of shell", "stream of lines"];
+    const SLOW: &[&str] = &["line of shell", "stream of lines", "curl in a line"];
 
     fn seconds(work: &dyn Fn(&str), text: &str) -> f64 {
         let now = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -291,6 +292,7 @@ mod time {
             short = short.min(seconds(work, quarter));
             long = long.min(seconds(work, whole));
             if long <= RATIO_MAX * short.max(SECONDS_MIN) {
+                println!("{long:.3} s for {} bytes, {short:.3} s for {}", whole.len(), quarter.len());
                 return None;
             }
         }
@@ -304,6 +306,7 @@ mod time {
     impl SlowTexts {
         /// Measures a short text first, so that a quadratic one ends soon, then longer ones up to `size`.
         fn measure(&mut self, name: &str, work: &dyn Fn(&str), size: usize, make: &dyn Fn(usize) -> String) {
+            println!("{name}");
             let sizes = [64 << 10, 256 << 10, 1 << 20, size];
             let why = sizes.iter().find_map(|size| slow(work, &make(size / 4), &make(*size)));
             match why {
@@ -345,7 +348,7 @@ mod time {
             slow.measure(&format!("text of {name}"), &work, size_max() / 4, &|size| repeated(&text, size));
         }
         // Repeated, so that each length has the same kinds of texts in it.
-        let outputs = typical_text(1, 128 << 10);
+        let outputs = typical_texts(1, 128 << 10).concat();
         slow.measure("typical text", &work, size_max(), &|size| repeated(&outputs, size));
         slow.assert_none();
     }

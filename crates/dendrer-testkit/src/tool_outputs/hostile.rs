@@ -13,7 +13,7 @@ pub struct HostileKind {
 }
 
 /// Every kind of hostile text.
-pub const HOSTILE_KINDS: [HostileKind; 32] = [
+pub const HOSTILE_KINDS: [HostileKind; 34] = [
     HostileKind { name: "double quotes", unit: "\"" },
     HostileKind { name: "single quotes", unit: "'" },
     HostileKind { name: "password: ", unit: "password: " },
@@ -46,6 +46,11 @@ pub const HOSTILE_KINDS: [HostileKind; 32] = [
     HostileKind { name: "terminal codes", unit: "\u{1b}[0m" },
     HostileKind { name: "words", unit: "abandon ability " },
     HostileKind { name: "xml of passwords", unit: "<password>" },
+    HostileKind { name: "curl in a line", unit: "curl -u a " },
+    HostileKind {
+        name: "every encoding",
+        unit: "a%20b&amp;c \\\"d\\\" \\u0041 e=3D\u{1b}[0m {b24}== {h32} x://y:z@w\\n <redacted:a>\n",
+    },
 ];
 
 impl HostileKind {
