@@ -1875,6 +1875,8 @@ export type Log = {
     node?: string;
     /** The time that the source of an imported transition states; absent if it states none */
     observed_at?: string;
+    /** The number of a refusal, from 1, as RUN@refused:N names it; absent for a transition */
+    refused?: number;
     /** The source of a checkpoint, as its metadata states it; null for a write */
     source?: string | null;
     /** The step that a checkpoint ends, or that a write is of; null if its checkpoint is missing */

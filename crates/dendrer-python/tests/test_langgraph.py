@@ -644,3 +644,22 @@ def test_a_run_of_a_deleted_thread_takes_no_line_and_no_fork() -> None:
     for arguments in (["fork", "t@1"], commit):
         assert command(*arguments, "--store", "s")["code"] == "E0407"
     assert [item["name"] for item in command("runs", "--store", "s")["items"]] == ["t"]
+
+
+def test_a_deleted_thread_does_not_come_back_with_an_older_backup() -> None:
+    """The restore deletes it again: in the record, in the vault, and for what goes on from it."""
+    with DendrerSaver("s") as saver:
+        first = checkpoint(saver, "t", None, k="Ruth M.")
+        saver.put_writes(cast(Any, first), [("k", "Ruth W.")], "task")
+    command("backup", "bak", "--store", "s")
+    with DendrerSaver("s") as saver:
+        saver.delete_thread("t")
+    assert command("restore", "bak", "s", "--replace")["code"] == "E0114"
+    restored = command("restore", "bak", "s", "--replace", "--discard-newer")
+    assert restored["erased_again"] == [{"run": "t", "tick": None, "place": None}] and restored["writable"]
+    with DendrerSaver("s") as saver:
+        assert saver.get_tuple(cast(Any, first)) is None
+        late(saver, "t", first, k="Ruth M., Bern")
+        checkpoint(saver, "t", None, k="another")
+        assert saver.runs_of("t") == ["t", "t+2"]
+    assert not any(b"Ruth" in file.read_bytes() for file in Path("s/.dendrer").rglob("*") if file.is_file())

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use dendrer::address::Position;
 use dendrer::ask::log::{LaneMark, LogSummary, LoggedRecord};
 use dendrer::ask::provenance::LinkedRecord;
 use dendrer::ask::show::{ShownRecord, ShownWrites};
@@ -179,7 +178,11 @@ impl LogAnswer {
             lines.push(Line::styled(Style::Dim, line));
         }
         for (row, graph) in rows {
-            let tick = row.tick.map_or_else(|| "-".to_owned(), |tick| tick.to_string());
+            let tick = match (row.tick, row.refused) {
+                (Some(tick), _) => tick.to_string(),
+                (None, Some(number)) => format!("#{number}"),
+                (None, None) => "-".to_owned(),
+            };
             let line = shape.line(&tick, &graph, &row, &row.confidence_text());
             let below = shape.is_below.then(|| format!("{}{}", " ".repeat(BELOW), row.summary));
             for text in [line].into_iter().chain(below.filter(|text| !text.trim().is_empty())) {
@@ -322,10 +325,7 @@ impl ItemAnswer for LogAnswer {
             return if self.thread_rows.len() == ROWS { self.rows_lines(page) } else { lines };
         }
         let mut row = row(&item.record);
-        if let Some(number) = item.refused {
-            let name = row.type_name.strip_prefix("refused").unwrap_or(&row.type_name);
-            row.type_name = format!("{}{name}", Position::Refused(number));
-        }
+        row.refused = item.refused;
         row.agent = page.spell(row.agent);
         row.summary.push_str(&link_words(item));
         let graph = item.lanes.as_ref().map(|marks| format!("{}  ", lane_words(marks))).unwrap_or_default();

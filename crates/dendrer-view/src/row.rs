@@ -17,6 +17,8 @@ use crate::{messages, quote};
 pub struct Row {
     /// The tick; `None` for a record off the chain.
     pub tick: Option<u64>,
+    /// The number of a refusal in its run, from 1, if a log counted it.
+    pub refused: Option<u64>,
     /// The id.
     pub id: String,
     /// The one who speaks, as [`speaker`] names it.
@@ -42,6 +44,7 @@ pub fn row(record: &Record) -> Row {
     let type_name = if header.kind == Kind::Refusal { format!("refused {type_name}") } else { type_name };
     Row {
         tick: header.tick,
+        refused: None,
         id: record.id().to_string(),
         agent: speaker(record),
         type_name,

@@ -11,7 +11,6 @@ use dendrer_kernel::step::{Broken, NotExtended, StartError, StepError};
 use dendrer_object::bundle::BundleError;
 use dendrer_object::note::NoteError;
 use dendrer_object::record::{Kind, SealError};
-use dendrer_object::text::count;
 use dendrer_object::{Code, Digest, Pointer, RunName};
 use dendrer_store::StoreError;
 
@@ -368,24 +367,6 @@ pub enum Error {
         /// The run it belongs to, if it belongs to one.
         run: Option<RunName>,
     },
-    /// An address names a refusal by its number, and the run has no such refusal.
-    #[error("{run} has {}, and none has the number {number}", count(*of, "refusal", "refusals"))]
-    NoRefusal {
-        /// The run.
-        run: RunName,
-        /// The number, from 1.
-        number: u64,
-        /// The number of refusals of the run.
-        of: u64,
-    },
-    /// An address names a refusal where a tick is asked for.
-    #[error("refusal {number} of {run} has no tick")]
-    RefusalWithoutTick {
-        /// The run.
-        run: RunName,
-        /// The number of the refusal, from 1.
-        number: u64,
-    },
     /// The run is one of a thread of checkpoints that was deleted.
     #[error("the checkpoints of {run} were deleted, and nothing goes on from them")]
     Removed {
@@ -648,10 +629,10 @@ impl Error {
             Error::RunOfGraph { .. } => Code::E0941,
             Error::Undeclared(name) => name.code(),
             Error::Address(error) => error.code(),
-            Error::IdWithoutTick { .. } | Error::RefusalWithoutTick { .. } => Code::E0105,
+            Error::IdWithoutTick { .. } => Code::E0105,
             Error::EmptyBundle | Error::EmptyStore => Code::E0101,
             Error::SeveralRuns { .. } | Error::SeveralRecords { .. } => Code::E0107,
-            Error::NoTickBack { .. } | Error::NotAFork { .. } | Error::NoRefusal { .. } => Code::E0102,
+            Error::NoTickBack { .. } | Error::NotAFork { .. } => Code::E0102,
             Error::RedactionRule(_) => Code::E0902,
             Error::NoLabel { .. } | Error::NoOnset { .. } | Error::LabelElsewhere { .. } => Code::E0120,
             Error::NoStore(error) => error.code(),

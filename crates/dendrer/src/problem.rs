@@ -281,10 +281,6 @@ impl From<Error> for Problem {
             Error::Address(error) => address_problem(problem, &error),
             Error::IdWithoutTick { id, .. } => problem.help(&["dendrer", "show", &id.short()]),
             Error::Removed { .. } => problem.note("nothing was recorded"),
-            Error::NoRefusal { run, .. } => problem.help(&["dendrer", "log", run.as_str(), "--refusals"]),
-            Error::RefusalWithoutTick { run, number } => {
-                problem.help(&["dendrer", "show", &format!("{run}@refused:{number}")])
-            }
             Error::SeveralRuns { runs } => {
                 let names: Vec<&str> = runs.iter().map(RunName::as_str).collect();
                 problem.at("runs", names.join(", "))
@@ -361,6 +357,10 @@ fn address_problem(problem: Problem, error: &AddressError) -> Problem {
         AddressError::Several(text) => problem.help(&["dendrer", "log", text]),
         AddressError::NotARange(_) => problem.note("write RUN@FROM..TO, like run@10..12 or run@10..tip"),
         AddressError::NotAPath(_) => problem.note("write a.b[2] or /a/b/2"),
+        AddressError::NoRefusal { run, .. } => problem.help(&["dendrer", "log", run.as_str(), "--refusals"]),
+        AddressError::RefusalWithoutTick { run, number } => {
+            problem.help(&["dendrer", "show", &format!("{run}@refused:{number}")])
+        }
         _ => problem,
     }
 }

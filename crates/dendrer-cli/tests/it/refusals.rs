@@ -195,7 +195,8 @@ fn refused_numbers(answer: &Value) -> Vec<(u64, String)> {
 fn scan_finds_secrets_of_refusals_by_the_numbers_of_the_log() {
     let place = refused("none");
     let log = place.ok(&["log", "r", "--refusals"]);
-    for line in ["refused:1 refusal", "refused:2 refusal", "refused:3 refusal"] {
+    for line in ["#1  agent   refused refusal", "#2  agent   refused refusal", "#3  agent   refused refusal"]
+    {
         assert!(log.contains(line), "{line}\n{log}");
     }
     let (_, listed) = place.json(&["log", "r", "--refusals"]);
@@ -247,7 +248,7 @@ fn a_value_of_a_refusal_is_erased_and_the_refusal_stays() {
     assert!(place.ok(&["show", "r@refused:1"]).contains("not known  line (erased or withheld)"));
     let log = place.run(&["log", "r", "--refusals"]);
     assert!(
-        log.stdout.contains("refused:1 refusal") && log.stdout.contains("line of 2 records"),
+        log.stdout.contains("#1  agent   refused refusal") && log.stdout.contains("line of 2 records"),
         "{}",
         log.stdout
     );

@@ -342,8 +342,7 @@ pub fn restore(
         return Err(RestoreError::RestoredNotRemembered { error: error.into(), placed });
     }
     let refused = refuse_rollback(&mut store, trust).err();
-    let head = trust.head(store.info().id).map_err(Error::from)?;
-    let last_signed_here = head.map(|head| head.size);
+    let last_signed_here = trust.head(store.info().id).map_err(Error::from)?.map(|head| head.size);
     let erasures_unknown = (!is_known).then(|| erasures::date_of(&backup)).transpose()?;
     Ok(Restored {
         path: target,

@@ -1,7 +1,8 @@
 //! Why a text is no address, no range or no path.
 
-use dendrer_object::Code;
 use dendrer_object::pointer::PointerError;
+use dendrer_object::text::count;
+use dendrer_object::{Code, RunName};
 
 /// Why a text is no address, no range or no path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +20,24 @@ pub enum AddressError {
     /// A text is no path of the state.
     #[error("\"{0}\" is not a path")]
     NotAPath(String),
+    /// A run has no refusal with this number.
+    #[error("{run} has {}, and none has the number {number}", count(*of, "refusal", "refusals"))]
+    NoRefusal {
+        /// The run.
+        run: RunName,
+        /// The number, from 1.
+        number: u64,
+        /// The number of refusals of the run.
+        of: u64,
+    },
+    /// A refusal is named where a tick is asked for.
+    #[error("refusal {number} of {run} has no tick")]
+    RefusalWithoutTick {
+        /// The run.
+        run: RunName,
+        /// The number of the refusal, from 1.
+        number: u64,
+    },
     /// A text that begins with `/` is no JSON pointer.
     #[error(transparent)]
     NotAPointer(#[from] PointerError),
@@ -28,9 +47,11 @@ impl AddressError {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> Code {
         match self {
-            AddressError::NotAnAddress(_) | AddressError::NotARange(_) | AddressError::Several(_) => {
-                Code::E0105
-            }
+            AddressError::NotAnAddress(_)
+            | AddressError::NotARange(_)
+            | AddressError::Several(_)
+            | AddressError::RefusalWithoutTick { .. } => Code::E0105,
+            AddressError::NoRefusal { .. } => Code::E0102,
             AddressError::NotAPath(_) | AddressError::NotAPointer(_) => Code::E0104,
         }
     }

@@ -189,7 +189,7 @@ fn last_name(place: &str) -> Option<String> {
     last_of(&Pointer::from_place(place)?.ok()?)
 }
 
-/// The last name of a path; an index of a list is none.
+/// The last name of a path that is not the index of a list.
 fn last_of(path: &Pointer) -> Option<String> {
     let is_name = |token: &std::borrow::Cow<'_, str>| !token.bytes().all(|c| c.is_ascii_digit());
     path.tokens().filter(is_name).last().map(|name| name.into_owned())

@@ -9,7 +9,7 @@ use dendrer_store::Store;
 
 use crate::address::{Address, Position};
 use crate::casebook::{self, Place};
-use crate::error::Error;
+use crate::error::{AddressError, Error};
 use crate::run::trace::{ReadHandle, Trace, all_runs, no_run};
 
 impl Address {
@@ -87,7 +87,7 @@ impl Position {
             },
             Position::Label(label) => label_tick(trace, label),
             Position::Refused(number) => {
-                Err(Error::RefusalWithoutTick { run: trace.name().clone(), number: *number })
+                Err(AddressError::RefusalWithoutTick { run: trace.name().clone(), number: *number }.into())
             }
             Position::Tick(tick) if *tick > tip => {
                 Err(Error::NoTick { run: trace.name().clone(), tick: *tick, tip })

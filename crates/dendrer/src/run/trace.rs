@@ -19,7 +19,7 @@ use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, RunName, Value, json};
 use dendrer_store::{RunSummary, Skimmed, Slot, Store, StoreError};
 
-use crate::error::Error;
+use crate::error::{AddressError, Error};
 use crate::run::snapshot::{Fit, UNTAGGED, read_snapshot, weight};
 use crate::run::thread::is_removal;
 
@@ -735,12 +735,12 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// [`Error::NoRefusal`] if the run has fewer, or the number is 0.
+    /// [`AddressError::NoRefusal`] if the run has fewer, or the number is 0.
     pub fn refusal(&self, number: u64) -> Result<Record, Error> {
         let refusals = self.numbered_refusals()?;
         let of = refusals.len() as u64;
         let found = refusals.into_iter().find(|(each, _)| *each == number).map(|(_, record)| record);
-        found.ok_or_else(|| Error::NoRefusal { run: self.name().clone(), number, of })
+        found.ok_or_else(|| AddressError::NoRefusal { run: self.name().clone(), number, of }.into())
     }
 
     /// Lists the refusals and other records beside the chain, in order of commit.
