@@ -454,7 +454,8 @@ impl Reader<'_> {
             _ => None,
         };
         for (place, (item, text)) in frame.items.iter().zip(&texts).enumerate() {
-            let (strength, setting) = match (frame.strength, flag.take()) {
+            let strength = frame.strength.filter(|_| frame.close != b')' || item.quote != 0);
+            let (strength, setting) = match (strength, flag.take()) {
                 (Some(strength), _) => (Some(strength), Setting::Data),
                 (None, Some(flag)) => (Some(flag), Setting::Data),
                 (None, None) if place == 1 => (pair, Setting::Bare),

@@ -37,7 +37,7 @@ const PLACEHOLDERS: &str = "null none nil true false undefined string str text i
     interactive manual automatic nullable readonly literal enum struct map hashmap vec option some ok err void byte rune interface \
     any unknown never symbol bigint securestring secretstr secretstring foo bar baz test testing placeholder none. write read admin_password \
     ask confirm enter type typed input output auto random generate forgotten lost protected ntlm kerberos oauth oauth2 jwt apikey \
-    negotiate api-key api_key hmac password_hash blank";
+    negotiate utf-8 utf8 ascii latin-1 iso-8859-1 hex base64 api-key api_key hmac password_hash blank";
 
 /// Beginnings of a reference to the place that has the value.
 const REFERENCES: &[&str] = &[
@@ -188,7 +188,10 @@ fn is_template(value: &str) -> bool {
 
 /// Whether a value is a place of a format: `%s`, `{0}`, `%(name)s`, `:name`.
 fn is_format(value: &str) -> bool {
-    matches!(value, "%s" | "%d" | "%v" | "%q" | "%r" | "{}" | "{:?}" | "?" | "%@" | "-" | "--" | "%")
+    let places = value.matches('%').count();
+    let others = value.bytes().filter(u8::is_ascii_alphanumeric).count();
+    (places > 0 && others <= places + 1)
+        || matches!(value, "%s" | "%d" | "%v" | "%q" | "%r" | "{}" | "{:?}" | "?" | "%@" | "-" | "--" | "%")
         || (value.starts_with("%(") && value.len() > 3)
         || (value.starts_with('{')
             && value.ends_with('}')
@@ -262,7 +265,9 @@ enum Look {
 
 fn look(value: &str) -> Look {
     // Signs of the sentence around a word.
-    let bare = value.trim_end_matches(['?', '!', ',', ')', ';']).trim_start_matches('(');
+    let bare = value
+        .trim_end_matches(['?', '!', ',', ')', ';', '.', ':', '"', '\'', '_'])
+        .trim_start_matches(['(', '_']);
     let value = if !bare.is_empty() && bare.bytes().all(|c| c.is_ascii_alphabetic()) { bare } else { value };
     if value.contains(char::is_whitespace) {
         return Look::Words;
@@ -430,6 +435,7 @@ fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bo
         (Setting::Data, Look::Name) => value.len() >= 5 && !is_label(value) && !is_expression(value),
         (Setting::Code, _) if is_quoted => value.len() >= 4 && !is_label(value),
         (Setting::Code, Look::Digits) => value.len() >= 4,
+        (Setting::Code, Look::Chosen) if is_identifier && is_constant(value) => false,
         (Setting::Code, Look::Chosen) if is_identifier => {
             (is_mixed(value) && has_digit)
                 || (value.len() >= 6 && value.bytes().filter(u8::is_ascii_digit).count() >= 2)
@@ -453,7 +459,9 @@ fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bo
             true
         }
         (Setting::Prose, Look::Word | Look::Name) => is_quoted && value.len() >= 4 && !is_label(value),
-        (Setting::Bare, Look::Chosen) if is_quoted => value.len() >= 4,
+        (Setting::Bare, Look::Chosen) if is_quoted => {
+            value.len() >= 4 && !value.bytes().all(|c| c.is_ascii_alphabetic())
+        }
         (Setting::Bare, Look::Chosen) => {
             (value.len() >= 10 && is_mixed(value))
                 || (value.len() >= 8 && !is_expression(value) && has_all(value))
@@ -481,6 +489,7 @@ fn is_strong(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool
         }
         (_, Look::Word | Look::Name) => false,
         (Setting::Code, Look::Chosen) if is_quoted => value.len() >= 6,
+        (Setting::Code, Look::Chosen) if is_identifier && is_constant(value) => false,
         (Setting::Code, Look::Chosen) if is_identifier => {
             (is_mixed(value) && value.len() >= 10 && value.bytes().any(|c| c.is_ascii_digit()))
                 || (value.len() >= 8 && inner_digits(value) >= 3)
@@ -512,6 +521,11 @@ fn is_code(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool {
         }
         Look::Word | Look::Name => false,
     }
+}
+
+/// Whether a value is the name of a constant: `DOT11_PASSWORD_ID`.
+fn is_constant(value: &str) -> bool {
+    value.contains('_') && !value.bytes().any(|c| c.is_ascii_lowercase())
 }
 
 /// How many digits are between letters: `F3nc353sn`, and not `server2`.

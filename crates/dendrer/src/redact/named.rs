@@ -383,7 +383,7 @@ fn is_blank(c: u8) -> bool {
 fn after_group(text: &str, line: &Range<usize>, at: usize) -> usize {
     let rest = &text[at..line.end.max(at)];
     let close = match rest.bytes().next() {
-        Some(b'(') => ')',
+        Some(b'(') if text[..at].ends_with(' ') => ')',
         Some(b'[') => ']',
         _ => return at,
     };
@@ -602,7 +602,6 @@ const WRAPPERS: &[&str] = &[
     "decode",
     "frombase64string",
     "atob",
-    "encode",
     "buffer",
     "quote",
     "sensitive",
@@ -690,7 +689,14 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         Sign::Colon if is_closed || is_front => Setting::Data,
         Sign::Colon | Sign::Blank => Setting::Prose,
     };
-    if value.contains("<redacted") || (is_test_result(text, line, name) && sign == Sign::Colon) {
+    let is_reference = !is_quoted
+        && value.starts_with(['&', '*'])
+        && value[1..].starts_with(char::is_alphabetic)
+        && !value.bytes().any(|c| c.is_ascii_digit());
+    if is_reference
+        || value.contains("<redacted")
+        || (is_test_result(text, line, name) && sign == Sign::Colon)
+    {
         return None;
     }
     // A word without quotes is a value where it is all there is; else a part of a sentence or of a program.
@@ -705,9 +711,11 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         || is_all
         || is_command
         || (sign == Sign::Equal(false) && !rest.starts_with(['(', '[', '.']));
-    let is_typed = sign == Sign::Colon && rest.starts_with([',', ';', '=', '{', '?']);
+    // `name: Type,`, `name: Type = value;`
+    let is_typed = sign == Sign::Colon
+        && (rest.starts_with([';', '=', '{']) || rest == "," || (is_front && rest.starts_with([',', '?'])));
     let setting = match (is_last, setting) {
-        (false, Setting::Data) if is_typed => Setting::Code,
+        (false, Setting::Data | Setting::Prose) if is_typed && !is_quoted => Setting::Code,
         (false, Setting::Data) => Setting::Prose,
         (_, setting) => setting,
     };

@@ -42,8 +42,7 @@ const STRONG: &str = "secret secrets credential credentials apikey privatekey se
     clientsecret refreshtoken apitoken bottoken";
 
 /// Words of a value that is a secret if it looks like one.
-const WEAK: &str =
-    "token auth authorization bearer cookie cookies jwt sas salt cred creds sig pat dsn mdp clave";
+const WEAK: &str = "token auth authorization bearer cookie cookies jwt sas salt cred creds sig pat dsn clave";
 
 /// Words before `key` with which it is a secret.
 const KEYS: &str = "api access secret private encryption signing master auth account shared license licence ssh deploy webhook \
@@ -158,7 +157,12 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
     if name.len() > 100 || (name.is_ascii() && !SAYING.is_match(name)) {
         return None;
     }
-    strength_of(&words(name))
+    let words = words(name);
+    // A pattern, where it is no personal access token.
+    if words.last().is_some_and(|last| last == "pat") && !name.contains("PAT") && words.len() < 3 {
+        return None;
+    }
+    strength_of(&words)
 }
 
 fn strength_of(words: &[String]) -> Option<Strength> {
@@ -265,7 +269,6 @@ pub(super) const HINTS: &[&str] = &[
     "requirepass",
     "masterauth",
     "identified by",
-    "mdp",
     "clave",
     "pw",
 ];

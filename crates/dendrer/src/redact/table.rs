@@ -83,7 +83,7 @@ fn separators(line: &str) -> Vec<Separator> {
         found.push(Separator::Tab);
     }
     if found.is_empty() {
-        if line.trim().contains("  ") {
+        if line.trim().contains("  ") && !line.contains(['"', '\'']) {
             found.push(Separator::Blanks);
         }
         if line.contains(',') {
@@ -165,8 +165,11 @@ fn bare(text: &str, cell: &Range<usize>) -> Range<usize> {
 fn strength(text: &str, cell: &Range<usize>, rules: &Rules) -> Option<Strength> {
     let name = &text[bare(text, cell)];
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ' | '/' | ':' | '(' | ')');
-    (name.len() <= 60 && name.split_whitespace().count() <= 4 && name.chars().all(is_name))
-        .then(|| rules.strength(name.trim_end_matches(':')))?
+    (name.len() <= 60
+        && (!name.contains('(') || name.ends_with(')'))
+        && name.split_whitespace().count() <= 4
+        && name.chars().all(is_name))
+    .then(|| rules.strength(name.trim_end_matches(':')))?
 }
 
 /// Whether a cell can be one of a header: a short name, and no value.
@@ -319,7 +322,7 @@ fn row(
 ) -> bool {
     if matches!(separator, Separator::Comma | Separator::Semicolon) {
         // `password,X` is a row of two cells alone.
-        if cells.len() != 2 {
+        if cells.len() != 2 || !super::fields::is_plain_name(&text[bare(text, &cells[0])]) {
             return false;
         }
     }

@@ -141,7 +141,7 @@ pub(super) fn segments(text: &str, present: &Present, was_mail: bool) -> Vec<Seg
         rest.get(1..3).is_some_and(|code| code.iter().all(u8::is_ascii_hexdigit))
     });
     add(Writing::Table, b'"', 0, &|rest| {
-        of_table(std::str::from_utf8(&rest[..rest.len().min(3)]).unwrap_or_default()).is_some()
+        rest.get(1) == Some(&b'"') && rest.get(2).is_some_and(|c| c.is_ascii_alphanumeric() || *c == b'{')
     });
     if present.has(b'+') || present.has(b'.') || present.has(b'\n') {
         let is_sum = |rest: &[u8]| {
