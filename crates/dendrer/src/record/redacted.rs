@@ -31,8 +31,8 @@ pub fn intent(redactor: &Redactor, intent: &Intent) -> Intent {
     let mut made = intent.clone();
     made.agent = pass.text(&intent.agent);
     made.goal = intent.goal.as_ref().map(|goal| pass.text(goal));
-    for (_, value) in &mut made.members {
-        *value = pass.value(value);
+    for (name, value) in &mut made.members {
+        *value = if &**name == "metrics" { pass.metrics(value) } else { pass.value(value) };
     }
     for noted in &mut made.noted {
         *noted = pass.value(noted);
@@ -84,6 +84,12 @@ struct Pass<'r> {
 impl Pass<'_> {
     fn value(&mut self, value: &Value) -> Value {
         let (made, taken) = self.redactor.value(value);
+        self.taken.add(&taken);
+        made
+    }
+
+    fn metrics(&mut self, value: &Value) -> Value {
+        let (made, taken) = self.redactor.metrics(value);
         self.taken.add(&taken);
         made
     }

@@ -315,38 +315,12 @@ fn is_scrambled(value: &str) -> bool {
 
 /// Whether a value is words, with signs between them: an identifier, a path, a version, the name of a thing.
 fn is_joined(value: &str) -> bool {
-    let is_sign = |c: char| {
-        matches!(
-            c,
-            '-' | '_'
-                | '.'
-                | '/'
-                | ':'
-                | '\\'
-                | '@'
-                | '~'
-                | '#'
-                | '>'
-                | '<'
-                | '&'
-                | '*'
-                | '!'
-                | '?'
-                | '='
-                | '+'
-                | ','
-                | '|'
-                | '['
-                | ']'
-                | '('
-                | ')'
-                | ';'
-        )
-    };
     let mut words = 0;
     let mut parts = 0;
     let mut numbers = 0;
-    for part in value.split(is_sign) {
+    for part in value.split(|c: char| {
+        c.is_ascii_punctuation() && !matches!(c, '$' | '%' | '^' | '"' | '\'' | '`' | '{' | '}')
+    }) {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
         let digits = part.len() - letters.len();
         if !letters.bytes().all(|c| c.is_ascii_alphabetic()) || digits > 4 {
@@ -365,25 +339,24 @@ fn is_joined(value: &str) -> bool {
     if parts_of_case.len() >= 4 && letters * 10 < parts_of_case.len() * 25 {
         return false;
     }
-    // Two capitals, small letters, numbers and a sign: a password that is made of words.
-    let has_upper = value.bytes().any(|c| c.is_ascii_uppercase());
-    if has_upper
-        && words >= 2
-        && numbers > 0
-        && parts == words + numbers
-        && !value.contains(['/', ':', '('])
-        && value.contains(['-', '_', '.'])
-        && value.bytes().filter(u8::is_ascii_digit).count() >= 2
-        && value.bytes().last().is_some_and(|c| c.is_ascii_digit())
-        && value.starts_with(|c: char| c.is_ascii_uppercase())
-        && !value.bytes().all(|c| !c.is_ascii_lowercase())
-    {
+    if words >= 2 && numbers > 0 && parts == words + numbers && is_capitalized_phrase(value) {
         return false;
     }
     // A sign that no name has makes a password of it.
     let odd = value.bytes().filter(|c| matches!(c, b'!' | b'#' | b'+' | b'=' | b'&' | b'?' | b'*')).count();
     let is_several = parts > 1 || value.starts_with(['/', '.', '~']);
     words > 0 && is_several && odd == 0 && numbers <= words
+}
+
+/// Whether words with capitals end in a number: `Cradle-coral-38`.
+fn is_capitalized_phrase(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|c| is(&c));
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    value.starts_with(|c: char| c.is_ascii_uppercase())
+        && has(u8::is_ascii_lowercase)
+        && digits >= 2
+        && value.ends_with(|c: char| c.is_ascii_digit())
+        && !value.contains(['/', ':', '('])
 }
 
 /// Whether the value beside a name of this strength is a secret.

@@ -42,7 +42,7 @@ const STRONG: &str = "secret secrets credential credentials apikey privatekey se
     clientsecret refreshtoken apitoken bottoken";
 
 /// Words of a value that is a secret if it looks like one.
-const WEAK: &str = "token auth authorization bearer cookie cookies jwt sas salt cred creds sig pat dsn clave";
+const WEAK: &str = "token auth authorization bearer cookie cookies jwt sas salt cred creds sig dsn clave";
 
 /// Words before `key` with which it is a secret.
 const KEYS: &str = "api access secret private encryption signing master auth account shared license licence ssh deploy webhook \
@@ -135,7 +135,7 @@ static SAYING: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
         .kind(Some(AhoCorasickKind::DFA))
         .ascii_case_insensitive(true)
-        .build(words.chain(["key", "token", "phrase", "words", "code", "identified"]))
+        .build(words.chain(["key", "token", "phrase", "words", "code", "identified", "pat"]))
         .expect("some short texts")
 });
 
@@ -157,12 +157,7 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
     if name.len() > 100 || (name.is_ascii() && !SAYING.is_match(name)) {
         return None;
     }
-    let words = words(name);
-    // A pattern, where it is no personal access token.
-    if words.last().is_some_and(|last| last == "pat") && !name.contains("PAT") && words.len() < 3 {
-        return None;
-    }
-    strength_of(&words)
+    strength_of(&words(name))
 }
 
 fn strength_of(words: &[String]) -> Option<Strength> {
@@ -172,6 +167,12 @@ fn strength_of(words: &[String]) -> Option<Strength> {
     let (first, last) = (*words.first()?, *words.last()?);
     // Of a secret's own kinds, these have `id` in their name and are secrets all the same.
     if words == ["secret", "id"] {
+        return Some(Strength::Weak);
+    }
+    // A personal access token; else a pattern.
+    const OF_TOKEN: [&str; 10] =
+        ["github", "gitlab", "azure", "ado", "devops", "git", "gh", "access", "personal", "token"];
+    if last == "pat" && words.iter().any(|word| OF_TOKEN.contains(word)) {
         return Some(Strength::Weak);
     }
     if words == ["identified", "by"] {

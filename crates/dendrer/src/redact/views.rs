@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::scan::Present;
+use super::part::Present;
 use super::vendor::SecretSpan;
 
 /// A text that a text decodes to, and where each of its bytes comes from.
@@ -30,7 +30,7 @@ impl View {
             cuts: Vec::new(),
         };
         for ((start, end), cut) in lines.iter().zip(cuts) {
-            let begin = super::scan::next_boundary(text, start + cut).min(*end);
+            let begin = super::part::next_boundary(text, start + cut).min(*end);
             if *cut > 0 {
                 view.cuts.push(*start);
             }
@@ -349,4 +349,9 @@ fn rewritten(text: &str, step: Step) -> Option<View> {
     }
     view.from.push(text.len());
     changed.then_some(view)
+}
+
+/// Whether a text may be in another writing in part.
+pub(super) fn may_be_rewritten(text: &str) -> bool {
+    text.bytes().any(|c| matches!(c, b'%' | b'&' | b'=' | 0x1b | 0x80..))
 }

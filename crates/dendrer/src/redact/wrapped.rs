@@ -4,8 +4,8 @@
 
 use super::encoded;
 use super::judge;
+use super::part::Depth;
 use super::rules::Rules;
-use super::scan::Depth;
 use super::vendor::{self, SecretSpan};
 
 /// How long a line is that a program wraps, at least.
@@ -122,20 +122,7 @@ fn continuation(bytes: &[u8], line: Line, next: Line, count: usize) -> Option<(u
     let is_closed = matches!(
         bytes.get(end),
         Some(
-            b'"' | b'\''
-                | b','
-                | b';'
-                | b')'
-                | b'<'
-                | b'`'
-                | b']'
-                | b'}'
-                | b'&'
-                | b'\\'
-                | b'@'
-                | b':'
-                | b'?'
-                | b'\\'
+            b'"' | b'\'' | b',' | b';' | b')' | b'<' | b'`' | b']' | b'}' | b'&' | b'\\' | b'@' | b':' | b'?'
         )
     );
     let is_piece = match is_alone || is_closed {
