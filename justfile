@@ -36,6 +36,7 @@ vectors:
 bench *ARGS:
     cargo bench -p dendrer --bench figures -- {{ARGS}}
     cargo bench -p dendrer --bench writers
+    cargo bench -p dendrer --bench redact
     cargo bench -p dendrer-kernel --bench expr
     cargo bench -p dendrer-wasm --bench modules
     cargo bench -p dendrer-wire --bench import

@@ -15,7 +15,7 @@ mod words;
 
 use std::ops::Range;
 
-pub use self::hostile::{HOSTILE_KINDS, HostileKind, typical_text};
+pub use self::hostile::{HOSTILE_KINDS, HostileKind};
 
 use self::draw::one;
 use self::markup::{Marked, Stain};
@@ -170,6 +170,22 @@ pub fn harmless_cases(seed: u64, count: usize) -> Vec<ToolText> {
         cases.push(template.case(TextClass::Harmless, layers, &mut dice));
     }
     cases
+}
+
+/// Returns at least `size` bytes of what an agent reads, in parts: ten harmless outputs to one with a secret.
+pub fn typical_texts(seed: u64, size: usize) -> Vec<String> {
+    let secret = secret_cases(seed, 2_000);
+    let harmless = harmless_cases(seed, 2_000);
+    let mut dice = Dice(seed);
+    let (mut texts, mut all) = (Vec::new(), 0);
+    while all < size {
+        let cases = if dice.below(11) == 0 { &secret } else { &harmless };
+        let case = &cases[dice.below(cases.len() as u64) as usize];
+        let text = format!("$ {}\n{}\n", case.tool, case.text);
+        all += text.len();
+        texts.push(text);
+    }
+    texts
 }
 
 impl ToolTemplate {

@@ -42,11 +42,11 @@ pub(super) fn draw(field: &str, dice: &mut Dice) -> Option<FieldText> {
         let (_, shape) = VENDORS[dice.below(VENDORS.len() as u64) as usize];
         return of(Worth::Secret, shaped(shape, dice));
     }
-    if let Some((_, shape)) = VENDORS.iter().chain(SHAPES).find(|(name, _)| *name == field) {
+    if let Some((_, shape)) = VENDORS.iter().chain(SHAPES.iter()).find(|(name, _)| *name == field) {
         return of(Worth::Secret, shaped(shape, dice));
     }
     if let Some(name) = field.strip_prefix('?') {
-        let (_, shape) = FILLINGS.iter().chain(SHAPES).find(|(known, _)| *known == name)?;
+        let (_, shape) = FILLINGS.iter().chain(SHAPES.iter()).find(|(known, _)| *known == name)?;
         return of(Worth::Optional, shaped(shape, dice));
     }
     let (_, shape) = FILLINGS.iter().find(|(name, _)| *name == field)?;
@@ -85,7 +85,7 @@ fn password(field: &str, dice: &mut Dice) -> Option<String> {
         "phrase" => {
             let between = one(dice, &[" ", "-", " ", "_", "."]);
             let count = 3 + dice.below(4);
-            (0..count).map(|_| one(dice, WORDS)).collect::<Vec<_>>().join(between)
+            (0..count).map(|_| one(dice, &WORDS)).collect::<Vec<_>>().join(between)
         }
         "seed12" => recovery(12, dice),
         "seed24" => recovery(24, dice),
@@ -103,14 +103,14 @@ fn password(field: &str, dice: &mut Dice) -> Option<String> {
 fn plain(field: &str, dice: &mut Dice) -> Option<String> {
     let spelling = field.strip_prefix("n_");
     Some(match (field, spelling) {
-        (_, Some(spelling)) => spelled(one(dice, NAMES), spelling),
+        (_, Some(spelling)) => spelled(one(dice, &NAMES), spelling),
         ("user", _) => {
             one(dice, &["alice", "bob", "deploy", "svc_report", "admin", "jenkins", "m.rossi", "app"]).into()
         }
         ("host", _) => {
             one(dice, &["db-1.internal", "10.0.4.17", "prod.example.com", "localhost", "mail.acme.io"]).into()
         }
-        ("word", _) => one(dice, WORDS).into(),
+        ("word", _) => one(dice, &WORDS).into(),
         ("date", _) => shaped("2025-0{e1}-1{d1}", dice),
         ("time", _) => shaped("1{d1}:{f1}{d1}:{f1}{d1}", dice),
         ("pub_lines", _) => lines(&shaped("MII{b500-900}", dice), 64),
@@ -137,10 +137,10 @@ fn strong(dice: &mut Dice, signs: &str, min: u64, max: u64) -> String {
 
 /// Draws a password as people make them, of a word, digits and a sign.
 fn human(dice: &mut Dice) -> String {
-    let word = one(dice, WORDS);
+    let word = one(dice, &WORDS);
     let mut first = word.chars();
     let capital: String = first.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(first).collect();
-    let other = one(dice, WORDS);
+    let other = one(dice, &WORDS);
     match dice.below(6) {
         0 => capital + &shaped("{d4}", dice) + one(dice, &["!", "", "_", "!!"]),
         1 => leet(&capital) + &shaped("{d2}{l2}", dice),
@@ -165,7 +165,7 @@ fn leet(word: &str) -> String {
 
 /// Draws the recovery phrase of a wallet. Its checksum does not hold: only the words are of the published list.
 fn recovery(words: u64, dice: &mut Dice) -> String {
-    (0..words).map(|_| one(dice, WORDS)).collect::<Vec<_>>().join(" ")
+    (0..words).map(|_| one(dice, &WORDS)).collect::<Vec<_>>().join(" ")
 }
 
 /// Draws a JSON Web Token of RFC 7519.

@@ -1,9 +1,6 @@
-//! Texts that cost a redactor the most, and a text of typical outputs to compare them with.
-
-use std::fmt::Write as _;
+//! Texts that cost a redactor the most.
 
 use super::draw::shaped;
-use super::{harmless_cases, secret_cases};
 use crate::Dice;
 
 /// A kind of text, each of one sign or shape without an end.
@@ -16,7 +13,7 @@ pub struct HostileKind {
 }
 
 /// Every kind of hostile text.
-pub const HOSTILE_KINDS: [HostileKind; 32] = [
+pub const HOSTILE_KINDS: [HostileKind; 34] = [
     HostileKind { name: "double quotes", unit: "\"" },
     HostileKind { name: "single quotes", unit: "'" },
     HostileKind { name: "password: ", unit: "password: " },
@@ -49,6 +46,11 @@ pub const HOSTILE_KINDS: [HostileKind; 32] = [
     HostileKind { name: "terminal codes", unit: "\u{1b}[0m" },
     HostileKind { name: "words", unit: "abandon ability " },
     HostileKind { name: "xml of passwords", unit: "<password>" },
+    HostileKind { name: "curl in a line", unit: "curl -u a " },
+    HostileKind {
+        name: "every encoding",
+        unit: "a%20b&amp;c \\\"d\\\" \\u0041 e=3D\u{1b}[0m {b24}== {h32} x://y:z@w\\n <redacted:a>\n",
+    },
 ];
 
 impl HostileKind {
@@ -62,22 +64,4 @@ impl HostileKind {
         out.truncate(size);
         out
     }
-}
-
-/// Returns `size` bytes of what an agent reads: ten harmless outputs to one with a secret, with commands between them.
-pub fn typical_text(seed: u64, size: usize) -> String {
-    let secret = secret_cases(seed, 2_000);
-    let harmless = harmless_cases(seed, 2_000);
-    let mut out = String::with_capacity(size + 4096);
-    for at in 0.. {
-        if out.len() >= size {
-            break;
-        }
-        let case =
-            if at % 11 == 0 { &secret[at / 11 % secret.len()] } else { &harmless[at % harmless.len()] };
-        let _ = write!(out, "$ {} # step {at}\n{}\n", case.tool, case.text);
-    }
-    let cut = (0..=size).rev().find(|at| out.is_char_boundary(*at)).unwrap_or_default();
-    out.truncate(cut);
-    out
 }

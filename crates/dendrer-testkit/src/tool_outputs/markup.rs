@@ -146,6 +146,22 @@ impl Marked {
         }
     }
 
+    /// Encodes the whole text as quoted-printable of RFC 2045: lines of at most 76 characters, no code divided.
+    fn encode_quoted_printable(&mut self) {
+        let mut out = Vec::with_capacity(self.chars.len() * 2);
+        let mut column = 0;
+        for (c, stain) in self.chars.drain(..) {
+            let code = if c == '=' || !c.is_ascii() { quoted_printable(c) } else { c.to_string() };
+            if column + code.len() > 75 && c != '\n' {
+                out.extend("=\n".chars().map(|c| (c, Stain::Optional)));
+                column = 0;
+            }
+            column = if c == '\n' { 0 } else { column + code.len() };
+            out.extend(code.chars().map(|c| (c, stain)));
+        }
+        self.chars = out;
+    }
+
     fn bytes(&self) -> (Vec<u8>, Vec<Stain>) {
         let mut bytes = Vec::new();
         let mut stains = Vec::new();
@@ -172,10 +188,7 @@ impl Marked {
             }),
             "html" => self.map(xml_escape),
             "percent" => self.map(percent_escape),
-            "qp" => {
-                self.map(|c| (c == '=' || !c.is_ascii()).then(|| quoted_printable(c)));
-                self.break_every(75, "=\n");
-            }
+            "qp" => self.encode_quoted_printable(),
             "base64" => self.encode_base64(),
             "base64_lines" => {
                 self.encode_base64();

@@ -1,173 +1,26 @@
-//! Tables that texts are drawn from: shapes of vendors' tokens, names of settings, and words.
+//! Tables that texts are drawn from, each a file of this folder: shapes of tokens, names of settings, and words.
 //!
-//! A shape is written with codes of an alphabet and a count, see `shaped`. No row is a token of anyone.
+//! A row of a shape is a name and a shape, which is written with codes of an alphabet and a count, see
+//! [`shaped`](super::draw::shaped). No row is a token of anyone.
+
+use std::sync::LazyLock;
 
 /// Tokens in the shape that their vendor documents.
-pub(super) const VENDORS: &[(&str, &str)] = &[
-    ("github", "ghp_{A36}"),
-    ("github_oauth", "gho_{A36}"),
-    ("github_server", "ghs_{A36}"),
-    ("github_fine", "github_pat_{A22}_{A59}"),
-    ("gitlab", "glpat-{w20}"),
-    ("gitlab_runner", "glrt-{w20}"),
-    ("slack_bot", "xoxb-{d12}-{d13}-{A24}"),
-    ("slack_user", "xoxp-{d12}-{d12}-{d13}-{h32}"),
-    ("slack_app", "xapp-1-A{u10}-{d13}-{h64}"),
-    ("stripe", "sk_live_{A24}"),
-    ("stripe_long", "sk_live_51{A97}"),
-    ("stripe_restricted", "rk_live_{A24}"),
-    ("stripe_hook", "whsec_{A32}"),
-    ("openai", "sk-{A20}T3BlbkFJ{A20}"),
-    ("openai_project", "sk-proj-{w74}T3BlbkFJ{w74}"),
-    ("anthropic", "sk-ant-api03-{w93}AA"),
-    ("sendgrid", "SG.{w22}.{w43}"),
-    ("npm", "npm_{A36}"),
-    ("pypi", "pypi-AgEIcHlwaS5vcmc{w120-160}"),
-    ("huggingface", "hf_{A34}"),
-    ("discord", "MT{A22}.{w6}.{w38}"),
-    ("google", "AIza{w35}"),
-    ("google_oauth", "GOCSPX-{w28}"),
-    ("google_access", "ya29.a0{w150-200}"),
-    ("digitalocean", "dop_v1_{h64}"),
-    ("shopify", "shpat_{h32}"),
-    ("linear", "lin_api_{A40}"),
-    ("notion", "ntn_{d11}{A35}"),
-    ("databricks", "dapi{h32}"),
-    ("grafana", "glsa_{A32}_{h8}"),
-    ("docker_hub", "dckr_pat_{w27}"),
-    ("vault", "hvs.CAESI{w86}"),
-    ("terraform", "{A14}.atlasv1.{w67}"),
-    ("doppler", "dp.pt.{A43}"),
-    ("postman", "PMAK-{h24}-{h34}"),
-    ("new_relic", "NRAK-{u27}"),
-    ("replicate", "r8_{A37}"),
-    ("groq", "gsk_{A52}"),
-    ("perplexity", "pplx-{A48}"),
-    ("atlassian", "ATATT3xFfGF0{w172}={H8}"),
-    ("tailscale", "tskey-auth-{A11}CNTRL-{A32}"),
-    ("rubygems", "rubygems_{h48}"),
-    ("supabase", "sbp_{h40}"),
-    ("pulumi", "pul-{h40}"),
-    ("sentry", "sntryu_{h64}"),
-    ("age", "AGE-SECRET-KEY-1{c58}"),
-];
+pub(super) static VENDORS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| rows(include_str!("vendors.txt")));
 
 /// Secrets that a vendor gives no mark of their own.
-pub(super) const SHAPES: &[(&str, &str)] = &[
-    ("aws_id", "AKIA{k16}"),
-    ("aws_session_id", "ASIA{k16}"),
-    ("aws_secret", "{b40}"),
-    ("aws_session", "IQoJb3JpZ2luX2Vj{b280-360}="),
-    ("telegram", "{e1}{d9}:AA{w33}"),
-    ("twilio", "SK{h32}"),
-    ("slack_path", "T{u10}/B{u10}/{A24}"),
-    ("discord_path", "{d18}/{w68}"),
-    ("azure_sig", "{A20}%2B{A10}%2F{A10}%3D"),
-    ("azure_account", "{b86}=="),
-    ("token", "{A20-44}"),
-    ("hexkey", "{h32}"),
-    ("hexkey64", "{h64}"),
-    ("hexkey128", "{h128}"),
-    ("b64key", "{b43}="),
-    ("otp", "{k32}"),
-    ("uuid_secret", "{h8}-{h4}-4{h3}-a{h3}-{h12}"),
-];
+pub(super) static SHAPES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| rows(include_str!("shapes.txt")));
 
 /// Plain fillings, of which nothing must be redacted.
-pub(super) const FILLINGS: &[(&str, &str)] = &[
-    ("sha1", "{h40}"),
-    ("sha7", "{h7}"),
-    ("sha256", "{h64}"),
-    ("md5", "{h32}"),
-    ("uuid", "{h8}-{h4}-4{h3}-a{h3}-{h12}"),
-    ("int", "{e1}{d1-5}"),
-    ("small", "{e1}"),
-    ("port", "5{d3}"),
-    ("account", "{e1}{d11}"),
-    ("twilio_sid", "AC{h32}"),
-    ("hex16", "{h16}"),
-    ("hex32", "{h32}"),
-    ("b64", "{b60-90}="),
-    ("b64long", "{b300-600}=="),
-    ("b64url", "{w60-120}"),
-    ("sha512b64", "{b86}=="),
-    ("sha256b64", "{b43}="),
-    ("b64nonce", "{b22}=="),
-    ("call", "call_{A24}"),
-    ("toolu", "toolu_01{A22}"),
-    ("slug", "{l5}-{l6}"),
-    ("sentry_dsn", "{h32}"),
-    ("fp", "{b43}"),
-    ("hashed_host", "{b27}"),
-    ("fingerprint", "{H40}"),
-    ("sri", "{b64}"),
-    ("id16", "{u16}"),
-    ("id22", "{A22}"),
-    ("id29", "{A29}"),
-    ("bech32", "{a38}"),
-];
+pub(super) static FILLINGS: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| rows(include_str!("fillings.txt")));
 
 /// Names that announce a secret, as words.
-pub(super) const NAMES: &[&str] = &[
-    "db password",
-    "database password",
-    "password",
-    "passwd",
-    "smtp password",
-    "admin password",
-    "root password",
-    "user password",
-    "redis password",
-    "api key",
-    "api token",
-    "access token",
-    "refresh token",
-    "auth token",
-    "client secret",
-    "secret key",
-    "app secret",
-    "webhook secret",
-    "signing secret",
-    "session secret",
-    "jwt secret",
-    "encryption key",
-    "master key",
-    "private key",
-    "secret access key",
-    "bearer token",
-    "passphrase",
-    "keystore password",
-    "service account key",
-    "bot token",
-];
+pub(super) static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("names.txt").lines().collect());
 
 /// Words of the BIP-39 list, which passwords and phrases are made of.
-#[rustfmt::skip]
-pub(super) const WORDS: &[&str] = &[
-    "abandon", "ability", "absent", "absorb", "access", "acid", "across", "actress", "adapt", "advice", "afford", "airport",
-    "alarm", "album", "alien", "alpha", "amateur", "amused", "anchor", "ancient", "animal", "banana", "basket", "battle",
-    "beach", "benefit", "bicycle", "blanket", "bless", "bridge", "bronze", "brother", "cabbage", "cactus", "camera", "candy",
-    "canvas", "captain", "carbon", "castle", "casual", "cattle", "ceiling", "cherry", "chicken", "circle", "citizen",
-    "clever", "cliff", "coconut", "coffee", "comfort", "coral", "cotton", "country", "cousin", "coyote", "cradle",
-    "cricket", "crystal", "dance", "daring", "decade", "deer", "defense", "desert", "diamond", "dinner", "dolphin",
-    "donkey", "dragon", "dream", "eagle", "early", "earth", "ecology", "elbow", "elder", "elegant", "elephant", "elite",
-    "embark", "empty", "energy", "engine", "escape", "essay", "exact", "exhaust", "exotic", "fabric", "faculty", "famous",
-    "fancy", "fantasy", "father", "feature", "fence", "festival", "fiction", "finger", "fiscal", "flame", "flower",
-    "forest", "fossil", "fragile", "frozen", "galaxy", "garden", "garlic", "gentle", "giant", "ginger", "giraffe", "glory",
-    "goddess", "grape", "guitar", "habit", "hammer", "harvest", "hawk", "hazard", "hedgehog", "helmet", "hidden", "hockey",
-    "horse", "humble", "hybrid", "icon", "idle", "impulse", "inform", "island", "ivory", "jacket", "jaguar", "jelly",
-    "jewel", "jungle", "kangaroo", "kidney", "kitchen", "kiwi", "ladder", "lamp", "laundry", "lava", "leopard", "liberty",
-    "lizard", "lobster", "lunar", "machine", "magnet", "mango", "maple", "marble", "matrix", "meadow", "melody", "mention",
-    "mercy", "midnight", "mimic", "mirror", "mosquito", "mountain", "mushroom", "naive", "napkin", "narrow", "nature",
-    "neglect", "nephew", "noble", "noodle", "nuclear", "oblige", "ocean", "olive", "orbit", "orchard", "ostrich", "oxygen",
-    "oyster", "palace", "panda", "panther", "paper", "parrot", "peanut", "pelican", "pepper", "photo", "pioneer", "pistol",
-    "planet", "poem", "polar", "pony", "potato", "praise", "puzzle", "pyramid", "quantum", "quarter", "rabbit", "raccoon",
-    "radar", "rally", "rapid", "raven", "rebel", "recipe", "reform", "relief", "rescue", "ribbon", "ritual", "river",
-    "robot", "rocket", "rotate", "royal", "saddle", "salmon", "satoshi", "scorpion", "season", "shadow", "sheriff",
-    "shuffle", "siege", "silver", "sister", "skull", "slogan", "smoke", "snack", "soccer", "solar", "spider", "sponsor",
-    "stadium", "stumble", "sugar", "sunset", "symbol", "talent", "target", "tattoo", "tenant", "theory", "thunder",
-    "tiger", "timber", "tobacco", "tomato", "tornado", "tourist", "tragic", "trophy", "tuna", "turtle", "umbrella",
-    "unaware", "uncle", "uniform", "urban", "valley", "vapor", "velvet", "vendor", "vessel", "violin", "virus", "vivid",
-    "volcano", "voyage", "walnut", "wealth", "weather", "whale", "wheat", "winter", "wisdom", "witness", "wolf", "wonder",
-    "wrestle", "yard", "yellow", "young", "zebra", "zero", "zone", "zoo",
-];
+pub(super) static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("words.txt").lines().collect());
+
+fn rows(file: &'static str) -> Vec<(&'static str, &'static str)> {
+    file.lines().map(|line| line.split_once(' ').expect("a name and a shape")).collect()
+}

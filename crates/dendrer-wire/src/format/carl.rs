@@ -20,7 +20,7 @@ use dendrer::record::chain::{ROW, TRANSITION, WitnessStep, intent_of_row};
 use dendrer::redact::{RedactionProfile, Redactor};
 use dendrer_chain::{
     ActionType, CONTENT_HASH, ChainFileError, ChainLines, ChainReader, ChainRow, PREV_HASH, RowFault,
-    RowStepError, RowText, RowValue, StartedAt, check_chain_id, content_hash_of, hashed, header_hash,
+    RowStepError, RowText, RowValue, StartedAt, check_chain_id, content_hash_of, hashed, header_hash, scrub,
 };
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::intent::line;

@@ -10,7 +10,7 @@ use super::carl;
 use super::json::{self, Region};
 use super::judge;
 use super::named;
-use super::part::{Depth, Present, next_boundary};
+use super::part::{Depth, Present};
 use super::rules::{RedactionProfile, Rules};
 use super::taken::TakenSecrets;
 use super::vendor;
