@@ -18,8 +18,10 @@ mod judge;
 mod markup;
 mod named;
 mod names;
+mod part;
 mod phrase;
 mod prose;
+mod quoted;
 mod rules;
 mod scan;
 mod snapshot;
@@ -123,6 +125,27 @@ impl Redactor {
     /// The marker of a secret of a kind.
     pub fn marker(&self, kind: &str, secret: &str) -> String {
         self.0.marker(kind, secret)
+    }
+
+    /// The metrics of a step without their secrets. Numbers stay: the kernel counts with them, and no name makes a secret of one.
+    pub fn metrics(&self, value: &Value) -> (Value, TakenSecrets) {
+        let Some(members) = value.as_object() else { return self.value(value) };
+        let mut taken = TakenSecrets::default();
+        let made = members.iter().map(|(name, member)| {
+            let is_number = matches!(member, Value::Number(_) | Value::Null);
+            if is_number {
+                return (Arc::<str>::from(&**name), member.clone());
+            }
+            let (own, more) = self.value(&Value::record([(name.to_string(), member.clone())]));
+            taken.add(&more);
+            let own = own.as_object().and_then(|own| own.iter().next());
+            own.map_or_else(
+                || (Arc::<str>::from(&**name), Value::Null),
+                |(name, value)| (Arc::<str>::from(&**name), value.clone()),
+            )
+        });
+        let made = Value::record(made.collect::<Vec<_>>());
+        (made, taken)
     }
 
     /// Takes secrets out of a text that comes in parts.

@@ -12,7 +12,16 @@ const TREE: TreeHead = TreeHead { size: 12, root: super::root() };
 fn restored() -> Restored {
     let copied = Copied { tree: TREE, before: 0, signed: Some(12), bytes: 99, voided: 0, tiles: true };
     let path = "new/.dendrer".into();
-    Restored { path, copied, last_signed_here: Some(12), refused: None, has_key: true, aside: None }
+    Restored {
+        path,
+        copied,
+        last_signed_here: Some(12),
+        refused: None,
+        has_key: true,
+        aside: None,
+        erased_again: Vec::new(),
+        erasures_unknown: None,
+    }
 }
 
 #[test]
@@ -54,8 +63,12 @@ fn an_older_store_is_read_alone() {
 
 #[test]
 fn a_store_with_more_than_the_backup_is_not_replaced() {
-    let newer =
-        |why| RestoreError::Newer { path: ".dendrer".into(), backup: "bk".into(), why: Box::new(why) };
+    let newer = |why| RestoreError::Newer {
+        path: ".dendrer".into(),
+        backup: "bk".into(),
+        why: Box::new(why),
+        erased: Vec::new(),
+    };
     check(
         &error_text(newer(NewerRecords::More(3))),
         r#"

@@ -17,10 +17,10 @@ use dendrer::kernel::ontology::{self, Class};
 use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS, Start};
 use dendrer::kernel::unknown::has_note;
 use dendrer::record::chain::{ROW, TRANSITION, WitnessStep, intent_of_row};
-use dendrer::redact::Redactor;
+use dendrer::redact::{RedactionProfile, Redactor};
 use dendrer_chain::{
     ActionType, CONTENT_HASH, ChainFileError, ChainLines, ChainReader, ChainRow, PREV_HASH, RowFault,
-    RowStepError, RowText, RowValue, StartedAt, check_chain_id, content_hash_of, hashed, header_hash,
+    RowStepError, RowText, RowValue, StartedAt, check_chain_id, content_hash_of, hashed, header_hash, scrub,
 };
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::intent::line;
@@ -238,7 +238,10 @@ fn begin(source: &mut dyn Read, _: &Layout, start: &mut Start) -> Result<Option<
 /// Finds the lines that redaction changes, and whether the rows are the bytes of the file: no line is blank, too large, or no text.
 fn changed(bytes: &[u8], redactor: &Redactor) -> ChangedRows {
     let Ok(reader) = ChainReader::new(bytes) else { return ChangedRows::default() };
-    let is_changed = |text: &str| !redactor.text(text).1.is_empty();
+    // The profile of the package takes values by their names, which only a row that is read has.
+    let is_carl = &*redactor.rules().name == RedactionProfile::Carl1.as_str();
+    let is_scrubbed = |text: &str| RowValue::parse(text).is_ok_and(|row| scrub(&row) != row);
+    let is_changed = |text: &str| !redactor.text(text).1.is_empty() || (is_carl && is_scrubbed(text));
     let mut texts: Vec<String> = reader.header_text().map(str::to_owned).into_iter().collect();
     let mut lines: Vec<u64> = texts.iter().filter_map(|text| is_changed(text).then_some(1)).collect();
     let mut is_whole = true;

@@ -53,7 +53,7 @@ pub fn intent(redactor: &Redactor, intent: &Intent) -> Intent {
     made.agent = pass.name(&intent.agent);
     made.goal = intent.goal.as_ref().map(|goal| pass.text(goal));
     for (name, value) in &mut made.members {
-        *value = pass.member(name, value);
+        *value = if &**name == "metrics" { pass.metrics(value) } else { pass.member(name, value) };
     }
     for noted in &mut made.noted {
         *noted = pass.value(noted);
@@ -238,6 +238,12 @@ impl Pass<'_> {
         }
         self.taken.add(&taken);
         made.into()
+    }
+
+    fn metrics(&mut self, value: &Value) -> Value {
+        let (made, taken) = self.redactor.metrics(value);
+        self.taken.add(&taken);
+        made
     }
 
     fn text(&mut self, text: &Arc<str>) -> Arc<str> {

@@ -18,7 +18,9 @@ pub(super) fn value(value: &Value, taken: &mut TakenSecrets) -> Value {
         Value::String(string) => text(string, taken).map_or_else(|| value.clone(), Value::from),
         Value::Array(items) => Value::array(items.iter().map(|item| self::value(item, taken))),
         Value::Object(members) => Value::record(members.iter().map(|(name, member)| {
-            let made = match is_secret_name(name) {
+            // A row that `carl-core` redacted has nothing to take.
+            let is_marker = member.as_str() == Some(REDACTED);
+            let made = match is_secret_name(name) && !is_marker {
                 true => {
                     taken.count(&Arc::from("named"));
                     Value::from(REDACTED)

@@ -295,7 +295,11 @@ pub(super) fn find(text: &str, found: &mut Vec<SecretSpan>) {
 pub(super) fn in_list(items: &[&str], rules: &Rules) -> Vec<(usize, usize, usize)> {
     let _ = rules;
     let mut found = Vec::new();
-    let is_program = |item: &&str| item.len() < 60 && !item.contains(' ') && of_name(item).next().is_some();
+    let is_program = |item: &&str| {
+        let base = item.rsplit(['/', '\\']).next().unwrap_or(item).to_ascii_lowercase();
+        let base = base.strip_suffix(".exe").unwrap_or(&base);
+        item.len() < 60 && TABLE.names.binary_search(&base).is_ok()
+    };
     let Some(first) = items.iter().take(20).position(is_program) else { return found };
     for program in of_name(items[first]) {
         if program.place == Place::Piped {

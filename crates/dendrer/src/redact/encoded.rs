@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::judge;
+use super::part::Depth;
 use super::rules::Rules;
-use super::scan::{self, Depth};
 use super::vendor::SecretSpan;
 
 /// The longest run that is decoded.
@@ -164,7 +164,7 @@ fn decoded(run: &str, rules: &Rules, depth: Depth) -> Option<Arc<str>> {
         return None;
     }
     let text = String::from_utf8(bytes).ok()?;
-    let found = scan::find_at(&text, rules, depth.deeper());
+    let found = depth.deeper().find(&text, rules);
     if let Some(first) = found.first() {
         return Some(Arc::clone(&first.kind));
     }

@@ -101,10 +101,13 @@ pub(super) fn cookies(text: &str, from: usize, found: &mut Vec<SecretSpan>) {
         at += pair.len() + 1;
         let Some((name, value)) = pair.trim().split_once('=') else { continue };
         let name = name.trim();
+        if !name.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.')) {
+            continue;
+        }
         if ATTRIBUTES.iter().any(|one| one.eq_ignore_ascii_case(name)) || name.contains(char::is_whitespace) {
             continue;
         }
-        let value = value.split_whitespace().next().unwrap_or_default();
+        let value = value.split([' ', '\t', '\\', ',']).next().unwrap_or_default();
         let is_strong = names::strength(name).is_some_and(|strength| strength > Strength::Weak);
         let is_session = ["sess", "sid", "auth", "token", "jwt"]
             .iter()

@@ -10,9 +10,10 @@ use super::fields;
 use super::headers;
 use super::judge::{self, Setting};
 use super::names::Strength;
+use super::part::Depth;
 use super::rules::Rules;
-use super::scan::{self, Depth, SecretSpan, named_span};
-use super::views::View;
+use super::vendor::{SecretSpan, named_span};
+use super::views::{self, View};
 
 /// A value of JSON that was read whole, from its bracket to the end.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +35,7 @@ struct Node {
     has_escapes: bool,
 }
 
-/// A member of an object; its value is `None` if it is an object or a list.
+/// A member of an object; an object or a list as its value is `None`.
 #[derive(Debug, Clone, Copy)]
 struct Member {
     name: Node,
@@ -454,7 +455,8 @@ impl Reader<'_> {
             _ => None,
         };
         for (place, (item, text)) in frame.items.iter().zip(&texts).enumerate() {
-            let (strength, setting) = match (frame.strength, flag.take()) {
+            let strength = frame.strength.filter(|_| frame.close != b')' || item.quote != 0);
+            let (strength, setting) = match (strength, flag.take()) {
                 (Some(strength), _) => (Some(strength), Setting::Data),
                 (None, Some(flag)) => (Some(flag), Setting::Data),
                 (None, None) if place == 1 => (pair, Setting::Bare),
@@ -512,18 +514,17 @@ impl Reader<'_> {
             return;
         }
         if !node.has_escapes {
-            let mut inner = Vec::new();
-            if scan::may_be_rewritten(raw) && self.depth.may_read_json() {
-                inner = scan::find_at(raw, self.rules, self.depth.in_json());
-            } else {
-                scan::by_syntax(raw, self.rules, self.depth.in_json(), &[], &mut inner);
-            }
+            let depth = self.depth.in_json();
+            let inner = match views::may_be_rewritten(raw) && self.depth.may_read_json() {
+                true => depth.find(raw, self.rules),
+                false => depth.by_syntax(raw, self.rules),
+            };
             self.found.extend(inner.into_iter().map(|one| one.shifted(node.start)));
             return;
         }
         let Some(view) = View::of_json(raw) else { return };
         if self.depth.may_read_json() {
-            let inner = scan::find_at(&view.text, self.rules, self.depth.in_json());
+            let inner = self.depth.in_json().find(&view.text, self.rules);
             let is_doubled = node.quote == b'"';
             self.found.extend(view.placed(inner).map(|mut one| {
                 one.quotes += u8::from(one.quotes > 0 && is_doubled);

@@ -37,7 +37,7 @@ const PLACEHOLDERS: &str = "null none nil true false undefined string str text i
     interactive manual automatic nullable readonly literal enum struct map hashmap vec option some ok err void byte rune interface \
     any unknown never symbol bigint securestring secretstr secretstring foo bar baz test testing placeholder none. write read admin_password \
     ask confirm enter type typed input output auto random generate forgotten lost protected ntlm kerberos oauth oauth2 jwt apikey \
-    negotiate api-key api_key hmac password_hash blank";
+    negotiate utf-8 utf8 ascii latin-1 iso-8859-1 hex base64 api-key api_key hmac password_hash blank";
 
 /// Beginnings of a reference to the place that has the value.
 const REFERENCES: &[&str] = &[
@@ -188,7 +188,10 @@ fn is_template(value: &str) -> bool {
 
 /// Whether a value is a place of a format: `%s`, `{0}`, `%(name)s`, `:name`.
 fn is_format(value: &str) -> bool {
-    matches!(value, "%s" | "%d" | "%v" | "%q" | "%r" | "{}" | "{:?}" | "?" | "%@" | "-" | "--" | "%")
+    let places = value.matches('%').count();
+    let others = value.bytes().filter(u8::is_ascii_alphanumeric).count();
+    (places > 0 && others <= places + 1)
+        || matches!(value, "%s" | "%d" | "%v" | "%q" | "%r" | "{}" | "{:?}" | "?" | "%@" | "-" | "--" | "%")
         || (value.starts_with("%(") && value.len() > 3)
         || (value.starts_with('{')
             && value.ends_with('}')
@@ -262,7 +265,9 @@ enum Look {
 
 fn look(value: &str) -> Look {
     // Signs of the sentence around a word.
-    let bare = value.trim_end_matches(['?', '!', ',', ')', ';']).trim_start_matches('(');
+    let bare = value
+        .trim_end_matches(['?', '!', ',', ')', ';', '.', ':', '"', '\'', '_'])
+        .trim_start_matches(['(', '_']);
     let value = if !bare.is_empty() && bare.bytes().all(|c| c.is_ascii_alphabetic()) { bare } else { value };
     if value.contains(char::is_whitespace) {
         return Look::Words;
@@ -310,38 +315,12 @@ fn is_scrambled(value: &str) -> bool {
 
 /// Whether a value is words, with signs between them: an identifier, a path, a version, the name of a thing.
 fn is_joined(value: &str) -> bool {
-    let is_sign = |c: char| {
-        matches!(
-            c,
-            '-' | '_'
-                | '.'
-                | '/'
-                | ':'
-                | '\\'
-                | '@'
-                | '~'
-                | '#'
-                | '>'
-                | '<'
-                | '&'
-                | '*'
-                | '!'
-                | '?'
-                | '='
-                | '+'
-                | ','
-                | '|'
-                | '['
-                | ']'
-                | '('
-                | ')'
-                | ';'
-        )
-    };
     let mut words = 0;
     let mut parts = 0;
     let mut numbers = 0;
-    for part in value.split(is_sign) {
+    for part in value.split(|c: char| {
+        c.is_ascii_punctuation() && !matches!(c, '$' | '%' | '^' | '"' | '\'' | '`' | '{' | '}')
+    }) {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
         let digits = part.len() - letters.len();
         if !letters.bytes().all(|c| c.is_ascii_alphabetic()) || digits > 4 {
@@ -360,25 +339,24 @@ fn is_joined(value: &str) -> bool {
     if parts_of_case.len() >= 4 && letters * 10 < parts_of_case.len() * 25 {
         return false;
     }
-    // Two capitals, small letters, numbers and a sign: a password that is made of words.
-    let has_upper = value.bytes().any(|c| c.is_ascii_uppercase());
-    if has_upper
-        && words >= 2
-        && numbers > 0
-        && parts == words + numbers
-        && !value.contains(['/', ':', '('])
-        && value.contains(['-', '_', '.'])
-        && value.bytes().filter(u8::is_ascii_digit).count() >= 2
-        && value.bytes().last().is_some_and(|c| c.is_ascii_digit())
-        && value.starts_with(|c: char| c.is_ascii_uppercase())
-        && !value.bytes().all(|c| !c.is_ascii_lowercase())
-    {
+    if words >= 2 && numbers > 0 && parts == words + numbers && is_capitalized_phrase(value) {
         return false;
     }
     // A sign that no name has makes a password of it.
     let odd = value.bytes().filter(|c| matches!(c, b'!' | b'#' | b'+' | b'=' | b'&' | b'?' | b'*')).count();
     let is_several = parts > 1 || value.starts_with(['/', '.', '~']);
     words > 0 && is_several && odd == 0 && numbers <= words
+}
+
+/// Whether words with capitals end in a number: `Cradle-coral-38`.
+fn is_capitalized_phrase(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|c| is(&c));
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    value.starts_with(|c: char| c.is_ascii_uppercase())
+        && has(u8::is_ascii_lowercase)
+        && digits >= 2
+        && value.ends_with(|c: char| c.is_ascii_digit())
+        && !value.contains(['/', ':', '('])
 }
 
 /// Whether the value beside a name of this strength is a secret.
@@ -430,6 +408,7 @@ fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bo
         (Setting::Data, Look::Name) => value.len() >= 5 && !is_label(value) && !is_expression(value),
         (Setting::Code, _) if is_quoted => value.len() >= 4 && !is_label(value),
         (Setting::Code, Look::Digits) => value.len() >= 4,
+        (Setting::Code, Look::Chosen) if is_identifier && is_constant(value) => false,
         (Setting::Code, Look::Chosen) if is_identifier => {
             (is_mixed(value) && has_digit)
                 || (value.len() >= 6 && value.bytes().filter(u8::is_ascii_digit).count() >= 2)
@@ -453,7 +432,9 @@ fn is_password(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bo
             true
         }
         (Setting::Prose, Look::Word | Look::Name) => is_quoted && value.len() >= 4 && !is_label(value),
-        (Setting::Bare, Look::Chosen) if is_quoted => value.len() >= 4,
+        (Setting::Bare, Look::Chosen) if is_quoted => {
+            value.len() >= 4 && !value.bytes().all(|c| c.is_ascii_alphabetic())
+        }
         (Setting::Bare, Look::Chosen) => {
             (value.len() >= 10 && is_mixed(value))
                 || (value.len() >= 8 && !is_expression(value) && has_all(value))
@@ -481,6 +462,7 @@ fn is_strong(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool
         }
         (_, Look::Word | Look::Name) => false,
         (Setting::Code, Look::Chosen) if is_quoted => value.len() >= 6,
+        (Setting::Code, Look::Chosen) if is_identifier && is_constant(value) => false,
         (Setting::Code, Look::Chosen) if is_identifier => {
             (is_mixed(value) && value.len() >= 10 && value.bytes().any(|c| c.is_ascii_digit()))
                 || (value.len() >= 8 && inner_digits(value) >= 3)
@@ -512,6 +494,11 @@ fn is_code(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool {
         }
         Look::Word | Look::Name => false,
     }
+}
+
+/// Whether a value is the name of a constant: `DOT11_PASSWORD_ID`.
+fn is_constant(value: &str) -> bool {
+    value.contains('_') && !value.bytes().any(|c| c.is_ascii_lowercase())
 }
 
 /// How many digits are between letters: `F3nc353sn`, and not `server2`.

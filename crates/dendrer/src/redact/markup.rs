@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::fields;
 use super::judge::{self, Setting};
 use super::names::Strength;
+use super::part::VALUE_MAX;
 use super::rules::Rules;
-use super::scan::VALUE_MAX;
 use super::vendor::{SecretSpan, named_span};
 
 /// How far the tag around a name reaches, at most.
@@ -82,7 +82,7 @@ fn content(text: &str, end: usize) -> Option<Range<usize>> {
     };
     let limit = bytes.len().min(start + VALUE_MAX);
     let close = memchr::memchr2(b'<', b']', &bytes[start..limit]).map_or(limit, |close| start + close);
-    let close = super::scan::next_boundary(text, close);
+    let close = super::part::next_boundary(text, close);
     let own = &text[start..close];
     let lead = own.len() - own.trim_start().len();
     Some(start + lead..start + lead + own.trim().len())

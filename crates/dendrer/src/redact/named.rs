@@ -10,8 +10,9 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use super::headers;
 use super::judge::{self, Setting};
 use super::names::{HINTS, Strength};
+use super::part::{self, VALUE_MAX, next_boundary};
+use super::quoted::{Ends, pass_over, value_at};
 use super::rules::Rules;
-use super::scan::{VALUE_MAX, next_boundary};
 use super::vendor::{SecretSpan, named_span};
 use super::{markup, prose, snapshot, table, yaml};
 
@@ -61,19 +62,6 @@ enum Sign {
     Option,
     /// A blank.
     Blank,
-}
-
-/// Where a value without quotes ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ends {
-    /// At a blank.
-    Token,
-    /// At a blank, a comma or a bracket of the line.
-    Line,
-    /// At the end of the line.
-    Whole,
-    /// At a sign of an address.
-    Query,
 }
 
 /// Finds the values beside names. Returns whether the text has a name.
@@ -189,35 +177,6 @@ fn name_around(text: &str, from: usize, to: usize, rules: &Rules) -> Option<Name
         }
         end += 1;
     }
-    let is_followed = |c: &u8| {
-        matches!(
-            c,
-            b'=' | b':'
-                | b'>'
-                | b'"'
-                | b'\''
-                | b'`'
-                | b']'
-                | b'\\'
-                | b' '
-                | b'\t'
-                | b'.'
-                | b'\n'
-                | b'\r'
-                | b'|'
-                | b','
-                | b';'
-                | b')'
-                | b'*'
-                | b'['
-                | b'!'
-                | b'<'
-                | b'?'
-                | b'('
-                | b'/'
-                | 0xef
-        )
-    };
     if bytes.get(end).is_some_and(|c| !is_followed(c)) {
         return None;
     }
@@ -242,21 +201,40 @@ fn name_around(text: &str, from: usize, to: usize, rules: &Rules) -> Option<Name
     while start < end && matches!(bytes[start], b'-' | b'.') {
         start += 1;
     }
-    // `/p`, `/password:X`
+    if !is_option {
+        start = with_first_words(text, start);
+    }
+    let strength = rules.strength(&text[start..end])?;
+    Some(Named { start, end, front: front.min(start), is_option, strength })
+}
+
+/// Whether a byte may follow a name.
+fn is_followed(c: &u8) -> bool {
+    c.is_ascii_whitespace()
+        || (c.is_ascii_punctuation()
+            && !matches!(
+                c,
+                b'#' | b'$' | b'%' | b'&' | b'+' | b'@' | b'^' | b'{' | b'}' | b'~' | b'_' | b'-'
+            ))
+        || *c == 0xef
+}
+
+/// The begin of a name with the words before it that are part of it.
+fn with_first_words(text: &str, mut start: usize) -> usize {
+    let bytes = text.as_bytes();
     for _ in 0..3 {
-        if start == 0 || bytes[start - 1] != b' ' || is_option {
+        if start == 0 || bytes[start - 1] != b' ' {
             break;
         }
         let is_part = |c: &u8| c.is_ascii_alphanumeric() || *c == b'-';
         let word = bytes[..start - 1].iter().rev().take(20).take_while(|c| is_part(c)).count();
-        let text = &text[start - 1 - word..start - 1];
-        if word == 0 || !FIRST_WORDS.iter().any(|first| text.eq_ignore_ascii_case(first)) {
+        let own = &text[start - 1 - word..start - 1];
+        if word == 0 || !FIRST_WORDS.iter().any(|first| own.eq_ignore_ascii_case(first)) {
             break;
         }
         start -= 1 + word;
     }
-    let strength = rules.strength(&text[start..end])?;
-    Some(Named { start, end, front: front.min(start), is_option, strength })
+    start
 }
 
 /// Reads the value of a name, in the syntax around it.
@@ -309,8 +287,8 @@ fn listed(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> {
     if !is_number || !text[name.end..line.end].starts_with('"') {
         return None;
     }
-    let from = table::after_line(text, line.end);
-    let next = table::line_at(text, from.min(text.len()));
+    let from = part::after_line(text, line.end);
+    let next = part::line_at(text, from.min(text.len()));
     let own = text.get(from..next.end)?;
     let open = own.find(") \"")? + 2;
     let (start, end, _) = value_at(text, from + open, Ends::Line)?;
@@ -341,9 +319,9 @@ fn labelled(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> 
     if !is_block {
         return None;
     }
-    let mut from = table::after_line(text, line.end);
+    let mut from = part::after_line(text, line.end);
     for _ in 0..8 {
-        let next = from..table::line_at(text, from.min(text.len())).end;
+        let next = from..part::line_at(text, from.min(text.len())).end;
         let own = text.get(next.clone())?.trim();
         if own.starts_with('}') || own.is_empty() {
             return None;
@@ -359,7 +337,7 @@ fn labelled(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> 
                 && judge::is_secret(value, name.strength, Setting::Data, true);
             return is_secret.then(|| named_span(start, end));
         }
-        from = table::after_line(text, next.end);
+        from = part::after_line(text, next.end);
     }
     None
 }
@@ -370,11 +348,6 @@ fn has_user(before: &str) -> bool {
     before.contains("user") || before.contains("login")
 }
 
-/// Passes over at most `most` bytes of a kind.
-fn pass_over(bytes: &[u8], at: usize, most: usize, is_kind: impl Fn(u8) -> bool) -> usize {
-    at + bytes[at.min(bytes.len())..].iter().take(most).take_while(|c| is_kind(**c)).count()
-}
-
 fn is_blank(c: u8) -> bool {
     matches!(c, b' ' | b'\t')
 }
@@ -383,7 +356,7 @@ fn is_blank(c: u8) -> bool {
 fn after_group(text: &str, line: &Range<usize>, at: usize) -> usize {
     let rest = &text[at..line.end.max(at)];
     let close = match rest.bytes().next() {
-        Some(b'(') => ')',
+        Some(b'(') if text[..at].ends_with(' ') => ')',
         Some(b'[') => ']',
         _ => return at,
     };
@@ -541,33 +514,29 @@ fn assigned(
         }
         return;
     }
-    if name.strength == Strength::Weak || label.to_ascii_lowercase().contains("cred") {
-        if let Some(one) =
-            prose::of_pair(text, line, at).filter(|_| label.to_ascii_lowercase().contains("cred"))
-        {
-            found.push(one);
-            return;
-        }
+    if label.to_ascii_lowercase().contains("cred")
+        && let Some(one) = prose::of_pair(text, line, at)
+    {
+        found.push(one);
+        return;
     }
     found.extend(value_of(text, line, name, at, sign));
-    // `"old" -> "new"`, as plans show a change.
-    if let Some((_, end, true)) = value_at(text, at, Ends::Line) {
-        let rest = &text[(end + 1).min(line.end)..line.end];
-        let after = rest.trim_start();
-        if let Some(new) = after.strip_prefix("->").or_else(|| after.strip_prefix("=>")) {
-            let from = line.end - new.trim_start().len();
-            found.extend(
-                value_of(text, line, name, from, Sign::Equal(true))
-                    .filter(|_| text[from..].starts_with(['"', '\''])),
-            );
-        }
-    }
+    found.extend(changed_value(text, line, name, at));
+}
+
+/// The new value of a plan that shows a change: `"old" -> "new"`.
+fn changed_value(text: &str, line: &Range<usize>, name: Named, at: usize) -> Option<SecretSpan> {
+    let (_, end, true) = value_at(text, at, Ends::Line)? else { return None };
+    let after = text[(end + 1).min(line.end)..line.end].trim_start();
+    let new = after.strip_prefix("->").or_else(|| after.strip_prefix("=>"))?.trim_start();
+    let from = line.end - new.len();
+    new.starts_with(['"', '\'']).then(|| value_of(text, line, name, from, Sign::Equal(true)))?
 }
 
 /// The value on the line after `=>`: `string(12) "X"`, as PHP dumps it.
 fn on_next_line(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> {
-    let from = table::after_line(text, line.end);
-    let next = from..table::line_at(text, from.min(text.len())).end;
+    let from = part::after_line(text, line.end);
+    let next = from..part::line_at(text, from.min(text.len())).end;
     let own = text.get(next.clone())?;
     let quote = own.find('"').filter(|quote| *quote < 40)?;
     let (start, end, _) = value_at(text, from + quote, Ends::Line)?;
@@ -602,7 +571,6 @@ const WRAPPERS: &[&str] = &[
     "decode",
     "frombase64string",
     "atob",
-    "encode",
     "buffer",
     "quote",
     "sensitive",
@@ -660,37 +628,19 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
     let is_closed = bytes.get(name.end).is_some_and(|c| matches!(c, b'"' | b'\'' | b'`' | b']'));
     let lead = text[line.start..name.front.max(line.start)].trim_end();
     let is_argument = lead.ends_with(['(', ',']) && !is_closed;
-    let ends = match (name.strength, sign) {
-        _ if is_query => Ends::Query,
-        (Strength::Phrase, Sign::Colon) => Ends::Whole,
-        (Strength::Strong | Strength::Password, Sign::Equal(_) | Sign::Colon)
-            if is_front && is_phrase_line(&text[at..line.end.max(at)]) =>
-        {
-            Ends::Whole
-        }
-        (Strength::Strong | Strength::Password, Sign::Equal(true))
-            if is_front
-                && is_constant(&text[name.start..name.end])
-                && is_joined_phrase(text[at..line.end.max(at)].trim()) =>
-        {
-            Ends::Whole
-        }
-        (Strength::Phrase, Sign::Equal(_)) if is_spoken(&text[at..line.end.max(at)]) => Ends::Whole,
-        _ => Ends::Line,
-    };
+    let ends = if is_query { Ends::Query } else { ends_of(text, line, name, at, sign, is_front) };
     let (start, end, is_quoted) = value_at(text, at, ends)?;
     let end = if is_quoted { end } else { end.min(line.end.max(start)) };
     let value = text.get(start..end)?;
-    let setting = match sign {
-        Sign::Equal(_) if is_quoted => Setting::Data,
-        Sign::Equal(false) if is_argument => Setting::Code,
-        Sign::Equal(false) | Sign::Option => Setting::Data,
-        Sign::Equal(true) | Sign::Arrow if !is_quoted => Setting::Code,
-        Sign::Equal(true) | Sign::Arrow => Setting::Data,
-        Sign::Colon if is_closed || is_front => Setting::Data,
-        Sign::Colon | Sign::Blank => Setting::Prose,
-    };
-    if value.contains("<redacted") || (is_test_result(text, line, name) && sign == Sign::Colon) {
+    let setting = setting_of(sign, is_quoted, is_argument, is_closed || is_front);
+    let is_reference = !is_quoted
+        && value.starts_with(['&', '*'])
+        && value[1..].starts_with(char::is_alphabetic)
+        && !value.bytes().any(|c| c.is_ascii_digit());
+    if is_reference
+        || value.contains("<redacted")
+        || (is_test_result(text, line, name) && sign == Sign::Colon)
+    {
         return None;
     }
     // A word without quotes is a value where it is all there is; else a part of a sentence or of a program.
@@ -705,9 +655,11 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         || is_all
         || is_command
         || (sign == Sign::Equal(false) && !rest.starts_with(['(', '[', '.']));
-    let is_typed = sign == Sign::Colon && rest.starts_with([',', ';', '=', '{', '?']);
+    // `name: Type,`, `name: Type = value;`
+    let is_typed = sign == Sign::Colon
+        && (rest.starts_with([';', '=', '{']) || rest == "," || (is_front && rest.starts_with([',', '?'])));
     let setting = match (is_last, setting) {
-        (false, Setting::Data) if is_typed => Setting::Code,
+        (false, Setting::Data | Setting::Prose) if is_typed && !is_quoted => Setting::Code,
         (false, Setting::Data) => Setting::Prose,
         (_, setting) => setting,
     };
@@ -720,6 +672,35 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         span.quotes = u8::from(is_number && is_member);
         span
     })
+}
+
+/// Where a value after this sign ends: that of several words at the end of its line.
+fn ends_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign, is_front: bool) -> Ends {
+    let rest = &text[at..line.end.max(at)];
+    let is_plain = matches!(name.strength, Strength::Strong | Strength::Password) && is_front;
+    let is_whole = match (name.strength, sign) {
+        (Strength::Phrase, Sign::Colon) => true,
+        (Strength::Phrase, Sign::Equal(_)) => is_spoken(rest),
+        (_, Sign::Equal(true)) if is_plain && is_constant(&text[name.start..name.end]) => {
+            is_joined_phrase(rest.trim()) || is_phrase_line(rest)
+        }
+        (_, Sign::Equal(_) | Sign::Colon) => is_plain && is_phrase_line(rest),
+        _ => false,
+    };
+    if is_whole { Ends::Whole } else { Ends::Line }
+}
+
+/// The setting of a value after this sign.
+fn setting_of(sign: Sign, is_quoted: bool, is_argument: bool, is_member: bool) -> Setting {
+    match sign {
+        Sign::Equal(_) if is_quoted => Setting::Data,
+        Sign::Equal(false) if is_argument => Setting::Code,
+        Sign::Equal(false) | Sign::Option => Setting::Data,
+        Sign::Equal(true) | Sign::Arrow if !is_quoted => Setting::Code,
+        Sign::Equal(true) | Sign::Arrow => Setting::Data,
+        Sign::Colon if is_member => Setting::Data,
+        Sign::Colon | Sign::Blank => Setting::Prose,
+    }
 }
 
 /// Whether a text without quotes is several words: `correct horse battery staple`.
@@ -868,138 +849,4 @@ fn is_login_file(text: &str, line: &Range<usize>, name: Named) -> bool {
         && is_front
         && (own != "PASS" || before.contains("USER ") || line.start == 0);
     is_netrc || (is_protocol && own != "auth")
-}
-
-/// The value that begins here, and whether it is in quotes.
-pub(super) fn value_at(text: &str, at: usize, ends: Ends) -> Option<(usize, usize, bool)> {
-    let bytes = text.as_bytes();
-    // `b"..."`, `f'...'`, `@"..."`: signs of a program before a quote.
-    let lead =
-        pass_over(bytes, at, 2, |c| matches!(c, b'b' | b'r' | b'f' | b'u' | b'@' | b'$' | b'B' | b'R'));
-    let at = if matches!(bytes.get(lead), Some(b'"' | b'\'')) { lead } else { at };
-    let (begin, quote, is_escaped) = match bytes.get(at)? {
-        b'\\' if matches!(bytes.get(at + 1), Some(b'"' | b'\'')) => (at + 2, bytes[at + 1], true),
-        quote @ (b'"' | b'\'' | b'`') => (at + 1, *quote, false),
-        _ => {
-            let end = next_boundary(text, bare_end(bytes, at, ends));
-            return (end > at).then_some((at, end, false));
-        }
-    };
-    let limit = bytes.len().min(begin - 1 + VALUE_MAX);
-    if bytes[begin..].starts_with(&[quote, quote]) && !is_escaped && quote != b'`' {
-        let start = begin + 2;
-        let close = memchr::memmem::find(&bytes[start..limit.max(start)], &[quote; 3])?;
-        let own = &text[start..start + close];
-        let lead = own.len() - own.trim_start().len();
-        let end = start + lead + own.trim().len();
-        return (end > start + lead).then_some((start + lead, end, true));
-    }
-    let mut close = begin;
-    while close < limit && bytes[close] != quote && bytes[close] != b'\n' {
-        close += 1 + usize::from(bytes[close] == b'\\' && !is_escaped);
-    }
-    // `'it''s'` in SQL, `'it'\''s'` in a shell.
-    let mut close = close.min(limit);
-    while quote == b'\'' && close < limit {
-        let rest = &bytes[close + 1..limit];
-        let size = if rest.starts_with(b"'") && close > begin {
-            2
-        } else if rest.starts_with(b"\\''") {
-            4
-        } else {
-            break;
-        };
-        let from = close + size;
-        match memchr::memchr2(b'\'', b'\n', &bytes[from.min(limit)..limit]) {
-            Some(next) if bytes[from + next] == b'\'' => close = from + next,
-            _ => break,
-        }
-    }
-    if bytes.get(close) != Some(&quote) && quote != b'"' {
-        // An apostrophe that nothing closes.
-        return None;
-    }
-    // The backslash belongs to the quote that closes.
-    let is_of_quote = is_escaped && close > begin && bytes[close - 1] == b'\\';
-    let close = next_boundary(text, close - usize::from(is_of_quote));
-    (close > begin).then_some((begin, close, true))
-}
-
-/// The end of a value without quotes.
-fn bare_end(bytes: &[u8], at: usize, ends: Ends) -> usize {
-    let limit = bytes.len().min(at + VALUE_MAX);
-    let mut open = 0usize;
-    let mut end = at;
-    while end < limit {
-        let c = bytes[end];
-        let is_end = match c {
-            b'\n' | b'\r' => true,
-            _ if ends == Ends::Whole => false,
-            c if c.is_ascii_whitespace() => true,
-            b'"' | b'\'' | b'`' if ends != Ends::Query => is_closing(bytes, at, end),
-            b'"' | b'\'' | b'`' | b'<' | b'>' | b'|' => true,
-            b'#' | b'&' | b',' | b';' if ends == Ends::Query => true,
-            b',' | b';' | b'&' => ends_here(bytes, end + 1),
-            b'\\' => {
-                matches!(bytes.get(end + 1), None | Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n'))
-            }
-            b'(' | b'[' | b'{' => {
-                open += 1;
-                false
-            }
-            b')' | b']' | b'}' if open > 0 => {
-                open -= 1;
-                false
-            }
-            b')' | b']' | b'}' => {
-                ends == Ends::Query
-                    || ends_here(bytes, end + 1)
-                    || bytes
-                        .get(end + 1)
-                        .is_some_and(|c| matches!(c, b'.' | b',' | b';' | b':' | b'!' | b'?' | b'<' | b'\\'))
-            }
-            // An escape of a terminal.
-            0x1b => true,
-            _ => false,
-        };
-        if is_end {
-            break;
-        }
-        end += 1;
-    }
-    let signs: &[u8] = if ends == Ends::Whole { b" \t,;." } else { b".:,;" };
-    while end > at && signs.contains(&bytes[end - 1]) {
-        end -= 1;
-    }
-    end
-}
-
-/// Whether a quote in a value without quotes ends it: it was opened before, or nothing of a value follows.
-fn is_closing(bytes: &[u8], from: usize, at: usize) -> bool {
-    let quote = bytes[at];
-    let near = bytes[..from].iter().rev().take(200).take_while(|c| **c != b'\n');
-    let is_open = near.filter(|c| **c == quote).count() % 2 == 1;
-    let next = bytes.get(at + 1).copied().unwrap_or(b'\n');
-    is_open
-        || !(next.is_ascii_alphanumeric()
-            || matches!(
-                next,
-                b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'*' | b'_' | b'-' | b'+' | b'"' | b'\''
-            ))
-}
-
-/// Whether what follows a comma or a semicolon is another thing: a blank, a bracket, a quote, a name with its sign.
-fn ends_here(bytes: &[u8], at: usize) -> bool {
-    let Some(next) = bytes.get(at) else { return true };
-    if next.is_ascii_whitespace() || matches!(next, b'"' | b'\'' | b')' | b']' | b'}' | b'&' | b'`') {
-        return true;
-    }
-    let name = bytes[at..]
-        .iter()
-        .take(40)
-        .take_while(|c| {
-            c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.' | b' ' | b'%' | b'[' | b']')
-        })
-        .count();
-    name > 0 && matches!(bytes.get(at + name), Some(b'=' | b':'))
 }

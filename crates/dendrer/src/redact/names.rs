@@ -42,8 +42,7 @@ const STRONG: &str = "secret secrets credential credentials apikey privatekey se
     clientsecret refreshtoken apitoken bottoken";
 
 /// Words of a value that is a secret if it looks like one.
-const WEAK: &str =
-    "token auth authorization bearer cookie cookies jwt sas salt cred creds sig pat dsn mdp clave";
+const WEAK: &str = "token auth authorization bearer cookie cookies jwt sas salt cred creds sig dsn clave";
 
 /// Words before `key` with which it is a secret.
 const KEYS: &str = "api access secret private encryption signing master auth account shared license licence ssh deploy webhook \
@@ -136,7 +135,7 @@ static SAYING: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
         .kind(Some(AhoCorasickKind::DFA))
         .ascii_case_insensitive(true)
-        .build(words.chain(["key", "token", "phrase", "words", "code", "identified"]))
+        .build(words.chain(["key", "token", "phrase", "words", "code", "identified", "pat"]))
         .expect("some short texts")
 });
 
@@ -168,6 +167,12 @@ fn strength_of(words: &[String]) -> Option<Strength> {
     let (first, last) = (*words.first()?, *words.last()?);
     // Of a secret's own kinds, these have `id` in their name and are secrets all the same.
     if words == ["secret", "id"] {
+        return Some(Strength::Weak);
+    }
+    // A personal access token; else a pattern.
+    const OF_TOKEN: [&str; 10] =
+        ["github", "gitlab", "azure", "ado", "devops", "git", "gh", "access", "personal", "token"];
+    if last == "pat" && words.iter().any(|word| OF_TOKEN.contains(word)) {
         return Some(Strength::Weak);
     }
     if words == ["identified", "by"] {
@@ -265,7 +270,6 @@ pub(super) const HINTS: &[&str] = &[
     "requirepass",
     "masterauth",
     "identified by",
-    "mdp",
     "clave",
     "pw",
 ];

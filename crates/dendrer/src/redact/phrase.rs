@@ -86,6 +86,17 @@ fn add(text: &str, run: &[(usize, usize)], found: &mut Vec<SecretSpan>) {
     if run.len() < WORDS_MIN {
         return;
     }
+    // A phrase on one line ends with it; else a list goes over several.
+    let bytes = text.as_bytes();
+    let is_line = |two: &(usize, usize), next: &(usize, usize)| !bytes[two.1..next.0].contains(&b'\n');
+    let mut lines = run.chunk_by(is_line);
+    if run.len() > WORDS_MIN && lines.any(|line| line.len() >= WORDS_MIN) && run.chunk_by(is_line).count() > 1
+    {
+        for line in run.chunk_by(is_line) {
+            add(text, line, found);
+        }
+        return;
+    }
     for words in run.split(|(start, end)| !is_word(&text[*start..*end])) {
         // A list in the order of the alphabet is the list itself.
         let is_sorted = words.windows(2).all(|two| text[two[0].0..two[0].1] < text[two[1].0..two[1].1]);

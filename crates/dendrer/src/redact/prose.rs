@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::judge::{self, Setting};
-use super::named::{self, Ends};
 use super::names::Strength;
+use super::quoted::{self, Ends};
 use super::vendor::{SecretSpan, named_span};
 
 /// How far a sentence is read from its name, in bytes.
@@ -53,10 +53,10 @@ pub(super) fn after(
     name_end: usize,
     strength: Strength,
 ) -> Option<SecretSpan> {
-    let limit = super::scan::next_boundary(text, line.end.min(name_end + REACH));
+    let limit = super::part::next_boundary(text, line.end.min(name_end + REACH));
     let mut at = name_end;
     let (mut is_said, mut is_of) = (false, false);
-    let from = super::scan::next_boundary(text, line.start.max(name_end.saturating_sub(60)));
+    let from = super::part::next_boundary(text, line.start.max(name_end.saturating_sub(60)));
     let before = text[from..name_end].to_ascii_lowercase();
     let is_login = before.ends_with("creds") || before.ends_with("credentials") || before.ends_with("cred");
     let is_set = ["set ", "change", "reset", "update", "rotate"].iter().any(|word| before.contains(word));
@@ -105,7 +105,7 @@ pub(super) fn after(
 
 /// The secret of a user and a secret with a sign between them: `bob/X`, `bob:X`.
 pub(super) fn of_pair(text: &str, line: &Range<usize>, at: usize) -> Option<SecretSpan> {
-    let (start, end, _) = named::value_at(text, at, Ends::Token)?;
+    let (start, end, _) = quoted::value_at(text, at, Ends::Token)?;
     let value = text.get(start..end.min(line.end))?.trim_end_matches(['.', ',', ';', ')']);
     let sign = value.find(['/', ':'])?;
     let (user, secret) = (&value[..sign], &value[sign + 1..]);
@@ -118,7 +118,7 @@ pub(super) fn of_pair(text: &str, line: &Range<usize>, at: usize) -> Option<Secr
 /// The value that begins here, if it looks like one in a sentence.
 fn candidate(text: &str, line: &Range<usize>, at: usize, strength: Strength) -> Option<SecretSpan> {
     let ends = if strength == Strength::Phrase { Ends::Whole } else { Ends::Token };
-    let (start, end, is_quoted) = named::value_at(text, at, ends)?;
+    let (start, end, is_quoted) = quoted::value_at(text, at, ends)?;
     let end = end.min(line.end);
     let value = text.get(start..end)?;
     let value = if is_quoted { value } else { value.trim_end_matches(['.', ',', ';', ':', ')', '?']) };
@@ -130,7 +130,7 @@ fn candidate(text: &str, line: &Range<usize>, at: usize, strength: Strength) -> 
 /// Reads the value that a sentence gives before its name: `use X as the password`.
 pub(super) fn before(text: &str, line: &Range<usize>, name: usize, strength: Strength) -> Option<SecretSpan> {
     let from = line.start.max(name.saturating_sub(REACH));
-    let from = super::scan::next_boundary(text, from);
+    let from = super::part::next_boundary(text, from);
     let mut rest = text[from..name].trim_end_matches(['"', '\'', '*']);
     let mut is_linked = false;
     for _ in 0..6 {
@@ -202,7 +202,7 @@ const LOGINS: &[&str] = &[
 /// Finds a user and a secret with a slash between them, after words of a login.
 pub(super) fn logins(text: &str, found: &mut Vec<SecretSpan>) {
     for at in memchr::memmem::find_iter(text.as_bytes(), b" / ") {
-        let from = super::scan::next_boundary(text, at.saturating_sub(80));
+        let from = super::part::next_boundary(text, at.saturating_sub(80));
         let before = text[from..at].rsplit('\n').next().unwrap_or_default().to_ascii_lowercase();
         let is_login = LOGINS.iter().any(|word| before.contains(word));
         let user = before.rsplit(' ').next().unwrap_or_default();
@@ -211,7 +211,7 @@ pub(super) fn logins(text: &str, found: &mut Vec<SecretSpan>) {
         if !is_login && !is_listed {
             continue;
         }
-        let Some((start, end, is_quoted)) = named::value_at(text, at + 3, Ends::Token) else { continue };
+        let Some((start, end, is_quoted)) = quoted::value_at(text, at + 3, Ends::Token) else { continue };
         let value = text[start..end].trim_end_matches(['.', ',', ')']);
         let is_chosen = is_login || (value.len() >= 8 && judge::has_all(value));
         if is_chosen && judge::is_secret(value, Strength::Password, Setting::Prose, is_quoted) {

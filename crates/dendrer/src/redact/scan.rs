@@ -10,6 +10,7 @@ use super::carl;
 use super::json::{self, Region};
 use super::judge;
 use super::named;
+use super::part::{Depth, Present};
 use super::rules::{RedactionProfile, Rules};
 use super::taken::TakenSecrets;
 use super::vendor;
@@ -21,51 +22,12 @@ pub(super) use super::vendor::{NAMED, SecretSpan, named_span};
 /// The kind of values that are known to be secret.
 pub(crate) const KNOWN: &str = "known";
 
-/// How long a value beside a name may be.
-pub(super) const VALUE_MAX: usize = 8 << 10;
-
 /// How long a private key may be; a longer one ends there.
 pub(super) const PRIVATE_KEY_MAX: usize = 16 << 10;
 
-/// How often what was decoded is decoded again.
-const DEPTH_MAX: usize = 2;
-
-/// How deep JSON is read in texts of JSON.
-const JSON_DEPTH_MAX: usize = 8;
-
-/// How often a text was decoded before it is read.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Depth {
-    decoded: usize,
-    json: usize,
-    is_mail: bool,
-}
-
-impl Depth {
-    /// The depth of what this text decodes to.
-    pub(super) fn deeper(self) -> Depth {
-        Depth { decoded: self.decoded + 1, ..self }
-    }
-
-    /// The depth of a text of JSON in this one.
-    pub(super) fn in_json(self) -> Depth {
-        Depth { json: self.json + 1, ..self }
-    }
-
-    /// Whether what this text decodes to is read.
-    pub(super) fn may_decode(self) -> bool {
-        self.decoded < DEPTH_MAX
-    }
-
-    /// Whether texts of JSON in this one are read.
-    pub(super) fn may_read_json(self) -> bool {
-        self.json < JSON_DEPTH_MAX
-    }
-}
-
 /// Finds the secrets of a text, in order, none overlapping another.
 pub(super) fn find(text: &str, rules: &Rules) -> Vec<SecretSpan> {
-    let mut found = find_at(text, rules, Depth::default());
+    let mut found = find_at(text, rules, Depth::new(find_at, syntax_of));
     if !rules.keep.is_empty() && !found.is_empty() {
         let kept: Vec<_> =
             rules.keep.iter().flat_map(|keep| keep.find_iter(text).map(|kept| kept.range())).collect();
@@ -132,7 +94,7 @@ fn quote(quotes: u8) -> String {
 }
 
 /// Finds the secrets of a text that was decoded `depth` times.
-pub(super) fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
+fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
     let mut found = Vec::new();
     if text.len() < 4 {
         return found;
@@ -190,7 +152,7 @@ pub(super) fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan
 fn rewritten(text: &str, segment: &Segment, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
     let Some(view) = segment.view(text) else { return };
     let is_mail = depth.is_mail || segment.writing == Writing::Mail;
-    let more = find_at(&view.text, rules, Depth { is_mail, ..depth.deeper() });
+    let more = find_at(&view.text, rules, depth.deeper().of_mail(is_mail));
     let is_whole = |one: &SecretSpan| text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
     found.extend(view.placed(more).map(|one| one.shifted(segment.lines.start)).filter(is_whole));
 }
@@ -221,9 +183,16 @@ fn is_within(regions: &[Region], lines: &Range<usize>) -> bool {
     regions.get(at).is_some_and(|region| region.start <= lines.start + 1 && lines.end <= region.end + 1)
 }
 
+/// Finds secrets by syntax alone.
+fn syntax_of(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
+    let mut found = Vec::new();
+    by_syntax(text, rules, depth, &[], &mut found);
+    found
+}
+
 /// Finds secrets by the syntax around them: in JSON, and in the lines between. Lines in another writing are read there; of those of
 /// HTML the tags are read here. Returns where JSON is.
-pub(super) fn by_syntax(
+fn by_syntax(
     text: &str,
     rules: &Rules,
     depth: Depth,
@@ -290,44 +259,6 @@ fn by_line(text: &str, offset: usize, rules: &Rules, is_html: bool, found: &mut 
         prose::logins(text, &mut own);
     }
     found.extend(own.into_iter().map(|one| one.shifted(offset)));
-}
-
-/// Whether a text may be in another writing in part.
-pub(super) fn may_be_rewritten(text: &str) -> bool {
-    text.bytes().any(|c| matches!(c, b'%' | b'&' | b'=' | 0x1b | 0x80..))
-}
-
-pub(super) fn next_boundary(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
-}
-
-/// Which bytes of ASCII a text has, so that a pass that begins at one of them is left out where that byte is missing: most texts of a
-/// record are short, and setting up a search costs more than searching them.
-pub(super) struct Present {
-    ascii: u128,
-    pub(super) has_others: bool,
-}
-
-impl Present {
-    pub(super) fn of(bytes: &[u8]) -> Present {
-        let (mut low, mut high, mut others) = (0u64, 0u64, 0u8);
-        for byte in bytes {
-            let bit = 1u64 << (byte & 63);
-            low |= if byte & 64 == 0 { bit } else { 0 };
-            high |= if byte & 64 == 0 { 0 } else { bit };
-            others |= byte;
-        }
-        Present { ascii: u128::from(low) | u128::from(high) << 64, has_others: others & 128 != 0 }
-    }
-
-    /// Tells whether this byte of ASCII is there. True also for some bytes that are not, where the text is not ASCII alone.
-    pub(super) fn has(&self, byte: u8) -> bool {
-        self.ascii & (1 << (byte & 127)) != 0
-    }
 }
 
 /// Leaves out what overlaps: what begins first, and of those the longest, is kept, and grows over what reaches out of it.
@@ -463,7 +394,7 @@ fn logins(text: &str, found: &mut Vec<SecretSpan>) {
     let ports =
         memchr::memmem::find_iter(bytes, b":5432:").chain(memchr::memmem::find_iter(bytes, b"*:*:*:"));
     for at in ports {
-        let line = super::table::line_at(text, at);
+        let line = super::part::line_at(text, at);
         let own = &text[line.clone()];
         let fields: Vec<&str> = own.trim().splitn(5, ':').collect();
         if let [_, _, _, _, value] = &fields[..]

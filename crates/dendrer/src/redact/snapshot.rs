@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::fields;
 use super::judge::{self, Setting};
 use super::names::Strength;
+use super::part::line_at;
 use super::rules::Rules;
-use super::table::line_at;
 use super::vendor::{SecretSpan, named_span};
 
 /// Words before the label of a field that a person writes into.
@@ -131,7 +131,7 @@ fn shown(
     if start >= after.end {
         return child(text, line, strength);
     }
-    let (start, end, is_quoted) = super::named::value_at(text, start, super::named::Ends::Whole)?;
+    let (start, end, is_quoted) = super::quoted::value_at(text, start, super::quoted::Ends::Whole)?;
     judged(text, start..end.min(after.end), strength, is_quoted)
 }
 
@@ -139,7 +139,7 @@ fn shown(
 fn child(text: &str, line: &Range<usize>, strength: Strength) -> Option<SecretSpan> {
     let mut end = line.end;
     for _ in 0..4 {
-        let from = super::table::after_line(text, end);
+        let from = super::part::after_line(text, end);
         if from >= text.len() {
             return None;
         }
@@ -180,7 +180,8 @@ fn filled(
         if !next.starts_with(['"', '\'', '`']) || !(is_fill || is_exact) {
             return None;
         }
-        let (start, end, _) = super::named::value_at(text, after.end - next.len(), super::named::Ends::Line)?;
+        let (start, end, _) =
+            super::quoted::value_at(text, after.end - next.len(), super::quoted::Ends::Line)?;
         let value = &text[start..end];
         let setting = if is_fill { Setting::Data } else { Setting::Bare };
         let is_secret = !value.contains("<redacted") && judge::is_secret(value, strength, setting, true);
@@ -189,7 +190,7 @@ fn filled(
     // A chain of calls after the one that finds the field.
     let chain = rest.trim_start_matches([']', '"', '\'']).strip_prefix(')')?;
     let from = after.end - chain.len();
-    let limit = super::scan::next_boundary(text, (from + 120).min(after.end));
+    let limit = super::part::next_boundary(text, (from + 120).min(after.end));
     let chain = &text[from..limit];
     let (call, _) = chain.match_indices('(').find(|(at, _)| {
         let callee = chain[..*at].rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
@@ -199,7 +200,7 @@ fn filled(
     if !value.starts_with(['"', '\'', '`']) {
         return None;
     }
-    let (start, end, _) = super::named::value_at(text, limit - value.len(), super::named::Ends::Line)?;
+    let (start, end, _) = super::quoted::value_at(text, limit - value.len(), super::quoted::Ends::Line)?;
     judged(text, start..end, strength, true)
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::part::VALUE_MAX;
 use super::rules::Rules;
 use super::scan;
-use super::scan::{PRIVATE_KEY_MAX, VALUE_MAX};
+use super::scan::PRIVATE_KEY_MAX;
 use super::taken::TakenSecrets;
 
 /// How much is held back at most. If a line is longer, the bytes before that many are handed on, and a secret that reaches over

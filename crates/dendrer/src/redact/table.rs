@@ -6,11 +6,9 @@ use std::ops::Range;
 
 use super::judge::{self, Setting};
 use super::names::Strength;
+use super::part::{LINE_MAX, after_line, line_at};
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
-
-/// The longest line that is read as a row.
-const LINE_MAX: usize = 4096;
 
 /// What separates the cells of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,22 +52,6 @@ pub(super) fn find(text: &str, names: &[usize], rules: &Rules, found: &mut Vec<S
     }
 }
 
-/// The line around a place, without its newline.
-pub(super) fn line_at(text: &str, at: usize) -> Range<usize> {
-    let bytes = text.as_bytes();
-    let near = at.saturating_sub(LINE_MAX);
-    let start = memchr::memrchr(b'\n', &bytes[near..at]).map_or(near, |newline| near + newline + 1);
-    let end = memchr::memchr(b'\n', &bytes[at..bytes.len().min(at + LINE_MAX)]);
-    let end = end.map_or(bytes.len().min(at + LINE_MAX), |newline| at + newline);
-    let start = super::scan::next_boundary(text, start);
-    start..super::scan::next_boundary(text, end)
-}
-
-/// The begin of the next line; the end of the text if the line is longer than lines that are read.
-pub(super) fn after_line(text: &str, end: usize) -> usize {
-    if text.as_bytes().get(end) == Some(&b'\n') { end + 1 } else { text.len() }
-}
-
 /// The separators that a line may have, the surest first.
 fn separators(line: &str) -> Vec<Separator> {
     let mut found = Vec::new();
@@ -83,7 +65,7 @@ fn separators(line: &str) -> Vec<Separator> {
         found.push(Separator::Tab);
     }
     if found.is_empty() {
-        if line.trim().contains("  ") {
+        if line.trim().contains("  ") && !line.contains(['"', '\'']) {
             found.push(Separator::Blanks);
         }
         if line.contains(',') {
@@ -165,8 +147,11 @@ fn bare(text: &str, cell: &Range<usize>) -> Range<usize> {
 fn strength(text: &str, cell: &Range<usize>, rules: &Rules) -> Option<Strength> {
     let name = &text[bare(text, cell)];
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ' | '/' | ':' | '(' | ')');
-    (name.len() <= 60 && name.split_whitespace().count() <= 4 && name.chars().all(is_name))
-        .then(|| rules.strength(name.trim_end_matches(':')))?
+    (name.len() <= 60
+        && (!name.contains('(') || name.ends_with(')'))
+        && name.split_whitespace().count() <= 4
+        && name.chars().all(is_name))
+    .then(|| rules.strength(name.trim_end_matches(':')))?
 }
 
 /// Whether a cell can be one of a header: a short name, and no value.
@@ -319,7 +304,7 @@ fn row(
 ) -> bool {
     if matches!(separator, Separator::Comma | Separator::Semicolon) {
         // `password,X` is a row of two cells alone.
-        if cells.len() != 2 {
+        if cells.len() != 2 || !super::fields::is_plain_name(&text[bare(text, &cells[0])]) {
             return false;
         }
     }

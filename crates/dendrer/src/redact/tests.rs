@@ -178,3 +178,255 @@ fn hostile_texts_take_linear_time() {
         assert!(begin.elapsed().as_secs() < 5, "{part:?}: {:?}", begin.elapsed());
     }
 }
+
+/// Redacts a text and compares the whole of it.
+fn check(text: &str, expected: &str) {
+    let made = plain().text(text).0;
+    assert_eq!(made, expected, "{text}");
+    assert_eq!(plain().text(&made), (made.clone(), TakenSecrets::default()), "{text}");
+}
+
+/// A token of a bot that is put together here, so that no scanner takes this file for a leak.
+fn bot_token() -> String {
+    format!("712345678:{}", "AAHk3f9sLmP3vK2rTzQx8yWbN4cVdE5gH6i")
+}
+
+#[test]
+fn a_shape_right_after_a_letter_is_taken_and_the_address_stays() {
+    check(
+        &format!("https://api.telegram.org/bot{}/sendMessage", bot_token()),
+        "https://api.telegram.org/bot<redacted:telegram-bot-token>/sendMessage",
+    );
+    let pat = format!("ghp{}", "_16C7e42F292c6912E7710c838347Ae178B4a");
+    check(&format!("token{pat} used"), "token<redacted:github-pat> used");
+    for kept in
+        ["monkey-abcdef0123456789abcdef0123456789", "/robot712345678:abc", "a task-abcdefghij0123456789abcd"]
+    {
+        check(kept, kept);
+    }
+}
+
+#[test]
+fn json_in_a_text_is_read_as_json() {
+    check(
+        r#"{"env":[{"name":"DB_PASSWORD","value":"Gr8pass99zz"}]}"#,
+        r#"{"env":[{"name":"DB_PASSWORD","value":"<redacted:named>"}]}"#,
+    );
+    check(r#"{"balance": 412, "password": 12345678}"#, r#"{"balance": 412, "password": "<redacted:named>"}"#);
+    check(
+        r#"{"a":"{\"b\":\"{\\\"otp\\\": 493021}\",\"n\":1}"}"#,
+        r#"{"a":"{\"b\":\"{\\\"otp\\\": \\\"<redacted:named>\\\"}\",\"n\":1}"}"#,
+    );
+    check(
+        r#"{"refresh_token": {"sensitive": true, "value": "q7Wk2mTz9Lp4"}}"#,
+        r#"{"refresh_token": {"sensitive": true, "value": "<redacted:named>"}}"#,
+    );
+    check(
+        "{'user': 'bob', 'password': 'it\\'s-Gr8', 'n': None}",
+        "{'user': 'bob', 'password': '<redacted:named>', 'n': None}",
+    );
+    check(
+        r#"log: {"cmd": ["mysql", "-uroot", "-pGr8pass99"], "n": 3}"#,
+        r#"log: {"cmd": ["mysql", "-uroot", "-p<redacted:named>"], "n": 3}"#,
+    );
+    for kept in [
+        r#"{"tokens": 4096, "secret": "db-credentials", "type": {"password": {"type": "string"}}}"#,
+        r#"{"name": "title", "value": "Gr8pass99zz"}"#,
+        r#"{"thinking": "x", "signature": "EqQBCkYIBRgCKkCw7mFhZVd0kQ2pLr9sT4xYb1nG6uJc8eHqZoVi3WdKaM5tRfSg"}"#,
+        r#"{"thought_signature": "CkYIBRgCKkCw7mFhZVd0kQ2pLr9sT4xYb1nG6uJc8eHqZoVi3WdKaM5tRfSgPyXvUjBlNw"}"#,
+        "config[\"password\"] == other",
+    ] {
+        check(kept, kept);
+    }
+}
+
+#[test]
+fn a_text_of_json_gives_what_its_value_gives() {
+    for text in [
+        r#"{"env":[{"name":"DB_PASSWORD","value":"Gr8pass99zz"}]}"#,
+        r#"{"element":"Password field","ref":"e12","text":"Gr8pass99uu"}"#,
+        r#"{"selector":"input[name=password]","text":"Gr8pass99uu"}"#,
+        r#"{"kind":"Secret","data":{"tls.key":"QUJDREVGR0g="}}"#,
+        r#"{"action":"gate","name":"require:X","input":{"credential":"ANTHROPIC_API_KEY","value":"Gr8pass99uu"}}"#,
+        r#"{"command":["curl","-u","bob:Gr8pass99uu","http://x"]}"#,
+        r#"{"Jwt":{"Key":"q7Wk2mTz9Lp4q7Wk2mTz9Lp4"}}"#,
+    ] {
+        let value = dendrer_object::json::parse_door(text.as_bytes()).unwrap();
+        let (made, taken) = plain().value(&value);
+        assert_eq!(taken.iter().map(|(_, count)| count).sum::<u64>(), 1, "{text} -> {made}");
+        let (made, taken) = plain().text(text);
+        assert_eq!(taken.iter().map(|(_, count)| count).sum::<u64>(), 1, "{text} -> {made}");
+        assert!(
+            !made.contains("Gr8pass99") && dendrer_object::json::parse_door(made.as_bytes()).is_ok(),
+            "{made}"
+        );
+    }
+}
+
+#[test]
+fn a_gate_keeps_names_and_states() {
+    let text = r#"{"action":"gate","name":"require:X","input":{"credential":"ANTHROPIC_API_KEY","source":"environment","answer":"x9!kd2"},"output":{"allowed":true}}"#;
+    check(text, &text.replace("x9!kd2", "<redacted:named>"));
+    let kept = r#"{"action":"gate","name":"require:ANTHROPIC_API_KEY","input":"ANTHROPIC_API_KEY"}"#;
+    check(kept, kept);
+}
+
+#[test]
+fn several_words_are_taken_to_the_last() {
+    let words = "ripple scissors kick mammal hire column oak again sun offer wealth tomorrow";
+    check(&format!("mnemonic: {words}"), "mnemonic: <redacted:recovery-phrase>");
+    check(&format!("keep it: {words}\nnext line"), "keep it: <redacted:recovery-phrase>\nnext line");
+    check("passphrase: correct horse battery staple", "passphrase: <redacted:named>");
+    check("passphrase=\"correct horse battery staple\"", "passphrase=\"<redacted:named>\"");
+    for kept in [
+        "the passphrase must not be empty",
+        "abandon ability able about above absent absorb abstract absurd abuse access accident",
+    ] {
+        check(kept, kept);
+    }
+}
+
+#[test]
+fn a_field_of_a_page_is_named_by_its_label() {
+    check(
+        "- textbox \"Password\" [active] [ref=e12]: Gr8pass99uu\n- button \"Log in\" [ref=e13]",
+        "- textbox \"Password\" [active] [ref=e12]: <redacted:named>\n- button \"Log in\" [ref=e13]",
+    );
+    check("page.fill('#password', 'Gr8pass99uu')", "page.fill('#password', '<redacted:named>')");
+    check(
+        "page.getByLabel('Password').fill('Gr8pass99uu')",
+        "page.getByLabel('Password').fill('<redacted:named>')",
+    );
+    check(
+        "<input type=\"password\" name=\"pw\" value=\"Gr8pass99uu\">",
+        "<input type=\"password\" name=\"pw\" value=\"<redacted:named>\">",
+    );
+    for kept in [
+        "- textbox \"Email\" [ref=e1]: bob@example.org",
+        "page.fill('#user', 'Gr8pass99uu')",
+        "- link \"Forgot password\" [ref=e1]",
+    ] {
+        check(kept, kept);
+    }
+}
+
+#[test]
+fn a_value_never_ends_at_the_word_of_the_next_line() {
+    let key = format!("sk-{}", "proj-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOp");
+    for next in [
+        "Started",
+        "Failed at migration 7",
+        "Traceback (most recent call last)",
+        "42 files",
+        "DONE",
+        "user_name",
+    ] {
+        check(&format!("using {key}\n{next}"), &format!("using <redacted:openai-key>\n{next}"));
+    }
+    // A value that goes on is one of lines of one width.
+    let whole = format!("{key}q7Wk2mTz9Lp4q7Wk2mTz9Lp4");
+    check(&format!("{}\n{}", &whole[..64], &whole[64..]), "<redacted:openai-key>");
+}
+
+#[test]
+fn each_syntax_has_its_end() {
+    let secret = "q7Wk2mTz9Lp4";
+    for text in [
+        "-----\nDB_PASSWORD=#\nDB_HOST=x",
+        "machine h.example.org login bob password # ",
+        "mysqldump -u root -p# --all",
+        "sshpass -p # ssh bob@h",
+        "redis-cli -h h -a # ping",
+        "openssl rsa -passin pass:# -in k.pem",
+        "smbclient -U bob%# //h/s",
+        "docker login -u bob -p # registry.example.org",
+        "Cookie: theme=dark; session=#; lang=en",
+        "https://x.example.org/cb?a=1&access_token=#&b=2",
+        "| user | password |\n|---|---|\n| bob | # |\n",
+        "user,password,role\nbob,#,admin\n",
+        "NAME   TOKEN          AGE\nbob    #   3d\n",
+        "Key              Value\n---              -----\npassword         #\n",
+        "password: |\n  #\nuser: bob\n",
+        "- name: DB_PASSWORD\n  value: #\n- name: PORT\n  value: \"80\"\n",
+        "apiVersion: v1\nkind: Secret\ndata:\n  x: #\ntype: Opaque\n",
+        "<password>#</password>",
+        "CREATE USER bob IDENTIFIED BY '#';",
+        "INSERT INTO t (name, password) VALUES ('bob', '#');",
+        "use # as the password for bob",
+        "the password for bob is #, thanks",
+        "das Passwort lautet #.",
+        "la contraseña es #",
+        "le mot de passe est #",
+        "2026-01-01 10:00:00 INFO | password=#\n2026-01-01 10:00:01 INFO | port=80\n",
+        "password=\u{1b}[31m#\u{1b}[0m",
+        "&quot;password&quot;: &quot;#&quot;",
+    ] {
+        check(&text.replace('#', secret), &text.replace('#', "<redacted:named>"));
+    }
+}
+
+#[test]
+fn programs_and_their_words_stay() {
+    for kept in [
+        "password = get_password(user)",
+        "if password == \"hunter2\":",
+        "PWD=/home/user/src",
+        "--- PASS: TestLogin (0.00s)",
+        "secret: db-credentials",
+        "pub password: LSA_UNICODE_STRING,",
+        "def login(self, password: str, token: Token) -> None:",
+        "password VARCHAR(255) NOT NULL",
+        "  -p, --password string   Password for the registry",
+        "usage: login [--token TOKEN] [--password PASSWORD]",
+        "token = self.tokens[0]",
+        "routing_key: orders.created.v2",
+        "partition_key=user#12345678",
+        "storage_key: 3f2a9c1d4b5e6f70",
+        "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-a1B2c3",
+        "What is the password policy? It is stored as a hash.",
+    ] {
+        check(kept, kept);
+    }
+}
+
+#[test]
+fn a_rule_that_is_off_takes_nothing() {
+    let pack = dendrer_object::json::parse_door(br#"{"redact":{"off":["url-password"]}}"#).unwrap();
+    let rules = PackRules::of_pack(&pack).unwrap();
+    let redactor = Redactor::new(RedactionProfile::Default, &rules, &[], None).unwrap();
+    let text = "postgres://app:Tr0ub4dor-x9@db/x and password=Tr0ub4dor-x9";
+    assert_eq!(redactor.text(text).0, "postgres://app:Tr0ub4dor-x9@db/x and password=<redacted:named>");
+    assert_eq!(redactor.off().len(), 1);
+    assert_ne!(redactor.rules().digest, plain().rules().digest);
+    let wrong = dendrer_object::json::parse_door(br#"{"redact":{"off":["url-pasword"]}}"#).unwrap();
+    assert!(PackRules::of_pack(&wrong).is_err());
+}
+
+#[test]
+fn what_carl_core_took_is_not_taken_again_and_metrics_are_numbers() {
+    let redactor = Redactor::new(RedactionProfile::Carl1, &PackRules::default(), &[], None).unwrap();
+    let value = Value::record([("api_key", Value::from("<redacted>"))]);
+    assert_eq!(redactor.value(&value), (value, TakenSecrets::default()));
+    let metrics = Value::record([("tokens_used", Value::from(512u64)), ("token", Value::from("x"))]);
+    let (made, taken) = redactor.metrics(&metrics);
+    assert_eq!(made.to_string(), r#"{"token":"<redacted>","tokens_used":512}"#);
+    assert_eq!(taken.iter().collect::<Vec<_>>(), [("named", 1)]);
+}
+
+#[test]
+fn cut_and_deep_texts_are_read_without_a_panic() {
+    let deep = format!("{}\"password\":\"Gr8pass99\"", "{\"a\":".repeat(10_000) + "{");
+    assert!(!plain().text(&deep).0.contains("Gr8pass99"));
+    let texts = [
+        r#"{"a":[{"name":"DB_PASSWORD","value":"Gr8pass99zz"},("x",b'\'')]}"#,
+        "- name: X\n  value: |\n    ä\n<input type=password value='ö'> | password | é |\n",
+        "curl -u 'a:b' \\\n -H \"Cookie: a=b\" && mysql -p'x' `echo ü`",
+        "passphrase: ä ö ü=3D=\n&#x41;&quot;%C3%A4\u{1b}[0m\u{200b}x",
+    ];
+    for text in texts {
+        for (at, _) in text.char_indices() {
+            let _ = plain().text(&text[at..]);
+            let _ = plain().text(&text[..at]);
+        }
+    }
+}

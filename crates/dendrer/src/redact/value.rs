@@ -153,6 +153,9 @@ impl Walk<'_> {
                 {
                     self.cookie(text)
                 }
+                (Some(strength), Value::Object(inner)) if !is_tagged(inner) => {
+                    self.object(inner, Some(strength), name)
+                }
                 (Some(strength), _) => self.beside(value, strength, Setting::Data),
                 (None, Value::Object(inner)) if !is_tagged(inner) => self.object(inner, None, name),
                 (None, _) => self.value(value),

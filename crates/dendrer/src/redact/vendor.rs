@@ -381,11 +381,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 let body = &text[hit.end()..end];
                 if body.len() >= *least && is_varied(body) && (!is_glued || is_drawn(body)) {
                     upto = end;
-                    // The first part of a token of Terraform is before its sign.
-                    let is_second = *prefix == "atlasv1." && hit.start() > 0 && text[hit.start() - 1] == b'.';
-                    let lead = text[..hit.start()].iter().rev().take(20);
-                    let lead = lead.take_while(|c| c.is_ascii_alphanumeric() || **c == b'.').count();
-                    let start = hit.start() - if is_second { lead } else { 0 };
+                    let start = hit.start() - first_part(text, hit.start(), prefix);
                     found.push(SecretSpan::new(start, end, *kind));
                 }
             }
@@ -413,6 +409,13 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
             }
         }
     }
+}
+
+/// The length of the part of a token of Terraform that is before its sign.
+fn first_part(text: &[u8], start: usize, prefix: &str) -> usize {
+    let is_second = prefix == "atlasv1." && start > 0 && text[start - 1] == b'.';
+    let lead = text[..start].iter().rev().take(20);
+    if is_second { lead.take_while(|c| c.is_ascii_alphanumeric() || **c == b'.').count() } else { 0 }
 }
 
 /// Whether no token reaches over this place from the left.

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::scan::Present;
+use super::part::Present;
 use super::vendor::SecretSpan;
 
 /// A text that a text decodes to, and where each of its bytes comes from.
@@ -30,7 +30,7 @@ impl View {
             cuts: Vec::new(),
         };
         for ((start, end), cut) in lines.iter().zip(cuts) {
-            let begin = super::scan::next_boundary(text, start + cut).min(*end);
+            let begin = super::part::next_boundary(text, start + cut).min(*end);
             if *cut > 0 {
                 view.cuts.push(*start);
             }
@@ -141,7 +141,7 @@ pub(super) fn segments(text: &str, present: &Present, was_mail: bool) -> Vec<Seg
         rest.get(1..3).is_some_and(|code| code.iter().all(u8::is_ascii_hexdigit))
     });
     add(Writing::Table, b'"', 0, &|rest| {
-        of_table(std::str::from_utf8(&rest[..rest.len().min(3)]).unwrap_or_default()).is_some()
+        rest.get(1) == Some(&b'"') && rest.get(2).is_some_and(|c| c.is_ascii_alphanumeric() || *c == b'{')
     });
     if present.has(b'+') || present.has(b'.') || present.has(b'\n') {
         let is_sum = |rest: &[u8]| {
@@ -349,4 +349,9 @@ fn rewritten(text: &str, step: Step) -> Option<View> {
     }
     view.from.push(text.len());
     changed.then_some(view)
+}
+
+/// Whether a text may be in another writing in part.
+pub(super) fn may_be_rewritten(text: &str) -> bool {
+    text.bytes().any(|c| matches!(c, b'%' | b'&' | b'=' | 0x1b | 0x80..))
 }

@@ -4,8 +4,8 @@
 
 use super::encoded;
 use super::judge;
+use super::part::Depth;
 use super::rules::Rules;
-use super::scan::Depth;
 use super::vendor::{self, SecretSpan};
 
 /// How long a line is that a program wraps, at least.
@@ -40,7 +40,7 @@ impl Line {
     fn of(bytes: &[u8], start: usize) -> Line {
         let newline = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |end| start + end);
         let mut end = newline - usize::from(newline > start && bytes[newline - 1] == b'\r');
-        let is_continued = end > start && bytes[end - 1] == b'\\' | b'@' | b':' | b'?';
+        let is_continued = end > start && bytes[end - 1] == b'\\';
         end -= usize::from(is_continued);
         while !is_continued && end > start && matches!(bytes[end - 1], b' ' | b'\t') {
             end -= 1;
@@ -121,7 +121,9 @@ fn continuation(bytes: &[u8], line: Line, next: Line, count: usize) -> Option<(u
     let is_alone = end == next.end;
     let is_closed = matches!(
         bytes.get(end),
-        Some(b'"' | b'\'' | b',' | b';' | b')' | b'<' | b'`' | b']' | b'}' | b'&' | b'\\')
+        Some(
+            b'"' | b'\'' | b',' | b';' | b')' | b'<' | b'`' | b']' | b'}' | b'&' | b'\\' | b'@' | b':' | b'?'
+        )
     );
     let is_piece = match is_alone || is_closed {
         true => judge::is_piece(piece) || (count > 1 && judge::is_tail(piece)),

@@ -7,8 +7,8 @@ use std::ops::Range;
 use super::fields;
 use super::judge::{self, Setting};
 use super::names::Strength;
-use super::scan::VALUE_MAX;
-use super::table::{after_line, line_at};
+use super::part::VALUE_MAX;
+use super::part::{after_line, line_at};
 use super::vendor::{SecretSpan, named_span};
 
 /// How many blanks a line begins with; the dash of a list is one of them.
@@ -171,7 +171,7 @@ fn value_in(text: &str, line: Range<usize>, strength: Strength) -> Option<Secret
     })?;
     let rest = own[at..].trim_start_matches([' ', '>']);
     let start = line.end - rest.len();
-    let (start, end, is_quoted) = super::named::value_at(text, start, super::named::Ends::Line)?;
+    let (start, end, is_quoted) = super::quoted::value_at(text, start, super::quoted::Ends::Line)?;
     let value = text.get(start..end.min(line.end))?;
     let is_secret =
         !value.contains("<redacted") && judge::is_secret(value, strength, Setting::Data, is_quoted);
