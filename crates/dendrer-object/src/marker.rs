@@ -22,7 +22,7 @@ const KIND_MAX: usize = 64;
 
 /// A marker in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marker<'t> {
+pub struct TextMarker<'t> {
     /// Where it begins, in bytes.
     pub start: usize,
     /// Where it ends.
@@ -34,7 +34,7 @@ pub struct Marker<'t> {
 }
 
 /// Lists the markers of a text: `<redacted:KIND#TAG>`, `<redacted:KIND>`, and `<redacted>` of `carl-core`.
-pub fn markers(text: &str) -> impl Iterator<Item = Marker<'_>> {
+pub fn markers(text: &str) -> impl Iterator<Item = TextMarker<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -53,7 +53,7 @@ pub fn has_marker(text: &str) -> bool {
     text.as_bytes().contains(&b'<') && markers(text).next().is_some()
 }
 
-fn marker_at(text: &str, start: usize) -> Option<Marker<'_>> {
+fn marker_at(text: &str, start: usize) -> Option<TextMarker<'_>> {
     let from = start + BEGIN.len();
     // Every byte of a marker is ASCII.
     let close =
@@ -61,7 +61,7 @@ fn marker_at(text: &str, start: usize) -> Option<Marker<'_>> {
     let inside = &text[from..close];
     let end = close + 1;
     let Some(inside) = inside.strip_prefix(':') else {
-        return inside.is_empty().then_some(Marker { start, end, kind: None, tag: None });
+        return inside.is_empty().then_some(TextMarker { start, end, kind: None, tag: None });
     };
     let (kind, tag) = match inside.split_once('#') {
         Some((kind, tag)) => (kind, Some(tag)),
@@ -71,7 +71,7 @@ fn marker_at(text: &str, start: usize) -> Option<Marker<'_>> {
     let is_sound = !kind.is_empty() && kind.len() <= KIND_MAX && kind.bytes().all(is_kind);
     let is_tag = tag
         .is_none_or(|tag| matches!(tag.len(), 8 | TAG_DIGITS) && tag.bytes().all(|c| c.is_ascii_hexdigit()));
-    (is_sound && is_tag).then_some(Marker { start, end, kind: Some(kind), tag })
+    (is_sound && is_tag).then_some(TextMarker { start, end, kind: Some(kind), tag })
 }
 
 /// Whether something in a value was redacted: a marker in a text or a name, or in the place of a value.
@@ -138,7 +138,7 @@ pub fn same(a: &Value, b: &Value) -> Option<bool> {
 
 /// What a comparison of two values found, place by place.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Compared {
+pub struct ComparedValues {
     /// The places at which they differ.
     pub differences: Vec<Difference>,
     /// The places that redacted parts leave open, of both sides.
@@ -146,8 +146,8 @@ pub struct Compared {
 }
 
 /// Compares two values as [`differences`] does, and names what redacted parts leave open.
-pub fn compare(a: &Value, b: &Value) -> Compared {
-    let mut found = Compared { differences: differences(a, b), open: Vec::new() };
+pub fn compare(a: &Value, b: &Value) -> ComparedValues {
+    let mut found = ComparedValues { differences: differences(a, b), open: Vec::new() };
     if !is_marked(a) && !is_marked(b) {
         return found;
     }

@@ -174,7 +174,7 @@ fn a_step_that_a_limit_ends_leaves_nothing() {
     let body =
         format!("(if (i32.gt_u (local.get 1) (i32.const 400)) (then {}))(i64.const 24)", "(loop $l (br $l))");
     let pack = value(&bytes(r#"[{"add":"/n","value":1}]"#, &body), "");
-    let read = Pack::read_with(&pack, &Engine::default()).unwrap();
+    let read = Pack::read_with(&pack, &Engine::default(), dendrer_kernel::step::KERNEL_VERSION).unwrap();
     let reducer = read.reducer();
     for stage in [Stage::Observe, Stage::Replay, Stage::Contracts] {
         let (_, mut head) = begin(&pack, stage);
@@ -202,7 +202,9 @@ fn an_error_of_the_module_is_refused_from_stage_2_on_and_noted_below() {
         (answering(r#"[{"set":"/counters/errors","value":1}]"#), "cannot be written by a reducer"),
     ] {
         let pack = value(&module, "");
-        let reducer = Pack::read_with(&pack, &Engine::default()).unwrap().reducer();
+        let reducer = Pack::read_with(&pack, &Engine::default(), dendrer_kernel::step::KERNEL_VERSION)
+            .unwrap()
+            .reducer();
         for stage in [Stage::Replay, Stage::Contracts] {
             let (first, mut head) = begin(&pack, stage);
             let before = head.clone();
@@ -235,7 +237,8 @@ fn an_error_of_the_module_is_refused_from_stage_2_on_and_noted_below() {
 #[test]
 fn an_intent_brings_no_delta_under_a_module() {
     let pack = value(&answering("[]"), "");
-    let reducer = Pack::read_with(&pack, &Engine::default()).unwrap().reducer();
+    let reducer =
+        Pack::read_with(&pack, &Engine::default(), dendrer_kernel::step::KERNEL_VERSION).unwrap().reducer();
     let (_, mut head) = begin(&pack, Stage::Contracts);
     let bringing = intent(r#"{"type":"plan.update","delta":[{"set":"/n","value":9}]}"#);
     let Outcome::Refused(refused) = step_with(&mut head, &bringing, inputs(1), &*reducer).unwrap() else {
@@ -248,7 +251,8 @@ fn an_intent_brings_no_delta_under_a_module() {
 #[test]
 fn a_replay_that_a_limit_ends_is_unverifiable_and_no_divergence() {
     let pack = value(&answering(r#"[{"add":"/n","value":1}]"#), "");
-    let reducer = Pack::read_with(&pack, &Engine::default()).unwrap().reducer();
+    let reducer =
+        Pack::read_with(&pack, &Engine::default(), dendrer_kernel::step::KERNEL_VERSION).unwrap().reducer();
     let (first, mut head) = begin(&pack, Stage::Contracts);
     let before = head.clone();
     let small = intent(r#"{"type":"plan.update"}"#);
@@ -296,7 +300,8 @@ fn a_pack_names_modules_where_they_reduce_or_judge() {
     // The bytes of a module are tagged, as a record has them.
     let tagged = |text: &str| json::parse_tagged(text.as_bytes()).unwrap();
     let of = |members: &str| tagged(&format!(r#"{{"name":"p","version":"v1"{members}}}"#));
-    let read = |value: &Value| Pack::read_with(value, &Engine::default());
+    let read =
+        |value: &Value| Pack::read_with(value, &Engine::default(), dendrer_kernel::step::KERNEL_VERSION);
     let whole = of(&format!(
         r#","reducer":{{"engine":"wasm/1","digest":"{}"}},"module":{}{good}"#,
         digest(&reduce),
@@ -397,7 +402,9 @@ fn tests_of_a_pack_run_through_its_module() {
         dendrer_kernel::cases::run(&pack, &pack.cases[0])
     };
     let run = |module: &[u8], expect: &str, read: &dyn Fn(&Value) -> Pack| ran(module, expect, read).failed;
-    let engine = |value: &Value| Pack::read_with(value, &Engine::default()).unwrap();
+    let engine = |value: &Value| {
+        Pack::read_with(value, &Engine::default(), dendrer_kernel::step::KERNEL_VERSION).unwrap()
+    };
     let idle = |value: &Value| Pack::read(value).unwrap();
     let adds = answering(r#"[{"add":"/n","value":2}]"#);
     assert_eq!(run(&adds, r#""state":{"n":2}"#, &engine), []);

@@ -30,7 +30,7 @@ fn an_onset_comes_with_its_causes_and_a_suggestion() {
     check(
         &text,
         r#"
-        ONSET (exact)  tick 3  observation.add  by writer   78e08010a0be
+        ONSET (exact)  tick 3  observation.add  by writer   f8d1ecde2c06
           "step 3"
           confidence 0.900
           ~ risk      0.6 -> 0.8

@@ -30,15 +30,15 @@ fn labels_are_listed_by_name() {
         &text(&answer, &Page::WIDE),
         r#"
         label      at       hash
-        before     risky@2  4dc199d19048
-        the-whole  risky    2a645f76e7f0
+        before     risky@2  a1cac21dd94c
+        the-whole  risky    e2150843cf33
         2 labels"#,
     );
     check(
         &text(&answer, &HEARD),
         r#"
-        label: before, at: risky@2, hash: 4dc199d19048
-        label: the-whole, at: risky, hash: 2a645f76e7f0
+        label: before, at: risky@2, hash: a1cac21dd94c
+        label: the-whole, at: risky, hash: e2150843cf33
         2 labels"#,
     );
     check(
@@ -47,9 +47,9 @@ fn labels_are_listed_by_name() {
         label      at
           hash
         before     risky@2
-          4dc199d19048
+          a1cac21dd94c
         the-whole  risky
-          2a645f76e7f0
+          e2150843cf33
         2 labels"#,
     );
     answer.recorded = Some(record);

@@ -41,8 +41,8 @@ fn open_conflict_lists_every_value() {
         &text(&answer, &Page::WIDE),
         r#"
         risk   open: all are kept, and nothing stands there
-          a risky@4   0.9   written at tick 4, record a7d97fb18f2b
-          b calm@1   0.3   written at tick 1, record 1bb4f33052c5
+          a risky@4   0.9   written at tick 4, record 0a0ad59cc944
+          b calm@1   0.3   written at tick 1, record e0e1d1f41bc6
         1 of 1 conflict, 1 open"#,
     );
     assert_eq!(answer.document().get("open").and_then(|open| open.as_u64()), Some(1));
@@ -63,15 +63,15 @@ fn decided_conflict_names_the_side_and_the_reason() {
     check(
         &text(&done, &Page::WIDE),
         r#"
-        resolved   risk = 0.3   b taken, as both@1   hash d2edf2438b62"#,
+        resolved   risk = 0.3   b taken, as both@1   hash 00f6ed2acb57"#,
     );
     let answer = conflicts(&trace(&store, "both"), Some(&path("/risk"))).unwrap();
     check(
         &text(&answer, &Page::WIDE),
         r#"
         risk   b taken at tick 1: "it was measured later"
-          a risky@4   0.9   written at tick 4, record a7d97fb18f2b
-          b calm@1   0.3   written at tick 1, record 1bb4f33052c5
+          a risky@4   0.9   written at tick 4, record 0a0ad59cc944
+          b calm@1   0.3   written at tick 1, record e0e1d1f41bc6
         1 of 1 conflict, 0 open"#,
     );
 }

@@ -285,7 +285,7 @@ fn extension_prints_what_it_adds_and_who_approved() {
         for       observation.add
         requires  risk
         approved  by j.doe   not signed: the contract names no approver with a key
-        tick 4  sha256:8ed9987af4cb1d30596ab7797433d0a620e5b1a39785b949d19dc60742a14c1d  of observed
+        tick 4  sha256:f06992d062c46aaa0a0d7f8913bb380c4503a3e2acc89652c051c4e5e3461387  of observed
         (stderr) note: contracts are enforced from stage 2 on; in this run `contract check` says what would have been refused"#,
     );
     check(

@@ -28,7 +28,7 @@ fn a_run_under_another_pack_names_the_ticks_at_which_a_rule_failed() {
         &text(&answer, &Page::WIDE),
         r#"
         reduced    4 ticks of risky again under steps v2, as again; 2 wrote to the state
-        tip        sha256:372d9bd2e86376c032ed36468412b1ac15f2fd704f6852f55f7e0dce20a1835b
+        tip        sha256:f24ef1a79951eb5ff818b7d61d51302782c62cc402d3e71e457230fc290bc408
         WARN       tick 2: rule 1, step 1: t.intent.size is missing
         (stderr) note: at 1 tick a rule met an error; the state does not change there, and the transition notes it
         UNKNOWN    steps (a rule failed at tick 2)

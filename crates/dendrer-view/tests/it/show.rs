@@ -26,7 +26,7 @@ fn a_transition_is_shown_with_its_changes() {
           ~ risk      0.6 -> 0.8
           + notes[2]  "note 3"
         author agent
-        id 78e08010a0be   after 4dc199d19048"#,
+        id f8d1ecde2c06   after a1cac21dd94c"#,
     );
 }
 

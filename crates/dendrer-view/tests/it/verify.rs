@@ -34,10 +34,10 @@ fn intact_log_says_what_it_proves() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 2a645f76e7f0   tip a7d97fb18f2b
+        chain      OK    4 of 4 links   genesis e2150843cf33   tip 0a0ad59cc944
         replay     OK    4 of 4 states reproduced by the recorded reducer
         state      KNOWN
-        log        OK    5 records   root 45608f16f273   signed
+        log        OK    5 records   root 6f6097561936   signed
         not checked: a signature: no checkpoint was signed yet
         INTACT   risky.dnd   (proves: unchanged since recording. does not prove: that inputs were true)
         UNWITNESSED (a full rewrite by the key holder would not show)"#,
@@ -57,9 +57,9 @@ fn required_witness_that_is_missing_makes_a_log_unverifiable() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 2a645f76e7f0   tip a7d97fb18f2b
+        chain      OK    4 of 4 links   genesis e2150843cf33   tip 0a0ad59cc944
         state      KNOWN
-        log        OK    5 records   root 45608f16f273   signed
+        log        OK    5 records   root 6f6097561936   signed
         not checked: a signature: no checkpoint was signed yet
         not checked: replay (--replay)
         not checked: a witness, which --require-witness asks for: nothing kept elsewhere is known to agree with all of it (a tip is given with --tip, a key with --verifier)
@@ -78,7 +78,7 @@ fn missing_record_is_tampered_up_to_the_last_good_tick() {
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
         chain      FAIL  at tick 3 of 4   1 finding
-        log        OK    4 records   root d60d275a3c11   signed
+        log        OK    4 records   root 9093eda5a8fa   signed
         error[E0302]: risky@3: tick 3 stands where tick 2 must
           | last good tick: 1    ticks 4..4 rest on tick 3 and are not trustworthy
               see: dendrer explain E0302
@@ -96,11 +96,11 @@ fn another_tip_is_a_run_that_was_rewritten() {
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 2a645f76e7f0   tip a7d97fb18f2b
+        chain      OK    4 of 4 links   genesis e2150843cf33   tip 0a0ad59cc944
         state      KNOWN
-        log        OK    5 records   root 45608f16f273   signed
+        log        OK    5 records   root 6f6097561936   signed
         error[E0304]: the record is consistent with itself, but its tip is not the one that was given
-          | given     sha256:ae448ac86c4e8e4dec645729708ef41873ae79c6dff84eff73360989487f08e5        found     sha256:a7d97fb18f2b7287242cb779e92962af944c41420ba3e5e6ec4be830b084c9e2
+          | given     sha256:ae448ac86c4e8e4dec645729708ef41873ae79c6dff84eff73360989487f08e5        found     sha256:0a0ad59cc94474c37fefc06f2f2acffa7ad607f5c8ab33be597080565c63d669
               note: this is what a run looks like that was rewritten with its hashes computed anew
               see: dendrer explain E0304
         not checked: a signature: no checkpoint was signed yet
@@ -118,9 +118,9 @@ fn own_key_that_was_replaced_is_tampered_and_a_given_key_unknown() {
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 2a645f76e7f0   tip a7d97fb18f2b
+        chain      OK    4 of 4 links   genesis e2150843cf33   tip 0a0ad59cc944
         state      KNOWN
-        log        FAIL  5 records   root 45608f16f273   signed
+        log        FAIL  5 records   root 6f6097561936   signed
         error[E0308]: the log names another key than the one its store was made with here
           | stored    dendrer/07070707070707070707070707070707+9cd2d6d2+AepKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs        computed  dendrer/08080808080808080808080808080808+d29bc364+AROY9ixtGkV8UbpqS189vS9p/KkyFiGNyJl+QWvRfZPK
               see: dendrer explain E0308
@@ -144,27 +144,27 @@ fn two_histories_of_one_log_are_an_equivocation() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 2a645f76e7f0   tip a7d97fb18f2b
+        chain      OK    4 of 4 links   genesis e2150843cf33   tip 0a0ad59cc944
         state      KNOWN
-        log        FAIL  5 records   root 45608f16f273   signed
+        log        FAIL  5 records   root 6f6097561936   signed
         error[E0307]: the same key signed b.dnd, another log of as many records: there are two histories
-          | stored    45608f16f273        computed  4dfbf4bea7ec
+          | stored    6f6097561936        computed  46f97c756402
               see: dendrer explain E0307
         not checked: a signature: no checkpoint was signed yet
         not checked: whether a.dnd and c.dnd are of one history: their logs end at 5 and 6 records
         EQUIVOCATION   a.dnd
-        chain      OK    4 of 4 links   genesis 2a645f76e7f0   tip 60a66b564ffa
+        chain      OK    4 of 4 links   genesis e2150843cf33   tip 0c92af39f38a
         state      KNOWN
-        log        FAIL  5 records   root 4dfbf4bea7ec   signed
+        log        FAIL  5 records   root 46f97c756402   signed
         error[E0307]: the same key signed a.dnd, another log of as many records: there are two histories
-          | stored    4dfbf4bea7ec        computed  45608f16f273
+          | stored    46f97c756402        computed  6f6097561936
               see: dendrer explain E0307
         not checked: a signature: no checkpoint was signed yet
         not checked: whether b.dnd and c.dnd are of one history: their logs end at 5 and 6 records
         EQUIVOCATION   b.dnd
-        chain      OK    5 of 5 links   genesis 2a645f76e7f0   tip 33b88a52e7e6
+        chain      OK    5 of 5 links   genesis e2150843cf33   tip 205f0c03f26b
         state      KNOWN
-        log        OK    6 records   root 43bf12b0ee3f   signed
+        log        OK    6 records   root ae192d8dfa0d   signed
         not checked: a signature: no checkpoint was signed yet
         not checked: whether c.dnd and 2 others of the same log are of one history: their logs end elsewhere
         INTACT   c.dnd   (proves: unchanged since recording. does not prove: that inputs were true)

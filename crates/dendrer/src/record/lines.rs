@@ -16,7 +16,7 @@ use dendrer_kernel::commitment::{self, CommitmentFault};
 use dendrer_kernel::ontology::RESULT;
 use dendrer_kernel::step::{Broken, LineFault, Outcome};
 use dendrer_object::intent::IntentError;
-use dendrer_object::json::{self, JsonError};
+use dendrer_object::json::{self, JsonError, JsonErrorKind};
 use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS, SCOPE, UNATTESTED, Value};
 use dendrer_store::group::{Grouper, LINES_MAX};
@@ -24,6 +24,7 @@ use dendrer_store::group::{Grouper, LINES_MAX};
 use crate::error::Error;
 use crate::record::recorder::{Guarded, Recorder};
 use crate::record::{chain, redacted};
+use crate::redact::Redactor;
 
 /// The mark with which some editors begin a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -602,6 +603,17 @@ fn waits_together(read: &Result<Option<LineRead>, JsonError>) -> bool {
     matches!(read, Ok(Some(LineRead::Intent(intent))) if !is_guarded(intent))
 }
 
+/// A line that is no JSON, and its error, as an answer shows them.
+fn unread(redactor: &Redactor, line: IntentLine, error: JsonError) -> (IntentLine, JsonError) {
+    let text = redactor.text(&String::from_utf8_lossy(&line.text)).0.into_bytes();
+    let kind = match error.kind {
+        JsonErrorKind::DuplicateName(name) => JsonErrorKind::DuplicateName(redactor.text(&name).0),
+        kind => kind,
+    };
+    let path = redacted::place(redactor, &error.path).0;
+    (IntentLine { text, ..line }, JsonError { kind, path, ..error })
+}
+
 /// Judges a line.
 pub(crate) fn propose(recorder: &mut Recorder, line: &LineRead) -> Result<Outcome, Error> {
     match line {
@@ -717,7 +729,7 @@ impl<'r> Recording<'r> {
                 }
                 Err(error) => {
                     let (line, error) = match self.recorder.redactor() {
-                        Some(redactor) => redacted::unread(redactor, line, error),
+                        Some(redactor) => unread(redactor, line, error),
                         None => (line, error),
                     };
                     group.stopped = Some(LinesStopped::Line { line, error });

@@ -7,12 +7,10 @@ use std::sync::Arc;
 
 use dendrer_kernel::step::{LineFault, Start};
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::json::{JsonError, JsonErrorKind};
 use dendrer_object::record::{Body, Record, Seed, cut};
 use dendrer_object::value::{Object, differences};
 use dendrer_object::{Intent, Pointer, READS, REDACTION, TypeName, Value};
 
-use crate::record::lines::IntentLine;
 use crate::redact::{Redactor, TakenSecrets};
 
 /// The value of the member [`REDACTION`] of a record.
@@ -114,17 +112,6 @@ pub fn refused(redactor: &Redactor, line: &Value, fault: LineFault) -> (Value, L
         author @ LineFault::Author(..) => author,
     };
     (clean, fault)
-}
-
-/// A line that is no JSON, and its error, as an answer shows them.
-pub fn unread(redactor: &Redactor, line: IntentLine, error: JsonError) -> (IntentLine, JsonError) {
-    let text = redactor.text(&String::from_utf8_lossy(&line.text)).0.into_bytes();
-    let kind = match error.kind {
-        JsonErrorKind::DuplicateName(name) => JsonErrorKind::DuplicateName(redactor.text(&name).0),
-        kind => kind,
-    };
-    let path = place(redactor, &error.path).0;
-    (IntentLine { text, ..line }, JsonError { kind, path, ..error })
 }
 
 /// A place, or a name of several parts, without its secrets: a shape is looked for at the beginning of each part as well, since a

@@ -80,7 +80,7 @@ impl std::fmt::Debug for TailText {
 pub struct PieceCut {
     place: Pointer,
     range: Range<usize>,
-    /// What stands there instead.
+    /// The text in its place.
     marker: String,
 }
 
@@ -498,7 +498,7 @@ mod tests {
         let all: String =
             made.iter().flat_map(|intent| &intent.members).map(|(_, value)| value.to_string()).collect();
         assert!(!all.contains("Gr8pass99zz") && !all.contains("R3I4cGFzczk5eno"), "{all}");
-        // The name of a tool, a type or an agent is none.
+        // The name of a tool, a type or an agent stays.
         let tool = r#"{"type":"action.request","action":{"tool":"deploy2prod","params":{"password":"deploy2prod"}}}"#;
         let made = secrets.redact_each(&[line(tool), said("b", "called deploy2prod")]);
         assert_eq!(
