@@ -362,7 +362,10 @@ fn is_capitalized_phrase(value: &str) -> bool {
 /// Whether the value beside a name of this strength is a secret.
 pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_quoted: bool) -> bool {
     if strength == Strength::Phrase {
-        return is_phrase(value, is_quoted);
+        // `a mnemonic carrying X`: one word of a sentence.
+        let is_sentence = matches!(setting, Setting::Bare | Setting::Prose) && !is_quoted;
+        let is_word = !value.contains(' ') && look(value) != Look::Chosen;
+        return is_phrase(value, is_quoted) && !(is_sentence && is_word);
     }
     // `names["x"]`, `f('x'`: an expression.
     let is_part = ["[\"", "['", "(\"", "('", "='", "=\""].iter().any(|part| value.contains(part));
