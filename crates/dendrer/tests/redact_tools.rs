@@ -17,19 +17,19 @@ use dendrer_testkit::tool_outputs::{TextClass, ToolText, harmless_cases, secret_
 /// Least share of secrets that are redacted, in thousandths, by class and over all. A limit only rises, to at least 990,
 /// 970, 900 and 600, and 950 over all.
 const RECALL: [(TextClass, u64); 4] =
-    [(TextClass::Vendor, 988), (TextClass::Named, 610), (TextClass::Disguised, 725), (TextClass::Prose, 410)];
-const RECALL_ALL: u64 = 696;
+    [(TextClass::Vendor, 990), (TextClass::Named, 970), (TextClass::Disguised, 940), (TextClass::Prose, 900)];
+const RECALL_ALL: u64 = 970;
 
 /// Least share of hits that overlap a secret, in thousandths, over texts with secrets. It only rises; at least 970.
 const PRECISION: u64 = 983;
 
 /// Largest share of look-alikes of which a part is redacted, in thousandths. It only falls, to at most 5.
-const DAMAGED: u64 = 156;
+const DAMAGED: u64 = 5;
 
 /// Most hits in 10,000 lines of source code, in hundredths: the standard library of Python 3.11, the crates of `Cargo.lock`
 /// that are unpacked. They only fall, to at most 100.
-const PYTHON_HITS: u64 = 332;
-const RUST_HITS: u64 = 700;
+const PYTHON_HITS: u64 = 100;
+const RUST_HITS: u64 = 100;
 const BINDINGS_HITS: u64 = 3000;
 
 /// A rest of a secret that is shorter is no help to find it.

@@ -27,7 +27,7 @@ enum Take {
     Pass,
 }
 
-/// Where a program has a secret that no option names.
+/// The place of a secret that no option names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     None,
@@ -45,7 +45,7 @@ enum Place {
     UserSlash,
     /// `domain/user:X@host`.
     UserColon,
-    /// What is printed for a program that reads a secret.
+    /// The text that is printed for a program that reads a secret.
     Piped,
 }
 

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::names::{self, Strength};
 use super::rules::Rules;
 
-/// Members whose text is the name of the value beside them.
+/// Members whose text names a value in the same object.
 const NAMES: &[&str] = &[
     "name",
     "key",
@@ -96,7 +96,7 @@ pub(super) fn is_value(name: &str) -> bool {
     name.len() <= 14 && VALUES.contains(&&*plain(name))
 }
 
-/// Whether a member names the value beside it.
+/// Whether a member names a value in the same object.
 pub(super) fn is_name(name: &str) -> bool {
     name.len() <= 20 && {
         let plain = plain(name);
@@ -153,7 +153,7 @@ const OF_FORM: &str = "field input box textbox text edit form your the enter typ
     locator page span value to autocomplete qa cy el wrapper container main root body ng model formcontrolname first last nth \
     secure securetextfield android widget edittext required webarea here old retype verify";
 
-/// Words of what stands around such a field.
+/// Words of the parts of a page around such a field.
 const NOT_OF_FIELD: &str = "forgot forgotten reset show hide toggle policy strength hint link button submit error message rules \
     requirements change help tooltip checkbox remember save icon heading title confirmation manager generator visibility";
 

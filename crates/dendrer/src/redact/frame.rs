@@ -114,6 +114,11 @@ fn framed(line: &[u8], units: &[(Unit, usize)]) -> usize {
         }
     };
     let last = (0..units.len()).rev().find(|at| is_end(*at));
+    // A part of a program or of a setting is no frame.
+    let is_code = |unit: &Unit| matches!(unit, Unit::Byte(b'(' | b'=' | b'"' | b'\'' | b'{'));
+    if units.iter().any(|(unit, _)| is_code(unit)) {
+        return 0;
+    }
     let has_more = |count: usize| units[..count].iter().any(|(unit, _)| *unit != Unit::Blanks);
     last.map_or(0, |last| last + 1).min(units.len())
         * usize::from(last.is_some_and(|last| has_more(last + 1)))

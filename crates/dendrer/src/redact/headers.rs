@@ -93,7 +93,8 @@ const ATTRIBUTES: &[&str] = &[
 
 /// Adds the values of the pairs of a cookie that begins here, up to the end of its line or quote.
 pub(super) fn cookies(text: &str, from: usize, found: &mut Vec<SecretSpan>) {
-    let rest = &text[from..];
+    let limit = super::part::next_boundary(text, from + super::part::VALUE_MAX);
+    let rest = &text[from..limit];
     let line = rest.find(['\n', '\r', '"', '\'']).unwrap_or(rest.len());
     let mut at = from;
     for pair in rest[..line].split(';').take(200) {

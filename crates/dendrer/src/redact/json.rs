@@ -51,7 +51,7 @@ struct Held {
     value: Node,
 }
 
-/// What may come next in an object or a list.
+/// The part that may come next in an object or a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Name,
@@ -237,7 +237,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Opens an object or a list. What is deeper than [`STACK_MAX`] is read as a value of its own.
+    /// Opens an object or a list. A deeper value than [`STACK_MAX`] is read as one of its own.
     fn open(&mut self, c: u8) {
         let strength = self.stack.last().and_then(|above| match above.name {
             Some(name) => self.rules.strength(&self.text[name.start..name.end]),
@@ -469,7 +469,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes a value beside a name of this strength, or the secrets in it.
+    /// Takes a value after a name of this strength, or the secrets in it.
     fn beside(&mut self, node: Node, strength: Option<Strength>, setting: Setting, name: &str) {
         let raw = self.at_node(node);
         if raw.len() < 3 {
@@ -498,7 +498,7 @@ impl Reader<'_> {
             if is_secret && !rest.contains("<redacted") {
                 let lead = if node.has_escapes { 0 } else { lead };
                 let mut span = named_span(node.start + lead, node.end);
-                // Where a number was, a text keeps the syntax.
+                // A text in place of a number keeps the syntax.
                 span.quotes = u8::from(node.quote == 0 && setting != Setting::Code);
                 self.found.push(span);
                 return;

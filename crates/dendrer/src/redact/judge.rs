@@ -248,7 +248,7 @@ fn is_name_of_secret(lower: &str) -> bool {
     parts > 1 && is_secret
 }
 
-/// What a value looks like.
+/// The look of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     /// Digits alone.
@@ -362,7 +362,15 @@ fn is_capitalized_phrase(value: &str) -> bool {
 /// Whether the value beside a name of this strength is a secret.
 pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_quoted: bool) -> bool {
     if strength == Strength::Phrase {
-        return is_phrase(value, is_quoted);
+        // `a mnemonic carrying X`: one word of a sentence.
+        let is_sentence = matches!(setting, Setting::Bare | Setting::Prose) && !is_quoted;
+        let is_word = !value.contains(' ') && look(value) != Look::Chosen;
+        return is_phrase(value, is_quoted) && !(is_sentence && is_word);
+    }
+    // `names["x"]`, `f('x'`: an expression.
+    let is_part = ["[\"", "['", "(\"", "('", "='", "=\""].iter().any(|part| value.contains(part));
+    if !is_quoted && is_part {
+        return false;
     }
     if value.len() < 3 || is_numbers(value) || (!is_quoted && value.contains("::")) {
         return false;
@@ -663,7 +671,7 @@ pub(super) fn is_tail(piece: &str) -> bool {
     bare.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/')) && look(bare) != Look::Word
 }
 
-/// Whether a line goes on with a token: no word, no name, no number.
+/// Whether a line continues a token: no word, no name, no number.
 pub(super) fn is_piece(piece: &str) -> bool {
     let bare = piece.trim_end_matches('=');
     let is_number = bare.len() < 6 && bare.bytes().all(|c| c.is_ascii_digit() || matches!(c, b'.' | b'-'));

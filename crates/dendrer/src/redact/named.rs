@@ -1,4 +1,4 @@
-//! Values beside a name: variables, members of YAML, TOML and INI, headers, options, queries, sentences.
+//! Values after a name: variables, members of YAML, TOML and INI, headers, options, queries, sentences.
 //!
 //! A name is found by its parts ([`HINTS`]); the syntax around it chooses the reader, and the reader finds where the value ends.
 
@@ -64,7 +64,7 @@ enum Sign {
     Blank,
 }
 
-/// Finds the values beside names. Returns whether the text has a name.
+/// Finds the values after names. Returns whether the text has a name.
 /// `is_html`: the text has entities, so tags alone are read as they are.
 pub(super) fn find(text: &str, rules: &Rules, is_html: bool, found: &mut Vec<SecretSpan>) -> bool {
     let mut hits: Vec<(usize, usize)> = NAMES.find_iter(text).map(|hit| (hit.start(), hit.end())).collect();
@@ -674,7 +674,7 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
     })
 }
 
-/// Where a value after this sign ends: that of several words at the end of its line.
+/// The end of a value after this sign: of several words it is that of the line.
 fn ends_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign, is_front: bool) -> Ends {
     let rest = &text[at..line.end.max(at)];
     let is_plain = matches!(name.strength, Strength::Strong | Strength::Password) && is_front;

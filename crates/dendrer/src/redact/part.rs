@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::rules::Rules;
 use super::vendor::SecretSpan;
 
-/// How long a value beside a name may be.
+/// How long a value after a name may be.
 pub(super) const VALUE_MAX: usize = 8 << 10;
 
 /// The longest line that is read as a row.

@@ -2,7 +2,7 @@
 
 use super::part::{VALUE_MAX, next_boundary};
 
-/// Where a value without quotes ends.
+/// The end of a value without quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     /// At a blank.

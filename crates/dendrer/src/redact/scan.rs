@@ -159,6 +159,9 @@ fn rewritten(text: &str, segment: &Segment, rules: &Rules, depth: Depth, found: 
 
 /// Finds secrets in lines without their frames.
 fn framed(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
+    if !named::is_in(text, rules) && !command::is_in(text) {
+        return;
+    }
     for lines in frame::blocks(text) {
         let own = &text[lines.clone()];
         if !named::is_in(own, rules) && !command::is_in(own) {
@@ -173,6 +176,7 @@ fn framed(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) 
         for segment in segments.iter().filter(|one| !is_within(&regions, &one.lines)) {
             rewritten(&view.text, segment, rules, depth.deeper(), &mut inner);
         }
+        markers(view.text.as_bytes(), &mut inner);
         found.extend(view.placed(disjoint(inner)).map(|one| one.shifted(lines.start)));
     }
 }

@@ -18,17 +18,22 @@ const HELD_MAX: usize = 1 << 20;
 pub struct RedactedStream {
     rules: Arc<Rules>,
     held: String,
+    /// How much is held before the next look for a place to cut: twice what the last look did not cut.
+    next_look: usize,
     taken: TakenSecrets,
 }
 
 impl RedactedStream {
     pub(super) fn new(rules: Arc<Rules>) -> RedactedStream {
-        RedactedStream { rules, held: String::new(), taken: TakenSecrets::default() }
+        RedactedStream { rules, held: String::new(), next_look: 0, taken: TakenSecrets::default() }
     }
 
     /// Takes the next part, and returns what can be handed on.
     pub fn push(&mut self, part: &str) -> String {
         self.held.push_str(part);
+        if self.held.len() < self.next_look {
+            return String::new();
+        }
         let mut cut = safe_cut(&self.held);
         if cut == 0 && self.held.len() > HELD_MAX {
             cut = self.held.len() - VALUE_MAX;
@@ -38,6 +43,7 @@ impl RedactedStream {
         }
         let rest = self.held.split_off(cut);
         let ready = std::mem::replace(&mut self.held, rest);
+        self.next_look = (2 * self.held.len()).min(HELD_MAX + 1);
         self.pass(&ready)
     }
 
@@ -55,11 +61,15 @@ impl RedactedStream {
     }
 }
 
+/// How many paragraphs are tried as a place to cut, so that the time stays in proportion to the length.
+const LOOKS_MAX: usize = 4;
+
 /// The last place at which a text can be cut without cutting what a reader reads as one: before a paragraph that begins at the
 /// begin of its line, outside of JSON, of a private key and of a manifest.
 fn safe_cut(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = bytes.len();
+    let mut looks = 0;
     while let Some(blank) = memchr::memmem::rfind(&bytes[..end], b"\n\n") {
         end = blank + 1;
         if let Some(begin) = key_around(bytes, blank) {
@@ -67,6 +77,10 @@ fn safe_cut(text: &str) -> usize {
             continue;
         }
         let is_paragraph = bytes.get(blank + 2).is_some_and(|c| !c.is_ascii_whitespace());
+        looks += 1;
+        if looks > LOOKS_MAX {
+            return 0;
+        }
         if is_paragraph && !is_within(&text[..blank + 1]) {
             return blank + 2;
         }

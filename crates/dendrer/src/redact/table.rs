@@ -1,4 +1,4 @@
-//! Tables: a value below the name of its column, or beside the name of its row.
+//! Tables: a value below the name of its column, or after the name of its row.
 //!
 //! Reads Markdown, boxes of databases, columns that blanks align, CSV, rows of `INSERT INTO`. Each line is read once.
 
@@ -10,7 +10,7 @@ use super::part::{LINE_MAX, after_line, line_at};
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
 
-/// What separates the cells of a row.
+/// The sign between the cells of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Separator {
     Bar,
@@ -148,7 +148,7 @@ fn strength(text: &str, cell: &Range<usize>, rules: &Rules) -> Option<Strength> 
     let name = &text[bare(text, cell)];
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ' | '/' | ':' | '(' | ')');
     (name.len() <= 60
-        && (!name.contains('(') || name.ends_with(')'))
+        && name.matches('(').count() == name.matches(')').count()
         && name.split_whitespace().count() <= 4
         && name.chars().all(is_name))
     .then(|| rules.strength(name.trim_end_matches(':')))?
@@ -162,6 +162,7 @@ fn is_header(text: &str, cell: &Range<usize>) -> bool {
     name.len() <= 48
         && name.chars().all(is_name)
         && !name.contains("()")
+        && name.matches('(').count() == name.matches(')').count()
         && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
@@ -209,7 +210,6 @@ fn columns(
         .enumerate()
         .filter_map(|(place, cell)| Some((place, strength(text, cell, rules)?)))
         .collect();
-    // Where every cell is a name, or one has two parts of a pair, a line below decides.
     if named.is_empty() {
         return None;
     }

@@ -323,7 +323,7 @@ fn a_value_never_ends_at_the_word_of_the_next_line() {
     ] {
         check(&format!("using {key}\n{next}"), &format!("using <redacted:openai-key>\n{next}"));
     }
-    // A value that goes on is one of lines of one width.
+    // Lines of one width continue a token.
     let whole = format!("{key}q7Wk2mTz9Lp4q7Wk2mTz9Lp4");
     check(&format!("{}\n{}", &whole[..64], &whole[64..]), "<redacted:openai-key>");
 }

@@ -278,7 +278,7 @@ impl SecretSpan {
 /// The kind of a value that a name shows.
 pub(super) const NAMED: &str = "named";
 
-/// A value beside a name.
+/// A value that a name shows.
 pub(super) fn named_span(start: usize, end: usize) -> SecretSpan {
     SecretSpan::new(start, end, NAMED)
 }
@@ -355,9 +355,8 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
             Rule::Shape(Shape(kind, prefix, charset, least)) => {
                 let is_short = hit.end() - hit.start() < 5;
                 let is_glued = !is_boundary(text, hit.start());
-                if (is_glued && !is_distinct(text, hit.start(), hit.end()))
-                    || (is_short && is_joined(text, hit.start()))
-                {
+                let is_other = is_glued && !is_distinct(text, hit.start(), hit.end());
+                if is_other || (is_short && is_joined(text, hit.start())) {
                     continue;
                 }
                 // A longer prefix at the same place says more.
@@ -381,8 +380,11 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 let body = &text[hit.end()..end];
                 if body.len() >= *least && is_varied(body) && (!is_glued || is_drawn(body)) {
                     upto = end;
-                    let start = hit.start() - first_part(text, hit.start(), prefix);
-                    found.push(SecretSpan::new(start, end, *kind));
+                    found.push(SecretSpan::new(
+                        hit.start() - first_part(text, hit.start(), prefix),
+                        end,
+                        *kind,
+                    ));
                 }
             }
             Rule::Pattern(kind, regex) => {

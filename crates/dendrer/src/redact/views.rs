@@ -44,7 +44,7 @@ impl View {
         view
     }
 
-    /// What was found in this view, in the text that it is made of.
+    /// Places what was found in this view in the text that it is made of.
     pub(super) fn placed(&self, found: Vec<SecretSpan>) -> impl Iterator<Item = SecretSpan> {
         found.into_iter().map(|one| self.place(one))
     }
@@ -160,14 +160,14 @@ pub(super) fn escaped(text: &str) -> Vec<Segment> {
     lines.into_iter().map(|lines| Segment { lines, writing: Writing::Json }).collect()
 }
 
-/// Whether a text is a mail's: with codes of bytes, or lines that go on.
+/// Whether a text is a mail's: with codes of bytes, or lines that continue.
 fn is_mail(bytes: &[u8]) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(bytes, part).is_some();
+    let is_code = |rest: &[u8]| [&b"3D"[..], b"5F", b"2D", b"2E"].iter().any(|code| rest.starts_with(code));
     bytes.len() <= MAIL_MAX
         && (has(b"quoted-printable")
-            || [&b"=5F"[..], b"=2D", b"=2E", b"=5f"].iter().any(|code| has(code))
             || has_soft_breaks(bytes)
-            || memchr::memmem::find_iter(bytes, b"=3D").take(2).count() > 1)
+            || memchr::memchr_iter(b'=', bytes).filter(|at| is_code(&bytes[at + 1..])).take(2).count() > 1)
 }
 
 /// The longest text that is read as a mail.
@@ -186,7 +186,7 @@ fn lines_with(text: &str, byte: u8, gap: usize, is_one: &dyn Fn(&[u8]) -> bool) 
         let from = found.last().map_or(0, |last| last.end);
         let start = memchr::memrchr(b'\n', &bytes[from..hit]).map_or(from, |newline| from + newline + 1);
         let end = memchr::memchr(b'\n', &bytes[hit..]).map_or(bytes.len(), |newline| hit + newline + 1);
-        // A sum goes on in the next line.
+        // A sum continues in the next line.
         let end = if gap > 0 {
             memchr::memchr(b'\n', &bytes[end..]).map_or(bytes.len(), |newline| end + newline + 1)
         } else {
@@ -215,7 +215,10 @@ fn of_table(rest: &str) -> Option<Rewritten> {
 fn has_soft_breaks(bytes: &[u8]) -> bool {
     memchr::memmem::find_iter(bytes, b"=\n").any(|at| {
         let width = bytes[..at].iter().rev().take(80).take_while(|c| **c != b'\n').count();
-        (60..=78).contains(&width)
+        // Padding of base64 ends a line as well; then nothing of the text follows.
+        let is_padding = at > 0 && bytes[at - 1] == b'=';
+        let is_followed = bytes.get(at + 2).is_some_and(u8::is_ascii_graphic);
+        (70..=77).contains(&width) && !is_padding && is_followed
     })
 }
 

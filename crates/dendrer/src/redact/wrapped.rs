@@ -1,6 +1,6 @@
 //! Tokens that are wrapped over the ends of lines: by a terminal, a document, with the prefix of a log.
 //!
-//! Joins lines only if the next one goes on as the token does: a line that begins a word is another thing.
+//! Joins lines only if the next one continues the token: a line that begins a word is another thing.
 
 use super::encoded;
 use super::judge;
@@ -107,7 +107,7 @@ fn joined(bytes: &[u8], first: Line, run: usize) -> (Vec<(usize, usize)>, usize)
     (parts, last.newline + 1)
 }
 
-/// The part of a line with which the token of the line before goes on.
+/// The part of a line that continues the token of the line before.
 fn continuation(bytes: &[u8], line: Line, next: Line, count: usize) -> Option<(usize, usize)> {
     let begin = next.start + lead(bytes, line, next);
     let end = begin + bytes[begin..next.end].iter().take_while(|c| is_token(c)).count();
@@ -145,7 +145,7 @@ fn lead(bytes: &[u8], line: Line, next: Line) -> usize {
     prefix.max(indent)
 }
 
-/// Whether what seems to go on over a line's end is a secret that ends with a short line: then the next line is another thing.
+/// Whether a token that seems to continue over a line's end is a secret that ends with a short line.
 fn is_whole_before(bytes: &[u8], found: &[SecretSpan], joined: &SecretSpan) -> bool {
     let at = found.partition_point(|one| one.start < joined.start);
     let Some(whole) = found.get(at).filter(|one| one.start == joined.start) else { return false };

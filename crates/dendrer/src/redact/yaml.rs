@@ -105,7 +105,7 @@ fn items(text: &str, lines: &[Range<usize>], strength: Strength) -> Vec<SecretSp
     lines.iter().filter_map(value).collect()
 }
 
-/// Reads the value of a name that is a value itself: `- name: DB_PASSWORD` and `value: X` beside it, on its line or near.
+/// Reads the value of a name that is a value itself: `- name: DB_PASSWORD` and `value: X` on its line or near.
 pub(super) fn pair(
     text: &str,
     line: &Range<usize>,
