@@ -175,6 +175,10 @@ fn strength_of(words: &[String]) -> Option<Strength> {
     if last == "pat" && words.iter().any(|word| OF_TOKEN.contains(word)) {
         return Some(Strength::Weak);
     }
+    // Alone it names a mountain pass and a ticket as well.
+    if words == ["pass"] {
+        return Some(Strength::Strong);
+    }
     if words == ["identified", "by"] {
         return Some(Strength::Password);
     }
