@@ -35,7 +35,7 @@ struct Node {
     has_escapes: bool,
 }
 
-/// A member of an object; an object or a list as its value is `None`.
+/// A member of an object, without a value that nests: that one is read by itself.
 #[derive(Debug, Clone, Copy)]
 struct Member {
     name: Node,

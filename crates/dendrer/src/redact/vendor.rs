@@ -369,14 +369,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 if hit.start() < upto {
                     continue;
                 }
-                let mut end = hit.end();
-                while end < text.len() && charset.has(text[end]) {
-                    end += 1;
-                }
-                // Characters that end a sentence or pad nothing are not part of the token.
-                while end > hit.end() && matches!(text[end - 1], b'.' | b'-' | b'/') {
-                    end -= 1;
-                }
+                let end = end_of_token(text, hit.end(), *charset);
                 let body = &text[hit.end()..end];
                 if body.len() >= *least && is_varied(body) && (!is_glued || is_drawn(body)) {
                     upto = end;
@@ -418,6 +411,18 @@ fn first_part(text: &[u8], start: usize, prefix: &str) -> usize {
     let is_second = prefix == "atlasv1." && start > 0 && text[start - 1] == b'.';
     let lead = text[..start].iter().rev().take(20);
     if is_second { lead.take_while(|c| c.is_ascii_alphanumeric() || **c == b'.').count() } else { 0 }
+}
+
+/// The end of the characters of a token. Those that end a sentence or pad nothing are not part of it.
+fn end_of_token(text: &[u8], from: usize, charset: Charset) -> usize {
+    let mut end = from;
+    while end < text.len() && charset.has(text[end]) {
+        end += 1;
+    }
+    while end > from && matches!(text[end - 1], b'.' | b'-' | b'/') {
+        end -= 1;
+    }
+    end
 }
 
 /// Whether no token reaches over this place from the left.
