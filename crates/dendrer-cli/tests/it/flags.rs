@@ -182,7 +182,7 @@ fn fields_are_chosen_for_people_and_programs() {
 2 items shown
 ",
     );
-    check("version --fields version,kernel", "version  0.1.0\nkernel   2\n");
+    check("version --fields version,kernel", "version  0.1.0\nkernel   3\n");
     check(
         "runs --fields name -n 1 --json",
         "{\"complete\":false,\"hidden\":0,\"items\":[{\"name\":\"shop-team\"}],\"matching\":15,\"next\":\"shop-team\",\"schema\":\"dendrer.runs/1\",\"total\":15,\"unclear\":[]}\n",

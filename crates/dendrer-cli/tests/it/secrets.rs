@@ -159,7 +159,8 @@ fn profiles_packs_and_tags() {
     assert_eq!(holds(place.path(), "hunter2!"), None);
     let (_, call) = place.json(&["show", "c@2"]);
     assert!(
-        call.to_string().contains(r#""password":{"$redacted":{"kind":"named","len":"short"}}"#),
+        without_tags(&call.to_string())
+            .contains(r#""password":{"$redacted":{"kind":"named","len":"short"}}"#),
         "{call}"
     );
     assert_eq!(place.run(&["commit", "--run", "d", "--redact", "some"]).code, 2);
@@ -246,13 +247,13 @@ fn values_of_the_environment_are_taken_only_if_they_are_no_words() {
     let content =
         |rev: &str| place.json(&["show", rev]).1.get("content").unwrap().get("action").unwrap().to_string();
     assert_eq!(
-        content("r@1"),
+        without_tags(&content("r@1")),
         r#"{"params":{"as":{"$redacted":{"kind":"known","len":"short"}}},"tool":"postgres.query"}"#
     );
     assert_eq!(content("r@2"), r#"{"params":{"sql":"postgres"},"tool":"Postgres-11.drop"}"#);
     let calls =
         r#"{"calls":[{"params":{"a":{"$redacted":{"kind":"known","len":"short"}}},"tool":"Postgres-11"}]}"#;
-    assert_eq!(content("r@3"), calls);
+    assert_eq!(without_tags(&content("r@3")), calls);
     let predicate = "state.counters.last_tool == \"Postgres-11.drop\"";
     let onset = place.run(&["bisect", "r", "--to", "tick", "2", "--predicate", predicate]);
     assert!(onset.code == 0 && onset.stdout.contains("ONSET (exact)  tick 2"), "{}", onset.stdout);
@@ -265,4 +266,11 @@ fn values_of_the_environment_are_taken_only_if_they_are_no_words() {
     assert!(!place.ok(&["show", "q@1"]).contains("pay.Orders2"));
     let both = place.run(&["secrets", "test", "x.log", "--env"]);
     assert_eq!(both.code, 2, "{}", both.stderr);
+}
+
+/// A text without the tags of its markers, which are those of the key of a store.
+fn without_tags(text: &str) -> String {
+    let mut parts = text.split(r#","tag":""#);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |made, part| made + part.get(17..).unwrap_or_default())
 }

@@ -135,7 +135,7 @@ fn the_accessible_mode_lists_and_spells_out() {
     let mut command = demo().command(&["log", "trip-planner-a", "--graph", "-n", "3"]);
     command.env("DENDRER_ACCESSIBLE", "1");
     let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    assert!(!text.contains("lanes") && text.contains("<- evidence 44"), "{text}");
+    assert!(!text.contains("lanes") && text.contains("evidence 44"), "{text}");
 }
 
 /// Keeps a pipe open for so long, and returns what was said of the progress.

@@ -128,9 +128,11 @@ document! {
     }
 
     /// The rules by which secrets were taken out
-    object EventRedaction(by: As<RedactionRules>, counts: BTreeMap<String, u64>) {
+    object EventRedaction(by: As<RedactionRules>, key: Option<&str>, counts: BTreeMap<String, u64>) {
         /// The rules
         rules: As<RedactionRules> = by,
+        /// The id of the key of the tags
+        tags?: &str = key,
         /// The number of secrets of each kind
         taken: BTreeMap<String, u64> = counts,
     }
