@@ -435,10 +435,12 @@ export type Bisect = {
     node?: string;
     /** The places that cannot be compared */
     not_comparable: {
-      /** The runs in which it was erased or withheld */
+      /** The runs in which it was erased, withheld or redacted */
       closed_in: ("a" | "b")[];
       /** The place, as a JSON pointer */
       path: string;
+      /** Whether it is there, and redacted without tags that can be compared */
+      redacted?: boolean;
     }[];
     /** The type, or both */
     type: string;
@@ -1466,10 +1468,12 @@ export type Diff = {
     node?: string;
     /** The places that cannot be compared */
     not_comparable: {
-      /** The runs in which it was erased or withheld */
+      /** The runs in which it was erased, withheld or redacted */
       closed_in: ("a" | "b")[];
       /** The place, as a JSON pointer */
       path: string;
+      /** Whether it is there, and redacted without tags that can be compared */
+      redacted?: boolean;
     }[];
     /** The type, or both */
     type: string;

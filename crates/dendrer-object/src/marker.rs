@@ -23,11 +23,11 @@ const KIND_MAX: usize = 64;
 /// A marker in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextMarker<'t> {
-    /// Where it begins, in bytes.
+    /// Its first byte.
     pub start: usize,
-    /// Where it ends.
+    /// The byte after its last.
     pub end: usize,
-    /// What was taken; none in a marker of `carl-core`.
+    /// The kind of the secret; none in a marker of `carl-core`.
     pub kind: Option<&'t str>,
     /// The tag, if it has one.
     pub tag: Option<&'t str>,
@@ -136,7 +136,7 @@ pub fn same(a: &Value, b: &Value) -> Option<bool> {
     }
 }
 
-/// What a comparison of two values found, place by place.
+/// Differences of two values, place by place.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ComparedValues {
     /// The places at which they differ.
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(same_text(&text(A), "done"), Some(false));
         assert_eq!(same_text("<redacted:named>", "bob"), None);
         assert_eq!(same_text("<redacted:named>", ""), Some(false));
-        // What only looks like a marker is a text.
+        // A text that only looks like a marker has none.
         for text in ["<redacted:>", "<redacted", "<redacted:a b>", "<redacted:named#zz>", "a < b"] {
             assert_eq!((has_marker(text), same_text(text, text)), (false, Some(true)), "{text}");
         }

@@ -101,6 +101,6 @@ fn read(path: &str) -> Result<String> {
     if bytes.len() > TEXT_SIZE_MAX {
         return Err(Failure::new(Code::E0205, format!("{path} has more than {TEXT_SIZE_MAX} bytes")));
     }
-    // What is no UTF-8 is looked at all the same: a log may have bytes of another program in it.
+    // Bytes that are no UTF-8 are looked at all the same: a log may have bytes of another program in it.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -78,7 +78,7 @@ fn the_parts_of_a_transition() {
         "provenance
   author       agent
   agent        researcher, number 6 of its branch
-  evidence     trip-planner-a@8  action.result  researcher  hash dd8d606823eb
+  evidence     trip-planner-a@8  action.result  researcher  hash 86599cc50619
   run          trip-planner-a, recorded at stage 1, reducer delta/1
   pack         c2e51b7c637e
   policy       trip.within_budget, judged by the kernel

@@ -10,7 +10,7 @@ fn a_bisect_reads_as_printed() {
     assert_eq!(ran.code, 0);
     assert_eq!(
         ran.stdout,
-        r#"ONSET (exact)  tick 22  observation.add  by feed-reader   94d3b0b20fb4
+        r#"ONSET (exact)  tick 22  observation.add  by feed-reader   c90eee6f20a7
   "unverified source introduced: a private feed offers barges at half the price"
   confidence 0.310  uncertainty "nobody knows who runs this feed"
   + sources[2]       "unverified_feed_3"

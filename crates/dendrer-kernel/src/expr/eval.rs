@@ -573,7 +573,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
     }
 
-    /// Whether a map lacks a name that is none of those in clear: one that was redacted may be it.
+    /// Whether a map lacks a name that it does not have in clear: one that was redacted may be it.
     fn lacks_name(&mut self, map: &Object, name: &str, span: Span) -> Result<bool, EvalError> {
         self.budget.spend(map.len() as u64)?;
         let is_open = |(known, _): (&Arc<str>, &Value)| marker::same_text(known, name) != Some(false);

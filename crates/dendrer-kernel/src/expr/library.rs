@@ -288,10 +288,7 @@ impl<'a> Machine<'a, '_> {
         match value {
             Value::String(text) => {
                 self.budget.spend(price(text.len()))?;
-                let is_open = self.knows_markers && call.function != Function::Canon;
-                if is_open && marker::has_untagged(value) {
-                    return Err(compared_redacted(call.nodes[at].span));
-                }
+                self.tagged(value, call, at)?;
                 json::write_string(text, out);
             }
             Value::Array(list) => {
@@ -340,6 +337,15 @@ impl<'a> Machine<'a, '_> {
             scalar => json::write(scalar, out),
         }
         Ok(())
+    }
+
+    /// Refuses a text that is not known to be equal to itself: a marker without a tag is in it.
+    fn tagged(&self, text: &Value, call: &Call<'a>, at: usize) -> Result<(), EvalError> {
+        let is_compared = self.knows_markers && call.function != Function::Canon;
+        match is_compared && marker::has_untagged(text) {
+            true => Err(compared_redacted(call.nodes[at].span)),
+            false => Ok(()),
+        }
     }
 
     /// Writes a member of a list so that equal ones are written the same.

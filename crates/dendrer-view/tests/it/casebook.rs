@@ -56,7 +56,7 @@ fn labels_are_listed_by_name() {
     check(
         &text(&answer, &Page::WIDE),
         r#"
-        RECORDED   casebook@2  memory.write   hash 833f1d50db0c"#,
+        RECORDED   casebook@2  memory.write   hash ddae147eb3e5"#,
     );
 }
 

@@ -35,7 +35,7 @@ fn a_store_that_was_restored_can_be_written() {
     check(
         &quote::json(&restored().document()),
         r#"
-        {"aside":null,"last_signed_here":12,"path":"new/.dendrer","records":12,"root":"sha256:0707070707070707070707070707070707070707070707070707070707070707","schema":"dendrer.restore/1","signed":12,"writable":true}"#,
+        {"aside":null,"erased_again":[],"last_signed_here":12,"path":"new/.dendrer","records":12,"root":"sha256:0707070707070707070707070707070707070707070707070707070707070707","schema":"dendrer.restore/1","signed":12,"writable":true}"#,
     );
     check(
         &text(&Restored { has_key: false, ..restored() }, &Page::WIDE),

@@ -154,7 +154,7 @@ impl RunSecrets {
         let made = redacted::intent(&self.redactor, intent);
         let mut found = Vec::new();
         taken_from(&self.redactor, intent, &made, &mut found);
-        // What one part of a line shows to be a secret is one in its other parts.
+        // A secret of one part of a line is one in its other parts.
         if self.learn(found, intent) { redacted::intent(&self.redactor, intent) } else { made }
     }
 
@@ -328,7 +328,7 @@ pub fn without_pieces(intent: &Intent, cuts: &[PieceCut]) -> Intent {
         let rest = Pointer::of(rest.iter().map(|token| &**token));
         let Some((_, value)) = made.members.iter_mut().find(|(name, _)| **name == *first) else { continue };
         let Some(text) = rest.get(value).and_then(Value::as_str) else { continue };
-        // What was found last was found with more of its pieces.
+        // The cut that was found last has more of its pieces.
         cuts.reverse();
         cuts.sort_by_key(|cut| (cut.range.start, std::cmp::Reverse(cut.range.end)));
         let (mut clean, mut upto) = (String::new(), 0);

@@ -31,7 +31,7 @@ dendrer_object::words! {
 /// The version of the rules of [`RedactionProfile::Default`]. It rises with any change of what they take.
 const VERSION: &str = "2";
 
-/// How many characters a secret has whose tag says nothing to whoever tries guesses, at least.
+/// How many characters a secret has whose tag cannot be found by guesses, at least.
 const TAGGED_MIN: usize = 8;
 
 /// How long a value is that is taken wherever it is, at least.

@@ -41,7 +41,7 @@ pub(super) fn text(rules: &Rules, text: &str) -> (String, TakenSecrets) {
     text_by(rules, text, &|one| Some(rules.marker(&one.kind, &text[one.start..one.end])))
 }
 
-/// The name of a thing without its secrets. Values that are known are no secret there: a word that somebody chose as a password
+/// The name of a thing without its secrets. Values that are known are no secret there: a word that was chosen as a password
 /// may be the name of a tool.
 pub(super) fn name(rules: &Rules, text: &str) -> (String, TakenSecrets) {
     let marker = |one: &SecretSpan| {
@@ -289,7 +289,7 @@ fn disjoint(mut found: Vec<SecretSpan>) -> Vec<SecretSpan> {
     kept
 }
 
-/// How much a kind says of a secret: that somebody knows it, that a name was beside it, or what it is.
+/// How much a kind says of a secret: that it is known, that a name was beside it, or what it is.
 fn rank(kind: &str) -> u8 {
     match kind {
         KNOWN => 0,
