@@ -42,7 +42,7 @@ fn without_ids(value: &Value) -> Value {
         Value::String(text) if text.len() == 24 && text.ends_with('Z') => Value::from("time"),
         // The tag of a marker is made with the key of the store.
         Value::String(text) if text.contains("<redacted:") => {
-            Value::from(text.split('#').next().unwrap_or_default())
+            Value::from(text.split(['#', '>']).next().unwrap_or_default())
         }
         Value::Array(items) => Value::array(items.iter().map(without_ids)),
         Value::Object(members) => {

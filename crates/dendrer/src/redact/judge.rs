@@ -546,9 +546,9 @@ fn is_expression(value: &str) -> bool {
             .all(is_part)
 }
 
-/// Whether a text beside a name labels its field: a word that names a secret itself.
+/// Whether a text beside a name labels its field: words that name a secret themselves. A person's password has digits.
 fn is_label(value: &str) -> bool {
-    names::strength(value).is_some()
+    !value.bytes().any(|c| c.is_ascii_digit()) && names::strength(value).is_some()
 }
 
 /// Whether several words in quotes are a secret, and no sentence: `correct horse battery`, and not `must not be empty`.
