@@ -506,7 +506,9 @@ def _around(
     config: RunnableConfig, namespace: str, metadata: Mapping[str, Any]
 ) -> builtins.list[tuple[str, str]]:
     """The checkpoints of the namespaces around one, by namespace and id: what a subgraph puts goes on from them."""
-    named = {**(metadata.get("parents") or {}), **(_given(config).get("checkpoint_map") or {})}
+    named: dict[str, Any] = {}
+    named.update(metadata.get("parents") or {})
+    named.update(_given(config).get("checkpoint_map") or {})
     return [(str(around), str(id)) for around, id in named.items() if around != namespace]
 
 
