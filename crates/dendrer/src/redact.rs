@@ -97,8 +97,8 @@ impl Redactor {
     }
 
     /// The id of the key that makes the tags of markers; `None` without tags. Tags under two ids are not compared.
-    pub fn tag_id(&self) -> Option<String> {
-        self.0.tag_id()
+    pub fn tag_id(&self) -> Option<&str> {
+        self.0.tags.as_ref().map(|key| &*key.id)
     }
 
     /// The tag of a whole text, whatever its length; `None` without tags.

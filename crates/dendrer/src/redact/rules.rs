@@ -158,7 +158,7 @@ pub(super) struct Rules {
     pub(super) own_names: Vec<String>,
     /// Kinds that are not taken.
     pub(super) off: Vec<Arc<str>>,
-    pub(super) tag_key: Option<hmac::Key>,
+    pub(super) tags: Option<TagKey>,
 }
 
 impl fmt::Debug for Rules {
@@ -209,7 +209,7 @@ impl Rules {
                 .map_err(|error| RuleError(error.to_string()))?,
             own_names: pack.names.clone(),
             off: pack.off.iter().map(|kind| Arc::from(&**kind)).collect(),
-            tag_key: tag_key.map(|key| hmac::Key::new(hmac::HMAC_SHA256, &key)),
+            tags: tag_key.map(|key| TagKey::new(&key)),
         })
     }
 
@@ -264,19 +264,28 @@ impl Rules {
 
     /// As [`Rules::tag`], of any text.
     pub(super) fn tag_of_name(&self, secret: &str) -> Option<String> {
-        let key = self.tag_key.as_ref()?;
-        let of_key = &self.tag_id()?[..KEY_DIGITS];
-        Some(format!(
-            "{of_key}{}",
-            &hex(hmac::sign(key, secret.as_bytes()).as_ref())[..TAG_DIGITS - KEY_DIGITS]
-        ))
+        self.tags.as_ref().map(|key| key.tag(secret))
+    }
+}
+
+/// The key that makes tags, and its id.
+#[derive(Clone)]
+pub(super) struct TagKey {
+    key: hmac::Key,
+    pub(super) id: Arc<str>,
+}
+
+impl TagKey {
+    fn new(secret: &[u8; 32]) -> TagKey {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        // No text has these bytes, so no tag is an id.
+        let id = hex(hmac::sign(&key, &[0xff; TAG_DIGITS]).as_ref())[..TAG_DIGITS].into();
+        TagKey { key, id }
     }
 
-    /// The id of the key of the tags.
-    pub(super) fn tag_id(&self) -> Option<String> {
-        // No text has these bytes, so no tag is an id.
-        let signed = hmac::sign(self.tag_key.as_ref()?, &[0xff; TAG_DIGITS]);
-        Some(hex(signed.as_ref())[..TAG_DIGITS].to_owned())
+    fn tag(&self, secret: &str) -> String {
+        let signed = hex(hmac::sign(&self.key, secret.as_bytes()).as_ref());
+        format!("{}{}", &self.id[..KEY_DIGITS], &signed[..TAG_DIGITS - KEY_DIGITS])
     }
 }
 

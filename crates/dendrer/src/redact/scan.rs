@@ -61,17 +61,24 @@ fn text_by(
     marker: &dyn Fn(&SecretSpan) -> Option<String>,
 ) -> (String, TakenSecrets) {
     let mut taken = TakenSecrets::default();
-    let found = match rules.profile {
-        RedactionProfile::None => return (text.to_owned(), taken),
-        RedactionProfile::Carl1 => {
-            let made = carl::text(text, &mut taken);
-            return (made.unwrap_or_else(|| text.to_owned()), taken);
-        }
-        RedactionProfile::Default => find(text, rules),
+    let made = match rules.profile {
+        RedactionProfile::None => text.to_owned(),
+        RedactionProfile::Carl1 => carl::text(text, &mut taken).unwrap_or_else(|| text.to_owned()),
+        RedactionProfile::Default => spliced(text, &find(text, rules), marker, &mut taken),
     };
+    (made, taken)
+}
+
+/// A text with markers in place of the secrets that were found in it; one without a marker stays.
+pub(super) fn spliced(
+    text: &str,
+    found: &[SecretSpan],
+    marker: &dyn Fn(&SecretSpan) -> Option<String>,
+    taken: &mut TakenSecrets,
+) -> String {
     let mut made = String::with_capacity(text.len());
     let mut upto = 0;
-    for one in &found {
+    for one in found {
         let Some(marker) = marker(one) else { continue };
         let quote = quote(one.quotes);
         made.push_str(&text[upto..one.start]);
@@ -82,7 +89,7 @@ fn text_by(
         upto = one.end;
     }
     made.push_str(&text[upto..]);
-    (made, taken)
+    made
 }
 
 /// The quote around a marker in JSON that is a text in JSON so many times.

@@ -49,9 +49,14 @@ impl Walk<'_> {
         if found.is_empty() {
             return None;
         }
-        let (made, taken) = scan::text(self.rules, text);
-        self.taken.add(&taken);
-        Some(Value::from(made))
+        Some(self.spliced(text, &found))
+    }
+
+    /// A text with markers in place of its secrets.
+    fn spliced(&mut self, text: &str, found: &[scan::SecretSpan]) -> Value {
+        let rules = self.rules;
+        let marker = |one: &scan::SecretSpan| Some(rules.marker(&one.kind, &text[one.start..one.end]));
+        Value::from(scan::spliced(text, found, &marker, self.taken))
     }
 
     /// Bytes, or a text with a lone surrogate. A value that has a secret in it is replaced as a whole.
@@ -235,16 +240,7 @@ impl Walk<'_> {
         if found.is_empty() {
             return self.string(text);
         }
-        let mut made = String::new();
-        let mut upto = 0;
-        for one in &found {
-            made.push_str(&text[upto..one.start]);
-            made.push_str(&self.rules.marker(NAMED, &text[one.start..one.end]));
-            self.taken.count(&NAMED.into());
-            upto = one.end;
-        }
-        made.push_str(&text[upto..]);
-        Some(Value::from(made))
+        Some(self.spliced(text, &found))
     }
 
     /// A value beside a name of this strength.
