@@ -33,6 +33,8 @@ pub const SECRET_IN_PIECES: &str = "secret_in_pieces";
 /// The secrets of one run, and what is needed to find more of them.
 #[derive(Debug)]
 pub struct RunSecrets {
+    /// The rules without what was learned.
+    base: Arc<Redactor>,
     redactor: Arc<Redactor>,
     learned: Learned,
     /// Tags of markers that another process left in the state.
@@ -63,6 +65,7 @@ struct Tail {
 }
 
 /// The end of a text, and which line brought which part of it.
+#[derive(Default)]
 struct TailText {
     text: String,
     /// The number of the line, where its part begins here, and where that begins in the text of the line.
@@ -95,8 +98,8 @@ impl RunSecrets {
                 }
             });
         }
-        let learned = Learned::default();
-        RunSecrets { redactor, learned, tags, tail: None, next: 0, ticks: BTreeMap::new() }
+        let (base, learned) = (Arc::clone(&redactor), Learned::default());
+        RunSecrets { base, redactor, learned, tags, tail: None, next: 0, ticks: BTreeMap::new() }
     }
 
     /// The redactor with the values that were learned.
@@ -197,22 +200,26 @@ impl RunSecrets {
         if new.is_empty() {
             return false;
         }
-        self.redactor = Arc::new(self.redactor.knowing(&new));
-        self.learned.0.extend(new);
-        if self.learned.0.len() > LEARNED_MAX {
-            let forgotten = self.learned.0.len() - LEARNED_MAX / 2;
-            self.learned.0.drain(..forgotten);
-        }
+        self.learned.0.extend(new.iter().cloned());
+        self.redactor = Arc::new(match self.learned.0.len() > LEARNED_MAX {
+            false => self.redactor.knowing(&new),
+            // The oldest half is forgotten at once, so that finders are seldom made anew.
+            true => {
+                let forgotten = self.learned.0.len() - LEARNED_MAX / 2;
+                self.learned.0.drain(..forgotten);
+                self.base.knowing(&self.learned.0)
+            }
+        });
         true
     }
 
     /// Finds the secrets that a line shares with those before it. Returns the parts of each, by the number of their line.
     pub fn cuts(&mut self, number: u64, intent: &Intent) -> Vec<(u64, PieceCut)> {
         let same = |tail: &Tail| tail.agent == intent.agent && tail.type_name == intent.type_name;
-        let before = self.tail.take().filter(same).map(|tail| tail.texts).unwrap_or_default();
+        let mut before = self.tail.take().filter(same).map(|tail| tail.texts).unwrap_or_default();
         let (mut texts, mut found) = (BTreeMap::new(), Vec::new());
         for (place, text) in places_of_texts(intent) {
-            let mut tail = before.get(&place).map_or_else(TailText::empty, TailText::again);
+            let mut tail = before.remove(&place).unwrap_or_default();
             if tail.may_go_on(text) {
                 self.shared(&place, &tail, number, text, &mut found);
             }
@@ -262,21 +269,10 @@ impl RunSecrets {
 }
 
 impl TailText {
-    fn empty() -> TailText {
-        TailText { text: String::new(), parts: Vec::new() }
-    }
-
-    fn again(&self) -> TailText {
-        TailText { text: self.text.clone(), parts: self.parts.clone() }
-    }
-
     fn push(&mut self, line: u64, text: &str) {
         self.parts.push((line, self.text.len(), 0));
         self.text.push_str(text);
-        let mut cut = self.text.len().saturating_sub(WINDOW);
-        while !self.text.is_char_boundary(cut) {
-            cut += 1;
-        }
+        let cut = floor_back(&self.text, WINDOW);
         self.text.drain(..cut);
         let ends: Vec<usize> = self.parts.iter().skip(1).map(|part| part.1).chain([usize::MAX]).collect();
         let mut ends = ends.into_iter();
@@ -509,6 +505,22 @@ mod tests {
             Some("deploy2prod")
         );
         assert_eq!(shown(&made[1..]), ["called deploy2prod"]);
+    }
+
+    #[test]
+    fn the_oldest_values_are_forgotten() {
+        let mut secrets = RunSecrets::new(redactor(), &Value::object());
+        let typed = |n: usize| format!("Gr8pass{n:04}zz");
+        for n in 0..=LEARNED_MAX {
+            let set =
+                format!(r#"{{"type":"plan.update","delta":[{{"set":"/password","value":"{}"}}]}}"#, typed(n));
+            secrets.redact(&line(&set));
+        }
+        assert_eq!(secrets.learned.0.len(), LEARNED_MAX / 2);
+        let mut later =
+            |n: usize| shown(&[secrets.redact(&said("a", &format!("typed {} here", typed(n))))]).concat();
+        assert!(later(LEARNED_MAX).starts_with("typed <redacted:"));
+        assert_eq!(later(0), "typed Gr8pass0000zz here");
     }
 
     #[test]
