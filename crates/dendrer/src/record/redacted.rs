@@ -27,20 +27,21 @@ pub fn sealed(redactor: &Redactor, taken: &TakenSecrets) -> Value {
 }
 
 /// The places at which a line names something: two names of which something was taken stay two, and each stays a text.
-const NAMES: [&str; 13] = [
-    "/action/tool",
-    "/action/call_id",
-    "/action/calls/*/tool",
-    "/action/calls/*/call_id",
-    "/result/call_id",
-    "/result/tool",
-    "/intent/step/step_id",
-    "/intent/step/parent_id",
-    "/intent/step/trace_id",
-    "/evidence/*/id",
-    "/commitments/*/id",
-    "/meta/thread_id",
-    "/meta/trace_id",
+/// The member, and the way below it, in which `*` is any item of a list.
+const NAMES: [(&str, &[&str]); 13] = [
+    ("action", &["tool"]),
+    ("action", &["call_id"]),
+    ("action", &["calls", "*", "tool"]),
+    ("action", &["calls", "*", "call_id"]),
+    ("result", &["call_id"]),
+    ("result", &["tool"]),
+    ("intent", &["step", "step_id"]),
+    ("intent", &["step", "parent_id"]),
+    ("intent", &["step", "trace_id"]),
+    ("evidence", &["*", "id"]),
+    ("commitments", &["*", "id"]),
+    ("meta", &["thread_id"]),
+    ("meta", &["trace_id"]),
 ];
 
 /// An intent without its secrets.
@@ -197,11 +198,8 @@ impl Pass<'_> {
     /// A member of a line. Names in it are taken as names.
     fn member(&mut self, name: &str, value: &Value) -> Value {
         let mut names = Vec::new();
-        for place in NAMES {
-            let mut tokens = place[1..].split('/');
-            if tokens.next() == Some(name) {
-                texts_at(value, &tokens.collect::<Vec<_>>(), &mut Vec::new(), &mut names);
-            }
+        for (_, path) in NAMES.into_iter().filter(|(member, _)| *member == name) {
+            texts_at(value, path, &mut Vec::new(), &mut names);
         }
         let (made, taken) = self.redactor.value(value);
         if names.iter().all(|(path, text)| path.get(&made).and_then(Value::as_str) == Some(text)) {
@@ -219,12 +217,8 @@ impl Pass<'_> {
     }
 
     fn name(&mut self, text: &Arc<str>) -> Arc<str> {
-        let (made, taken) = self.redactor.name(text);
-        if taken.is_empty() {
-            return Arc::clone(text);
-        }
-        self.taken.add(&taken);
-        made.into()
+        let made = self.redactor.name(text);
+        self.counted(text, made)
     }
 
     fn metrics(&mut self, value: &Value) -> Value {
@@ -234,7 +228,12 @@ impl Pass<'_> {
     }
 
     fn text(&mut self, text: &Arc<str>) -> Arc<str> {
-        let (made, taken) = self.redactor.text(text);
+        let made = self.redactor.text(text);
+        self.counted(text, made)
+    }
+
+    /// Adds what was taken out of a text. Returns the text itself where that is nothing.
+    fn counted(&mut self, text: &Arc<str>, (made, taken): (String, TakenSecrets)) -> Arc<str> {
         if taken.is_empty() {
             return Arc::clone(text);
         }
