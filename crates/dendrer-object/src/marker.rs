@@ -222,8 +222,9 @@ fn same_members(a: &Object, b: &Object) -> Option<bool> {
     if is_open { None } else { Some(false) }
 }
 
-/// One that differs decides; one that is open leaves the rest open.
-fn all(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+/// A conjunction: one false part decides, whatever the others are, as CEL says of `&&`; else one that is not known leaves it
+/// open.
+pub fn all(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     let mut is_known = true;
     for part in parts {
         match part {

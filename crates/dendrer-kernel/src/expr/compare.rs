@@ -10,7 +10,7 @@ use dendrer_object::{Value, marker};
 
 use super::ast::{Base, Comparison, Kind, Node, Path};
 use super::error::EvalError;
-use super::eval::{Machine, blamed, compared_redacted, looked_through, named, price, wrong};
+use super::eval::{Machine, REDACTED, blamed, compared_redacted, looked_through, named, price, wrong};
 use super::met::{beside_time, no_time, path_of};
 use super::number;
 use super::time::may_be_moment;
@@ -146,7 +146,7 @@ impl<'a> Machine<'a, '_> {
 /// Names the place of an operand that is redacted as a whole in the error of a comparison.
 fn redacted_at(operands: [(&View<'_>, &Node); 2], error: EvalError) -> EvalError {
     let EvalError::Uncertain(mut why) = error else { return error };
-    let is_redacted = |view: &View<'_>| matches!(view, View::Tagged(_, "$redacted"));
+    let is_redacted = |view: &View<'_>| matches!(view, View::Tagged(_, REDACTED));
     let place = operands.into_iter().find(|(view, _)| is_redacted(view)).and_then(|(_, node)| path_of(node));
     if let (Some(place), None) = (place, &why.path) {
         why.message = format!("{place} is redacted");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::Value;
+use dendrer_object::marker::all;
 
 use super::ast::{Base, Kind, Node, Path, StepKind};
 use super::{Budget, Env, Expr, check, eval};
@@ -93,19 +94,6 @@ fn decide(node: &Node, root: &str, member: &str, env: &Env<'_>) -> Option<bool> 
         }
         _ => None,
     }
-}
-
-/// A conjunction: one false part decides, whatever the others are, as CEL says of `&&`.
-fn all(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    let mut is_known = true;
-    for part in parts {
-        match part {
-            Some(false) => return Some(false),
-            Some(true) => {}
-            None => is_known = false,
-        }
-    }
-    is_known.then_some(true)
 }
 
 /// Whether a part reads that member of the root and nothing else.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use dendrer_object::text::count;
 use dendrer_object::value::differences;
-use dendrer_object::{Pointer, Record, Value, question};
+use dendrer_object::{Pointer, Record, Value, marker, question};
 
 use crate::address::{Address, RecordAt};
 use crate::error::Error;
@@ -195,7 +195,7 @@ fn in_value(
                 // A text that is JSON is redacted as JSON, and has no secret of its own then.
                 let is_inside = found.is_empty();
                 items.extend(found);
-                items.extend(is_inside.then(|| whole(right.and_then(Value::as_str).and_then(marked))));
+                items.extend(is_inside.then(|| whole(right.and_then(Value::as_str).and_then(first_kind))));
             }
             // A member whose name holds a secret is another member, and counted where the old one was.
             (_, None) if difference.left.is_none() => {}
@@ -211,8 +211,7 @@ fn shown_place(redactor: &Redactor, path: &Pointer) -> String {
     Pointer::of(names.map(|token| &**token)).written()
 }
 
-/// The kind of the first marker of a text.
-fn marked(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once("<redacted:")?;
-    rest.split(['>', '#']).next().map(str::to_owned)
+/// The kind of the first marker of a text that has one.
+fn first_kind(text: &str) -> Option<String> {
+    marker::markers(text).find_map(|one| one.kind).map(str::to_owned)
 }
