@@ -200,6 +200,13 @@ pub struct DiffHidden {
     pub redacted: bool,
 }
 
+impl DiffHidden {
+    /// A place that is redacted on both sides, without tags that can be compared.
+    fn redacted(path: Pointer) -> DiffHidden {
+        DiffHidden { path, in_a: true, in_b: true, redacted: true }
+    }
+}
+
 /// Two transitions that were lined up, or one without a counterpart.
 #[derive(Debug, Clone)]
 pub struct Pair {

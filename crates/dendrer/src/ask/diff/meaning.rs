@@ -538,8 +538,7 @@ pub(super) fn compare(a: &Record, b: &Record, rules: &Rules) -> Found {
     let (wrote, open) = compare_writes(x.writes, y.writes);
     changes.extend(wrote);
     let mut hidden = hidden;
-    let redacted = |path| DiffHidden { path, in_a: true, in_b: true, redacted: true };
-    hidden.extend(compared.open.into_iter().chain(open).map(redacted));
+    hidden.extend(compared.open.into_iter().chain(open).map(DiffHidden::redacted));
     if x.confidence != y.confidence {
         let sides = DiffSides::Values(x.confidence, y.confidence);
         changes.push(DiffChange { path: pointer(CONFIDENCE), kind: DiffKind::Confidence, sides });

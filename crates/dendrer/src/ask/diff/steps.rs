@@ -232,8 +232,7 @@ impl Walk<'_, '_> {
                 (Some(left), Some(right)) => {
                     let mut open = Vec::new();
                     let found = compare(&left, &right, &mut open);
-                    let redacted = |path| DiffHidden { path, in_a: true, in_b: true, redacted: true };
-                    pair.hidden.extend(open.into_iter().map(redacted));
+                    pair.hidden.extend(open.into_iter().map(DiffHidden::redacted));
                     found
                 }
                 (Some(left), None) => all_alone(&left, true),
