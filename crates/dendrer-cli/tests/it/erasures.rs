@@ -46,6 +46,13 @@ fn again(answer: &Value) -> Vec<String> {
         .collect()
 }
 
+/// Erases the number of the card, and the texts that have it as well.
+fn erase_card(place: &Place) {
+    let places = ["--although", "intent", "--although", "delta"];
+    let args = ["erase", "r@1", "state.card", "--reason", "asked"].into_iter().chain(places);
+    place.ok(&args.collect::<Vec<_>>());
+}
+
 /// G20: what was erased since the backup is erased in the copy as well, and the log goes on.
 #[test]
 fn erased_values_do_not_come_back_with_an_older_backup() {
@@ -165,17 +172,7 @@ fn a_restore_without_the_store_notes_that_erasures_are_unknown() {
     place.ok(&["backup", "bak"]);
     let (_, known) = place.json(&["restore", "bak", "same"]);
     assert_eq!(known.get("erasures_unknown"), None, "nothing was signed since: {known}");
-    place.ok(&[
-        "erase",
-        "r@1",
-        "state.card",
-        "--reason",
-        "asked",
-        "--although",
-        "intent",
-        "--although",
-        "delta",
-    ]);
+    erase_card(&place);
     let newest = place.json(&["show", "f@tip", "--store", "bak"]).1.get("ts").unwrap().clone();
     let check = |answer: &Value| {
         let backup = answer.get("erasures_unknown").and_then(|unknown| unknown.get("backup"));
@@ -199,17 +196,7 @@ fn a_restore_without_the_store_notes_that_erasures_are_unknown() {
 fn erasures_of_a_damaged_store_are_unknown() {
     let place = filled();
     place.ok(&["backup", "bak"]);
-    place.ok(&[
-        "erase",
-        "r@1",
-        "state.card",
-        "--reason",
-        "asked",
-        "--although",
-        "intent",
-        "--although",
-        "delta",
-    ]);
+    erase_card(&place);
     let path = place.path().join(".dendrer/segments/00000000.seg");
     let mut bytes = std::fs::read(&path).unwrap();
     let end = bytes.len();
@@ -225,17 +212,7 @@ fn erasures_of_a_damaged_store_are_unknown() {
 fn without_the_key_of_the_log_values_are_erased_and_nothing_is_signed() {
     let place = filled();
     place.ok(&["backup", "bak"]);
-    place.ok(&[
-        "erase",
-        "r@1",
-        "state.card",
-        "--reason",
-        "asked",
-        "--although",
-        "intent",
-        "--although",
-        "delta",
-    ]);
+    erase_card(&place);
     let keys = place.config().join("keys");
     for entry in std::fs::read_dir(keys).unwrap() {
         std::fs::remove_file(entry.unwrap().path()).unwrap();
