@@ -85,13 +85,6 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// By which rules secrets are taken out.
-#[derive(Debug, Clone, Default)]
-pub struct RedactionChoice {
-    /// The profile; that of the store if not given.
-    pub profile: Option<RedactionProfile>,
-}
-
 /// Result of signing.
 #[derive(Debug)]
 pub enum Signed {
@@ -455,16 +448,16 @@ impl Repo {
     /// The redactor of records that are made here under a pack, by the rules of the store and of the pack. Values of this
     /// process's environment whose names say that they are secrets are taken wherever they stand.
     pub fn redactor(&self, pack: Option<&Value>) -> Result<Arc<Redactor>, Error> {
-        self.redactor_of(&RedactionChoice::default(), pack)
+        self.redactor_of(None, pack)
     }
 
-    /// As [`Repo::redactor`], by other rules.
+    /// As [`Repo::redactor`], by a profile; by that of the store if none is given.
     pub fn redactor_of(
         &self,
-        choice: &RedactionChoice,
+        profile: Option<RedactionProfile>,
         pack: Option<&Value>,
     ) -> Result<Arc<Redactor>, Error> {
-        let profile = choice.profile.map_or_else(|| self.profile(), Ok)?;
+        let profile = profile.map_or_else(|| self.profile(), Ok)?;
         redaction::redactor(profile, pack, self.tag_key(profile))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use dendrer::redact::{RedactionProfile, Redactor};
-use dendrer::repo::{self, RedactionChoice, Repo};
+use dendrer::repo::{self, Repo};
 use dendrer_object::Value;
 
 use crate::failure::Result;
@@ -21,8 +21,7 @@ pub(crate) struct RedactionArgs {
 impl RedactionArgs {
     /// Makes the rules for a run under a pack.
     pub(crate) fn redactor(&self, repo: &Repo, pack: Option<&Value>) -> Result<Arc<Redactor>> {
-        let choice = RedactionChoice { profile: self.redact };
-        Ok(repo.redactor_of(&choice, pack)?)
+        Ok(repo.redactor_of(self.redact, pack)?)
     }
 
     /// Makes the rules where there is no store: without tags.
