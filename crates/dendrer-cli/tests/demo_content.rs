@@ -126,21 +126,21 @@ fn demo_bytes_are_equal_on_every_machine() {
 }
 
 const TIPS: [&str; 15] = [
-    "trip-planner-a dbc08f634389",
-    "logistics-run-47 c58bfd9d6755",
-    "logistics-planner-1 4ee1f5e47b84",
-    "planning-run-12 e5f8ee918474",
-    "financial-agent-A 0f07676c5e39",
-    "financial-agent-B 1ee0f3e9c451",
-    "financial-agent-C 73df535016ed",
-    "claims-9 1344f938c4f5",
-    "claims-10 ebe5cf8c6d95",
-    "hostile-1 5b105314b017",
-    "trip-planner-b 10a3b6d825b4",
-    "trip-planner-c cad9559759b4",
-    "trip-planner-d 2839b43f6032",
-    "logistics-fix-1 f2887e75d8d2",
-    "shop-team 225af1fde39c",
+    "trip-planner-a a1a8b7264d96",
+    "logistics-run-47 b03fcf292567",
+    "logistics-planner-1 070b2162be70",
+    "planning-run-12 80c678c659e4",
+    "financial-agent-A a0df7280db79",
+    "financial-agent-B 6f41c94e4d8a",
+    "financial-agent-C 74c3c0a9fb0c",
+    "claims-9 fa4ce98ed0d4",
+    "claims-10 616710cb0b91",
+    "hostile-1 6defbf745448",
+    "trip-planner-b bdcf203381fe",
+    "trip-planner-c 5850efffb5e7",
+    "trip-planner-d 37c763ec17ae",
+    "logistics-fix-1 c2a0019eb381",
+    "shop-team 5728c6d6bad8",
 ];
 
 #[test]

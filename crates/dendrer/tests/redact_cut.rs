@@ -265,11 +265,11 @@ mod time {
 
     /// Longest text that is measured.
     fn size_max() -> usize {
-        if std::env::var_os("DENDRER_DEEP").is_some_and(|value| value == "1") { 64 << 20 } else { 4 << 20 }
+        if std::env::var_os("DENDRER_DEEP").is_some_and(|value| value == "1") { 64 << 20 } else { 1 << 20 }
     }
 
     /// Times that four times the length may take: a quadratic pass takes sixteen.
-    const RATIO_MAX: f64 = 6.0;
+    const RATIO_MAX: f64 = 8.0;
 
     /// Shorter times are noise of the machine.
     const SECONDS_MIN: f64 = 0.05;
@@ -285,10 +285,10 @@ mod time {
         (after.tv_sec - before.tv_sec) as f64 + (after.tv_nsec - before.tv_nsec) as f64 / 1e9
     }
 
-    /// Returns why a text is slow: four times the length takes more than [`RATIO_MAX`] times as long, in the best of three.
+    /// Returns why a text is slow: four times the length takes more than [`RATIO_MAX`] times as long, in the best of five.
     fn slow(work: &dyn Fn(&str), quarter: &str, whole: &str) -> Option<String> {
         let (mut short, mut long) = (f64::MAX, f64::MAX);
-        for _ in 0..3 {
+        for _ in 0..5 {
             short = short.min(seconds(work, quarter));
             long = long.min(seconds(work, whole));
             if long <= RATIO_MAX * short.max(SECONDS_MIN) {
@@ -307,7 +307,7 @@ mod time {
         /// Measures a short text first, so that a quadratic one ends soon, then longer ones up to `size`.
         fn measure(&mut self, name: &str, work: &dyn Fn(&str), size: usize, make: &dyn Fn(usize) -> String) {
             println!("{name}");
-            let sizes = [64 << 10, 256 << 10, 1 << 20, size];
+            let sizes = [64 << 10, 256 << 10, size];
             let why = sizes.iter().find_map(|size| slow(work, &make(size / 4), &make(*size)));
             match why {
                 Some(why) if SLOW.contains(&name) => println!("{name} is slow: {why}"),

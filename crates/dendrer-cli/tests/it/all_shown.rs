@@ -36,7 +36,7 @@ const SKIPPED: [(&str, &str); 7] = [
         "outcome outcome.state ends.verdict items.verdict items.type items.kinds first.cause markers.says \
          markers.changes_state chain.items.temporal chain.more diagnosis.* looked.* *.others *.unread hidden \
          status_from_text probes_max candidates only_a only_b unclear not_comparable counts.* a_range b_range \
-         markers.tick left_out items.node content.messages.role content.redaction.rules.*",
+         markers.tick left_out items.node content.messages.role content.redaction.rules.* content.redaction.tags",
         "words and counts that the text has in a sentence",
     ),
     (

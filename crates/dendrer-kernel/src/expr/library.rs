@@ -11,8 +11,8 @@ use std::sync::Arc;
 use dendrer_object::{Array, Number, Object, Value, json, marker, tag};
 
 use super::ast::Node;
-use super::error::EvalError;
-use super::eval::{ENTERED, MADE, Machine, compared_redacted, price, user_name, wrong};
+use super::error::{EvalError, Span};
+use super::eval::{ENTERED, MADE, Machine, REDACTED, price, user_name, wrong};
 use super::functions::Function;
 use super::met::{no_time, path_of, time_fault, trouble, uncertain, uncertain_for};
 use super::number::{self, Num};
@@ -87,6 +87,31 @@ impl<'a> Call<'a> {
 
     fn fail(&self, at: usize, message: String) -> EvalError {
         uncertain(self.nodes[at].span, path_of(&self.nodes[at]), message, None)
+    }
+}
+
+/// A member of a list as it is written, and whether redacted parts are in it.
+struct Identity {
+    written: Vec<u8>,
+    is_marked: bool,
+}
+
+/// Members of a list among which others are looked for.
+#[derive(Default)]
+struct Members<'v> {
+    /// Those without redacted parts, as they are written.
+    written: BTreeSet<Vec<u8>>,
+    marked: Vec<&'v Value>,
+    all: Vec<&'v Value>,
+}
+
+impl<'v> Members<'v> {
+    fn add(&mut self, value: &'v Value, identity: Identity) {
+        match identity.is_marked {
+            true => self.marked.push(value),
+            false => _ = self.written.insert(identity.written),
+        }
+        self.all.push(value);
     }
 }
 
@@ -288,7 +313,6 @@ impl<'a> Machine<'a, '_> {
         match value {
             Value::String(text) => {
                 self.budget.spend(price(text.len()))?;
-                self.tagged(value, call, at)?;
                 json::write_string(text, out);
             }
             Value::Array(list) => {
@@ -302,22 +326,7 @@ impl<'a> Machine<'a, '_> {
             }
             Value::Object(map) => {
                 if let Some(name) = tag_of(map) {
-                    if let Some(text) = dated_text(map) {
-                        self.budget.spend(price(text.len()))?;
-                        json::write_string(text, out);
-                        return Ok(());
-                    }
-                    if let Some(time) = time_of(map) {
-                        // Among members, a time and its text are two values.
-                        match call.function {
-                            Function::Canon => json::write_string(&time.text(), out),
-                            _ => json::write(value, out),
-                        }
-                        return Ok(());
-                    }
-                    let what = View::Tagged(map, name).describe();
-                    let message = format!("a value given to `{}` is {what}", call.function.name());
-                    return Err(call.fail(at, message));
+                    return self.write_tagged(value, (map, name), out, call, at);
                 }
                 self.budget.spend(ENTERED + map.len() as u64)?;
                 out.push(b'{');
@@ -339,21 +348,37 @@ impl<'a> Machine<'a, '_> {
         Ok(())
     }
 
-    /// Refuses a text that is not known to be equal to itself: a marker without a tag is in it.
-    fn tagged(&self, text: &Value, call: &Call<'a>, at: usize) -> Result<(), EvalError> {
-        let is_compared = self.knows_markers && call.function != Function::Canon;
-        match is_compared && marker::has_untagged(text) {
-            true => Err(compared_redacted(call.nodes[at].span)),
-            false => Ok(()),
+    /// As [`Machine::write`], of a tagged value. Among members of a list a time and its text are two values, and what is
+    /// redacted is compared afterwards.
+    fn write_tagged(
+        &mut self,
+        value: &Value,
+        (map, name): (&Object, &'static str),
+        out: &mut Vec<u8>,
+        call: &Call<'a>,
+        at: usize,
+    ) -> Result<(), EvalError> {
+        let is_canon = call.function == Function::Canon;
+        if let Some(text) = dated_text(map) {
+            self.budget.spend(price(text.len()))?;
+            json::write_string(text, out);
+        } else if let Some(time) = time_of(map).filter(|_| is_canon) {
+            json::write_string(&time.text(), out);
+        } else if time_of(map).is_some() || (self.knows_markers && name == REDACTED && !is_canon) {
+            json::write(value, out);
+        } else {
+            let what = View::Tagged(map, name).describe();
+            return Err(call.fail(at, format!("a value given to `{}` is {what}", call.function.name())));
         }
+        Ok(())
     }
 
     /// Writes a member of a list so that equal ones are written the same.
-    fn identity(&mut self, member: &Value, call: &Call<'a>, at: usize) -> Result<Vec<u8>, EvalError> {
+    fn identity(&mut self, member: &Value, call: &Call<'a>, at: usize) -> Result<Identity, EvalError> {
         self.budget.spend(MADE)?;
-        let mut out = Vec::new();
-        self.write(member, &mut out, call, at)?;
-        Ok(out)
+        let mut written = Vec::new();
+        self.write(member, &mut written, call, at)?;
+        Ok(Identity { written, is_marked: self.knows_markers && marker::is_marked(member) })
     }
 
     fn words(&mut self, call: &Call<'a>) -> Result<Val<'a>, EvalError> {
@@ -372,28 +397,58 @@ impl<'a> Machine<'a, '_> {
     }
 
     fn distinct(&mut self, call: &Call<'a>) -> Result<Val<'a>, EvalError> {
-        let mut seen = BTreeSet::new();
-        let mut found = Vec::new();
-        for member in call.list(0)?.iter() {
-            if seen.insert(self.identity(member, call, 0)?) {
-                found.push(member.clone());
+        let list = call.list(0)?;
+        let mut kept = Members::default();
+        for member in list.iter() {
+            let identity = self.identity(member, call, 0)?;
+            if !self.is_among(member, &identity, &kept, call.nodes[0].span)? {
+                kept.add(member, identity);
             }
         }
-        Ok(list_of(found, &call.values[0]))
+        Ok(list_of(kept.all.into_iter().cloned(), &call.values[0]))
     }
 
     fn intersects(&mut self, call: &Call<'a>) -> Result<Val<'a>, EvalError> {
         let (left, right) = (call.list(0)?, call.list(1)?);
-        let mut seen = BTreeSet::new();
+        let mut members = Members::default();
         for member in left.iter() {
-            seen.insert(self.identity(member, call, 0)?);
+            members.add(member, self.identity(member, call, 0)?);
         }
+        let mut first_error = None;
         for member in right.iter() {
-            if seen.contains(&self.identity(member, call, 1)?) {
-                return Ok(Val::Bool(true));
+            let identity = self.identity(member, call, 1)?;
+            match self.is_among(member, &identity, &members, call.nodes[1].span) {
+                Ok(true) => return Ok(Val::Bool(true)),
+                Ok(false) => {}
+                Err(error) => self.absorb(error, &mut first_error)?,
             }
         }
-        Ok(Val::Bool(false))
+        first_error.map_or(Ok(Val::Bool(false)), Err)
+    }
+
+    /// Whether a value is equal to one of those members. Values without markers are looked up; one with a marker is compared
+    /// with each, and each with a marker with it.
+    fn is_among(
+        &mut self,
+        value: &Value,
+        identity: &Identity,
+        members: &Members<'_>,
+        span: Span,
+    ) -> Result<bool, EvalError> {
+        let others = match identity.is_marked {
+            true => &members.all,
+            false if members.written.contains(&identity.written) => return Ok(true),
+            false => &members.marked,
+        };
+        let mut first_error = None;
+        for other in others {
+            match self.equal(&View::of(value), &View::of(other), span) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(error) => self.absorb(error, &mut first_error)?,
+            }
+        }
+        first_error.map_or(Ok(false), Err)
     }
 
     fn sum(&mut self, call: &Call<'a>) -> Result<Val<'a>, EvalError> {

@@ -240,7 +240,9 @@ fn changed(bytes: &[u8], redactor: &Redactor) -> ChangedRows {
     let Ok(reader) = ChainReader::new(bytes) else { return ChangedRows::default() };
     // The profile of the package takes values by their names, which only a row that is read has.
     let is_carl = &*redactor.rules().name == RedactionProfile::Carl1.as_str();
-    let is_scrubbed = |text: &str| RowValue::parse(text).is_ok_and(|row| scrub(&row) != row);
+    // Compared as they are written: no NaN is equal to itself.
+    let is_scrubbed =
+        |text: &str| RowValue::parse(text).is_ok_and(|row| scrub(&row).to_string() != row.to_string());
     let is_changed = |text: &str| !redactor.text(text).1.is_empty() || (is_carl && is_scrubbed(text));
     let mut texts: Vec<String> = reader.header_text().map(str::to_owned).into_iter().collect();
     let mut lines: Vec<u64> = texts.iter().filter_map(|text| is_changed(text).then_some(1)).collect();

@@ -173,7 +173,7 @@ const ACTION: &str = "action";
 const VALUE: &str = "value";
 
 /// The last name of a place as a line writes it; `None` if the text is no place, or has no name.
-fn last_name(place: &str) -> Option<String> {
+fn name_of_place(place: &str) -> Option<String> {
     last_of(&Pointer::from_place(place)?.ok()?)
 }
 
@@ -283,7 +283,7 @@ impl Pass<'_> {
     fn change(&mut self, item: &Value) -> Value {
         let Some(members) = item.as_object() else { return self.value(item) };
         let paths = members.iter().filter(|(name, _)| ***name != *VALUE);
-        let name = paths.filter_map(|(_, path)| path.as_str()).find_map(last_name);
+        let name = paths.filter_map(|(_, path)| path.as_str()).find_map(name_of_place);
         let (Some(value), Some(name)) = (members.get(VALUE), name) else {
             return Value::Object(self.places(members));
         };

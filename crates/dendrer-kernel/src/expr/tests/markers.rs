@@ -15,7 +15,12 @@ fn state() -> Value {
         "using_a":"using <redacted:openai-key#A> now","using_b":"using <redacted:openai-key#B> now",
         "using":"using <redacted:pin> now","plain":"done","known":[{"$redacted":{"kind":"named","len":"short","tag":"A"}}],"agent":"<redacted:known>",
         "list":["x","<redacted:known>"],"row":[{"$redacted":{"kind":"named","len":"short"}},1],
-        "map":{"<redacted:jwt#A>":1,"clear":2},"open":{"<redacted:jwt>":1},"only":{"clear":2}
+        "map":{"<redacted:jwt#A>":1,"clear":2},"open":{"<redacted:jwt>":1},"only":{"clear":2},
+        "three":[{"$redacted":{"kind":"named","len":"short","tag":"A"}},
+            {"$redacted":{"kind":"known","len":"short","tag":"A"}},{"$redacted":{"kind":"named","len":"short","tag":"B"}}],
+        "only_b":[{"$redacted":{"kind":"named","len":"short","tag":"B"}},true,null],
+        "sent":[["send",{"$redacted":{"kind":"named","len":"short"}}],["read","x"],["send",""]],
+        "twice":[["send",{"$redacted":{"kind":"named","len":"short"}}],["send",{"$redacted":{"kind":"named","len":"short"}}]]
     }"#;
     let text = KEYS.iter().fold(text.to_owned(), |text, (name, tag)| {
         text.replace(&format!("\"{name}\""), &format!("\"{tag}\""))
@@ -72,6 +77,18 @@ fn redacted_values_are_compared_by_their_tags() {
         ("state.using < 'z'", "open"),
         ("state.bare == 'x' || state.plain == 'done'", "true"),
         ("distinct(state.list).size() == 2", "open"),
+        ("size(distinct(state.three)) == 2", "true"),
+        ("size(distinct(state.only_b)) == 3", "true"),
+        ("size(distinct(state.three + ['Gr8pass99zz'])) == 3", "open"),
+        ("size(distinct(state.sent)) == 3", "true"),
+        ("size(distinct(state.twice)) == 2", "open"),
+        ("size(distinct([state.using, 'done', 'done'])) == 2", "true"),
+        ("intersects(state.list, ['x'])", "true"),
+        ("intersects(['x'], ['y', '<redacted:known>', 'x'])", "true"),
+        ("intersects(state.sent, [['delete', 'x']])", "false"),
+        ("intersects(state.sent, [['send', 'x']])", "open"),
+        ("intersects(state.three, state.only_b)", "true"),
+        ("intersects(state.known, state.only_b)", "false"),
         ("state.using.contains('now')", "true"),
     ];
     for (text, wanted) in table {
