@@ -151,11 +151,12 @@ pub fn ambient(name: &str) -> Option<GraphRule> {
 /// The kinds of effects: the first word of their names.
 pub const KINDS: [&str; 6] = ["model", "tool", "clock", "chance", "file", "graph"];
 
-/// The first ambient name in the definitions of a pack, by function, as they are written.
-pub fn ambient_definition<'t>(texts: &[(&str, &'t str)]) -> Option<(String, &'t str, GraphRule)> {
-    texts.iter().find_map(|(name, text)| {
-        let word = words(text).into_iter().find(|word| ambient(word).is_some())?;
-        Some(((*name).to_owned(), word, ambient(word)?))
+/// The first ambient name in what a function computes: the function, the name, the rule. A parameter is no ambient name.
+fn ambient_definition(functions: &Functions, call: &str) -> Option<(String, String, GraphRule)> {
+    functions.unsound_texts_of(call).into_iter().find_map(|(name, text)| {
+        let is_ambient = |word: &&str| ambient(word).is_some() && !functions.is_parameter(name, word);
+        let word = words(text).into_iter().find(is_ambient)?;
+        Some((name.to_owned(), word.to_owned(), ambient(word)?))
     })
 }
 
@@ -231,7 +232,7 @@ impl Checker<'_> {
                     self.arguments(statement, args, &known);
                     self.function(statement, call, args.len());
                 }
-                StatementBody::Edge { call, args, is_recorded, index } => {
+                StatementBody::Edge { call, args, is_recorded, index, .. } => {
                     place += 1;
                     self.arguments(statement, args, &known);
                     let due = format!("{prefix}{place}");
@@ -257,7 +258,7 @@ impl Checker<'_> {
                         None => {}
                     }
                 }
-                StatementBody::Repeat { from, max, until, statements } => {
+                StatementBody::Repeat { from, max, until, statements, .. } => {
                     place += 1;
                     self.arguments(statement, std::slice::from_ref(from), &known);
                     if max.is_none_or(|max| max > ROUNDS_MAX) {
@@ -323,7 +324,10 @@ impl Checker<'_> {
         let name = &reference.name;
         if !reference.is_statement() {
             if let Some(rule) = ambient(&reference.text()) {
-                let what = format!("{} is read beside the record; make it an edge", reference.text());
+                let name = reference.text();
+                let what = format!(
+                    "{name} is read beside the record; make it an edge, or give the input another name"
+                );
                 self.fault(statement, rule, what);
             }
             return;
@@ -352,7 +356,7 @@ impl Checker<'_> {
             let what = format!("`define` of the pack has no function {call}");
             return self.fault(statement, GraphRule::UndefinedFunction, what);
         }
-        if let Some((name, word, rule)) = ambient_definition(&self.functions.texts_of(call)) {
+        if let Some((name, word, rule)) = ambient_definition(&self.functions, call) {
             return self.fault(statement, rule, format!("{name} reads {word}; make it an edge"));
         }
         if self.functions.is_open() {

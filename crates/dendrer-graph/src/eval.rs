@@ -1,12 +1,14 @@
-//! GraphValues: the values of all nodes from inputs and edge values, and what the edges ask.
+//! The values of all nodes from inputs and edge values, and what the edges ask.
 //!
-//! The same walk serves a run and its replay: a run brings values as its effects answer, a replay those that were recorded.
+//! One [`Evaluation`] serves a run and its replay: a run brings values as its effects answer, a replay those that were recorded.
+//! Each value that is brought makes the statements go on that waited for it, and no other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dendrer_object::{Digest, Value, json};
 
-use crate::functions::Functions;
+use crate::functions::{BUILT_IN, Functions};
 use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 
 /// How many rounds a repeat may have, whatever its text says.
@@ -75,13 +77,8 @@ pub struct GraphValues {
     pub waits: Vec<String>,
     /// The output, once every value is there.
     pub output: Option<Value>,
-}
-
-impl GraphValues {
-    /// The edges whose value is not there yet.
-    pub fn due(&self) -> impl Iterator<Item = &EdgeRequest> {
-        self.edges.iter().filter(|(_, is_there)| !is_there).map(|(asked, _)| asked)
-    }
+    /// The path of the repeat that came to its limit and ends the graph.
+    pub limit: Option<String>,
 }
 
 /// Evaluates a graph. `values` brings the value of an edge, or nothing while it is not there; what depends on it then waits.
@@ -92,211 +89,528 @@ pub fn evaluate(
     inputs: &BTreeMap<String, Value>,
     values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
 ) -> Result<GraphValues, NodeFault> {
-    let mut functions = functions.clone();
-    for statement in graph.each().into_iter().chain(children.values().flat_map(|child| child.each())) {
-        if let StatementBody::Node { call, args } = &statement.body {
-            functions.prepare(call, args.len()).map_err(|why| fault(&statement.id, why))?;
-        }
-    }
-    let found = GraphValues::default();
-    let mut walk = Walk { children, functions: &functions, values, found, depth: 0, left: STATEMENTS_MAX };
-    let mut scope = Scope { inputs, known: BTreeMap::new() };
-    walk.list(&graph.statements, "", "", &mut scope)?;
-    walk.found.output = graph.output().and_then(|id| scope.known.get(id).cloned().flatten());
-    Ok(walk.found)
+    let mut evaluation = Evaluation::new(graph, children, functions, inputs)?;
+    evaluation.advance(values)?;
+    Ok(evaluation.values())
 }
 
-/// The values that statements see: `None` for one that is not there yet.
-struct Scope<'s> {
-    inputs: &'s BTreeMap<String, Value>,
-    known: BTreeMap<String, Option<Value>>,
-}
+/// A place in the order of a graph: positions of statements, and numbers of rounds. Canonical order is that of places.
+type Place = Vec<u64>;
 
-impl Scope<'_> {
-    fn value(&self, reference: &Reference, path: &str) -> Result<Option<Value>, NodeFault> {
-        let whole = match reference.is_statement() {
-            true => self.known.get(&reference.name).cloned().flatten(),
-            false => {
-                let input = self.inputs.get(&reference.name).cloned();
-                Some(input.ok_or_else(|| fault(path, format!("there is no input {}", reference.name)))?)
-            }
-        };
-        let Some(mut value) = whole else { return Ok(None) };
-        for name in &reference.path {
-            let member = match value.as_array() {
-                Some(items) => name.parse().ok().and_then(|at: usize| items.get(at).cloned()),
-                None => value.get(name).cloned(),
-            };
-            value = member.ok_or_else(|| fault(path, format!("{} has no value", reference.text())))?;
-        }
-        Ok(Some(value))
-    }
+/// A statement of a scope, each by its number.
+type Instance = (usize, usize);
 
-    fn arguments(&self, args: &[Argument], path: &str) -> Result<Option<Vec<Value>>, NodeFault> {
-        let mut found = Vec::with_capacity(args.len());
-        for arg in args {
-            match arg {
-                Argument::Literal(value) => found.push(value.clone()),
-                Argument::Reference(reference) => match self.value(reference, path)? {
-                    Some(value) => found.push(value),
-                    None => return Ok(None),
-                },
-            }
-        }
-        Ok(Some(found))
-    }
-}
-
-struct Walk<'w> {
-    children: &'w BTreeMap<String, Graph>,
-    functions: &'w Functions,
-    values: &'w mut dyn FnMut(&EdgeRequest) -> Option<Value>,
-    found: GraphValues,
+/// A list of statements on the way: the graph, a graph that it runs, or a round of a repeat.
+#[derive(Debug)]
+struct Scope<'g> {
+    statements: &'g [Statement],
+    positions: BTreeMap<&'g str, usize>,
+    /// Of each statement, how many edges and repeats there are up to it.
+    indices: Vec<u64>,
+    values: Vec<Option<Value>>,
+    /// The statements that wait for the value of one.
+    waiting: BTreeMap<usize, Vec<Instance>>,
+    inputs: Arc<BTreeMap<String, Value>>,
+    /// Of a round: its repeat, and the value of the round before.
+    round: Option<(Instance, Value)>,
+    place: Place,
+    path: String,
+    index: String,
     /// How many graphs are around this one.
     depth: usize,
+}
+
+impl<'g> Scope<'g> {
+    fn new(statements: &'g [Statement], inputs: Arc<BTreeMap<String, Value>>) -> Scope<'g> {
+        let mut count = 0;
+        let indices = statements.iter().map(|statement| {
+            count += u64::from(!matches!(statement.body, StatementBody::Node { .. }));
+            count
+        });
+        let positions = statements.iter().enumerate().map(|(position, statement)| (&*statement.id, position));
+        Scope {
+            indices: indices.collect(),
+            positions: positions.collect(),
+            values: vec![None; statements.len()],
+            waiting: BTreeMap::new(),
+            statements,
+            inputs,
+            round: None,
+            place: Place::new(),
+            path: String::new(),
+            index: String::new(),
+            depth: 0,
+        }
+    }
+
+    fn place_of(&self, position: usize) -> Place {
+        let mut place = self.place.clone();
+        place.push(position as u64);
+        place
+    }
+
+    fn path_of(&self, position: usize) -> String {
+        format!("{}{}", self.path, self.statements[position].id)
+    }
+
+    fn index_of(&self, position: usize) -> String {
+        format!("{}{}", self.index, self.indices[position])
+    }
+}
+
+/// What a statement came to.
+enum Step {
+    /// It has a value.
+    Done(Value),
+    /// It waits for the value of another one.
+    Waits(Instance),
+    /// It waits for a value from outside, or came to its limit.
+    Rests,
+}
+
+/// A graph that is evaluated as values come.
+#[derive(Debug)]
+pub struct Evaluation<'g> {
+    children: &'g BTreeMap<String, Graph>,
+    functions: Functions,
+    scopes: Vec<Scope<'g>>,
+    /// The statements that can go on, in canonical order.
+    ready: BTreeSet<(Place, Instance)>,
+    /// The scope that each repeat or child is in, and its round.
+    inner: BTreeMap<Instance, (usize, u64)>,
+    nodes: BTreeMap<Place, (String, Value)>,
+    edges: BTreeMap<Place, (EdgeRequest, bool)>,
+    /// The edges that were asked, by path.
+    asked: BTreeMap<String, (Place, Instance)>,
+    /// Those without a value.
+    due: BTreeSet<Place>,
+    limits: BTreeMap<Place, String>,
+    output: Option<&'g str>,
     left: u64,
 }
 
-impl Walk<'_> {
-    fn list(
+impl<'g> Evaluation<'g> {
+    /// Begins the evaluation of a graph.
+    pub fn new(
+        graph: &'g Graph,
+        children: &'g BTreeMap<String, Graph>,
+        functions: &Functions,
+        inputs: &BTreeMap<String, Value>,
+    ) -> Result<Evaluation<'g>, NodeFault> {
+        let mut functions = functions.clone();
+        for statement in graph.each().into_iter().chain(children.values().flat_map(|child| child.each())) {
+            if let StatementBody::Node { call, args } = &statement.body {
+                functions.prepare(call, args.len()).map_err(|why| fault(&statement.id, why))?;
+            }
+        }
+        let mut evaluation = Evaluation {
+            children,
+            functions,
+            scopes: Vec::new(),
+            ready: BTreeSet::new(),
+            inner: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            edges: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            due: BTreeSet::new(),
+            limits: BTreeMap::new(),
+            output: graph.output(),
+            left: STATEMENTS_MAX,
+        };
+        let whole = Scope::new(&graph.statements, Arc::new(inputs.clone()));
+        evaluation.begin(whole)?;
+        Ok(evaluation)
+    }
+
+    /// Goes on as far as it can. `values` brings the value of an edge that is reached, or nothing while it is not there.
+    pub fn advance(
         &mut self,
-        statements: &[Statement],
-        path: &str,
-        index: &str,
-        scope: &mut Scope<'_>,
+        values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
     ) -> Result<(), NodeFault> {
-        let mut place = 0;
-        for statement in statements {
-            let here = format!("{path}{}", statement.id);
-            let too_many = || fault(&here, format!("the graph takes more than {STATEMENTS_MAX} statements"));
-            self.left = self.left.checked_sub(1).ok_or_else(too_many)?;
-            if !matches!(statement.body, StatementBody::Node { .. }) {
-                place += 1;
-            }
-            let holds = match &statement.condition {
-                None => Some(true),
-                Some(condition) => match scope.value(condition, &here)? {
-                    None => None,
-                    Some(value) => Some(value.as_bool().ok_or_else(|| {
-                        fault(&here, format!("{} is no condition: {}", condition.text(), value.described()))
-                    })?),
-                },
-            };
-            let value = match (holds, &statement.body) {
-                (None, _) => None,
-                (Some(false), _) => Some(Value::Null),
-                (_, StatementBody::Node { call, args }) => match scope.arguments(args, &here)? {
-                    None => None,
-                    Some(args) => {
-                        let made = self.functions.call(call, &args);
-                        Some(made.map_err(|why| fault(&here, format!("{call}: {why}")))?)
-                    }
-                },
-                (_, StatementBody::Edge { call, args, .. }) => match scope.arguments(args, &here)? {
-                    None => None,
-                    Some(args) => self.edge(call, args, &here, &format!("{index}{place}"))?,
-                },
-                (_, StatementBody::Repeat { from, max, until, statements }) => {
-                    let first = scope.arguments(std::slice::from_ref(from), &here)?;
-                    match first.and_then(|mut values| values.pop()) {
-                        None => None,
-                        Some(first) => {
-                            let most = max.unwrap_or(ROUNDS_MAX);
-                            let repeat = Repeat { id: &statement.id, most, until, statements };
-                            self.repeat(&repeat, first, &here, &format!("{index}{place}"), scope)?
-                        }
-                    }
+        while let Some((place, instance)) = self.ready.pop_first() {
+            match self.step(instance, &place, values)? {
+                Step::Done(value) => self.done(instance, place, value),
+                Step::Waits((scope, position)) => {
+                    self.scopes[scope].waiting.entry(position).or_default().push(instance);
                 }
-            };
-            let is_child = statement.call().is_some_and(|(call, _)| call.starts_with("graph."));
-            match (&statement.body, &value) {
-                (StatementBody::Node { .. }, Some(value)) => self.found.nodes.push((here, value.clone())),
-                (StatementBody::Node { .. } | StatementBody::Edge { .. }, None) if !is_child => {
-                    self.found.waits.push(here);
-                }
-                _ => {}
+                Step::Rests => {}
             }
-            scope.known.insert(statement.id.clone(), value);
         }
         Ok(())
     }
 
-    fn edge(
+    /// Brings the value of an edge that is due; [`Evaluation::advance`] goes on with it. Returns whether there is such an edge.
+    pub fn bring(&mut self, path: &str, value: Value) -> bool {
+        let Some((place, instance)) = self.asked.get(path).cloned() else { return false };
+        let is_due = self.due.remove(&place);
+        if is_due {
+            if let Some((_, is_there)) = self.edges.get_mut(&place) {
+                *is_there = true;
+            }
+            self.done(instance, place, value);
+        }
+        is_due
+    }
+
+    /// The edges whose value is not there yet, in canonical order.
+    pub fn due(&self) -> impl Iterator<Item = &EdgeRequest> {
+        self.due.iter().filter_map(|place| self.edges.get(place).map(|(asked, _)| asked))
+    }
+
+    /// The path of the first repeat that came to its limit and ends the graph.
+    pub fn limit(&self) -> Option<&str> {
+        self.limits.values().next().map(String::as_str)
+    }
+
+    /// The values so far.
+    pub fn values(self) -> GraphValues {
+        let limit = self.limit().map(str::to_owned);
+        let mut waits: Vec<(Place, String)> = Vec::new();
+        for scope in &self.scopes {
+            for (position, statement) in scope.statements.iter().enumerate() {
+                let is_child = statement.call().is_some_and(|(call, _)| call.starts_with("graph."));
+                let is_repeat = matches!(statement.body, StatementBody::Repeat { .. });
+                if scope.values[position].is_none() && !is_child && !is_repeat {
+                    waits.push((scope.place_of(position), scope.path_of(position)));
+                }
+            }
+        }
+        waits.sort_unstable();
+        let whole = &self.scopes[0];
+        let output = self.output.and_then(|id| whole.values[whole.positions[id]].clone());
+        GraphValues {
+            nodes: self.nodes.into_values().collect(),
+            edges: self.edges.into_values().collect(),
+            waits: waits.into_iter().map(|(_, path)| path).collect(),
+            output: output.filter(|_| limit.is_none()),
+            limit,
+        }
+    }
+
+    /// Begins a list of statements, and returns its number.
+    fn begin(&mut self, scope: Scope<'g>) -> Result<usize, NodeFault> {
+        let number = self.scopes.len();
+        let count = scope.statements.len();
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
+            fault(&scope.path, format!("the graph takes more than {STATEMENTS_MAX} statements"))
+        })?;
+        self.ready.extend((0..count).map(|position| (scope.place_of(position), (number, position))));
+        self.scopes.push(scope);
+        Ok(number)
+    }
+
+    /// Keeps the value of a statement, and lets those that wait for it go on.
+    fn done(&mut self, instance: Instance, place: Place, value: Value) {
+        let (number, position) = instance;
+        let scope = &mut self.scopes[number];
+        if matches!(scope.statements[position].body, StatementBody::Node { .. }) {
+            self.nodes.insert(place, (scope.path_of(position), value.clone()));
+        }
+        scope.values[position] = Some(value);
+        for (scope, position) in scope.waiting.remove(&position).unwrap_or_default() {
+            self.ready.insert((self.scopes[scope].place_of(position), (scope, position)));
+        }
+    }
+
+    fn step(
         &mut self,
+        instance: Instance,
+        place: &Place,
+        values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
+    ) -> Result<Step, NodeFault> {
+        let (number, position) = instance;
+        let statement = &self.scopes[number].statements[position];
+        if let Some(&(inner, round)) = self.inner.get(&instance) {
+            return self.follow(instance, place, inner, round);
+        }
+        let here = || self.scopes[number].path_of(position);
+        if let Some(condition) = &statement.condition {
+            match self.value(number, condition, &here)? {
+                Err(waits) => return Ok(Step::Waits(waits)),
+                // What was skipped is null, and so is what is skipped for it.
+                Ok(value) if matches!(value, Value::Null) || value.as_bool() == Some(false) => {
+                    return Ok(Step::Done(Value::Null));
+                }
+                Ok(value) if value.as_bool() == Some(true) => {}
+                Ok(value) => {
+                    let why = format!("{} is no condition: {}", condition.text(), value.described());
+                    return Err(fault(&here(), why));
+                }
+            }
+        }
+        match &statement.body {
+            StatementBody::Node { call, args } if BUILT_IN.contains(&&**call) => {
+                match self.chosen(number, call, args, &here)? {
+                    Err(waits) => Ok(Step::Waits(waits)),
+                    Ok(value) => Ok(Step::Done(value)),
+                }
+            }
+            StatementBody::Node { call, args } => match self.arguments(number, args, &here)? {
+                Err(waits) => Ok(Step::Waits(waits)),
+                Ok(args) => {
+                    let made = self.functions.call(call, &args);
+                    Ok(Step::Done(made.map_err(|why| fault(&here(), format!("{call}: {why}")))?))
+                }
+            },
+            StatementBody::Edge { call, args, .. } => match self.arguments(number, args, &here)? {
+                Err(waits) => Ok(Step::Waits(waits)),
+                Ok(args) => match call.strip_prefix("graph.") {
+                    Some(name) => {
+                        self.child(instance, name, args)?;
+                        self.step(instance, place, values)
+                    }
+                    None => Ok(self.ask(instance, place, call, args, values)),
+                },
+            },
+            StatementBody::Repeat { from, .. } => {
+                let first = match from {
+                    Argument::Literal(value) => Ok(value.clone()),
+                    Argument::Reference(reference) => self.value(number, reference, &here)?,
+                };
+                match first {
+                    Err(waits) => Ok(Step::Waits(waits)),
+                    Ok(first) => {
+                        self.round(instance, 1, first)?;
+                        self.step(instance, place, values)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The value of a reference, or the statement that has none yet.
+    fn value(
+        &self,
+        number: usize,
+        reference: &Reference,
+        path: &dyn Fn() -> String,
+    ) -> Result<Result<Value, Instance>, NodeFault> {
+        let whole = match reference.is_statement() {
+            true => match self.statement(number, &reference.name) {
+                Some(Ok(value)) => value,
+                Some(Err(waits)) => return Ok(Err(waits)),
+                None => return Err(fault(&path(), format!("there is no statement {}", reference.name))),
+            },
+            false => {
+                let input = self.scopes[number].inputs.get(&reference.name);
+                input.ok_or_else(|| fault(&path(), format!("there is no input {}", reference.name)))?
+            }
+        };
+        let mut value = whole;
+        for name in &reference.path {
+            let member = match value.as_array() {
+                Some(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
+                None => value.get(name),
+            };
+            value = member.ok_or_else(|| fault(&path(), format!("{} has no value", reference.text())))?;
+        }
+        Ok(Ok(value.clone()))
+    }
+
+    /// The value of a statement in a scope and those around it; the statement, if it has none yet; `None` if there is none.
+    fn statement(&self, mut number: usize, id: &str) -> Option<Result<&Value, Instance>> {
+        loop {
+            let scope = &self.scopes[number];
+            if let Some(&position) = scope.positions.get(id) {
+                return Some(scope.values[position].as_ref().ok_or((number, position)));
+            }
+            let ((outer, position), before) = scope.round.as_ref()?;
+            if self.scopes[*outer].statements[*position].id == id {
+                return Some(Ok(before));
+            }
+            number = *outer;
+        }
+    }
+
+    fn argument(
+        &self,
+        number: usize,
+        arg: &Argument,
+        path: &dyn Fn() -> String,
+    ) -> Result<Result<Value, Instance>, NodeFault> {
+        match arg {
+            Argument::Literal(value) => Ok(Ok(value.clone())),
+            Argument::Reference(reference) => self.value(number, reference, path),
+        }
+    }
+
+    fn arguments(
+        &self,
+        number: usize,
+        args: &[Argument],
+        path: &dyn Fn() -> String,
+    ) -> Result<Result<Vec<Value>, Instance>, NodeFault> {
+        let mut found = Vec::with_capacity(args.len());
+        for arg in args {
+            match self.argument(number, arg, path)? {
+                Ok(value) => found.push(value),
+                Err(waits) => return Ok(Err(waits)),
+            }
+        }
+        Ok(Ok(found))
+    }
+
+    /// The value of `select` or `switch`: the condition and the branch that is taken are evaluated, and no other.
+    fn chosen(
+        &self,
+        number: usize,
+        call: &str,
+        args: &[Argument],
+        path: &dyn Fn() -> String,
+    ) -> Result<Result<Value, Instance>, NodeFault> {
+        let (Some(first), Some(last)) = (args.first(), args.last()) else {
+            return Err(fault(&path(), format!("{call} takes arguments")));
+        };
+        let on = match self.argument(number, first, path)? {
+            Ok(value) => value,
+            Err(waits) => return Ok(Err(waits)),
+        };
+        if call == "select" {
+            let is = on.as_bool().ok_or_else(|| {
+                fault(&path(), format!("select: it takes true or false, and not {}", on.described()))
+            })?;
+            return self.argument(number, &args[if is { 1 } else { 2 }], path);
+        }
+        for pair in args[1..args.len() - 1].chunks(2) {
+            match self.argument(number, &pair[0], path)? {
+                Ok(case) if case == on => return self.argument(number, &pair[1], path),
+                Ok(_) => {}
+                Err(waits) => return Ok(Err(waits)),
+            }
+        }
+        self.argument(number, last, path)
+    }
+
+    fn ask(
+        &mut self,
+        instance: Instance,
+        place: &Place,
         call: &str,
         args: Vec<Value>,
-        path: &str,
-        index: &str,
-    ) -> Result<Option<Value>, NodeFault> {
-        if let Some(name) = call.strip_prefix("graph.") {
-            let child = self.children.get(name);
-            let child = child.ok_or_else(|| fault(path, format!("there is no graph {name}")))?;
-            let names = child.inputs();
-            if names.len() != args.len() {
-                let why = format!("{name} takes {} inputs, and not {}", names.len(), args.len());
-                return Err(fault(path, why));
-            }
-            let inputs: BTreeMap<String, Value> = names.into_iter().zip(args).collect();
-            if self.depth == CHILD_DEPTH_MAX {
-                let why = format!("graphs run graphs more than {CHILD_DEPTH_MAX} deep");
-                return Err(fault(path, why));
-            }
-            let mut scope = Scope { inputs: &inputs, known: BTreeMap::new() };
-            self.depth += 1;
-            self.list(&child.statements, &format!("{path}."), &format!("{index}."), &mut scope)?;
-            self.depth -= 1;
-            return Ok(child.output().and_then(|id| scope.known.get(id).cloned().flatten()));
-        }
-        let asked = EdgeRequest {
-            path: path.to_owned(),
-            index: index.to_owned(),
+        values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
+    ) -> Step {
+        let (number, position) = instance;
+        let scope = &self.scopes[number];
+        let request = EdgeRequest {
+            path: scope.path_of(position),
+            index: scope.index_of(position),
             call: call.to_owned(),
             asked: asked(call, &args),
             args,
         };
-        let value = (self.values)(&asked);
-        self.found.edges.push((asked, value.is_some()));
-        Ok(value)
-    }
-
-    fn repeat(
-        &mut self,
-        repeat: &Repeat<'_>,
-        first: Value,
-        path: &str,
-        index: &str,
-        scope: &mut Scope<'_>,
-    ) -> Result<Option<Value>, NodeFault> {
-        let mut value = first;
-        for round in 1..=repeat.most {
-            if round > ROUNDS_MAX {
-                let why = format!("a repeat has {ROUNDS_MAX} rounds at most");
-                return Err(fault(path, why));
-            }
-            let mut inner = Scope { inputs: scope.inputs, known: scope.known.clone() };
-            inner.known.insert(repeat.id.to_owned(), Some(value));
-            self.list(
-                repeat.statements,
-                &format!("{path}.{round}."),
-                &format!("{index}.{round}."),
-                &mut inner,
-            )?;
-            let of = |id: &str| inner.known.get(id).cloned().flatten();
-            let Some(made) = last_node(repeat.statements).and_then(of) else { return Ok(None) };
-            value = made;
-            match of(repeat.until) {
-                None => return Ok(None),
-                Some(ends) if ends.as_bool() == Some(true) => break,
-                Some(_) => {}
+        let value = values(&request);
+        self.asked.insert(request.path.clone(), (place.clone(), instance));
+        self.edges.insert(place.clone(), (request, value.is_some()));
+        match value {
+            Some(value) => Step::Done(value),
+            None => {
+                self.due.insert(place.clone());
+                Step::Rests
             }
         }
-        Ok(Some(value))
     }
-}
 
-struct Repeat<'r> {
-    id: &'r str,
-    most: u64,
-    until: &'r str,
-    statements: &'r [Statement],
+    /// Begins a graph that an edge runs.
+    fn child(&mut self, instance: Instance, name: &str, args: Vec<Value>) -> Result<(), NodeFault> {
+        let (number, position) = instance;
+        let scope = &self.scopes[number];
+        let path = scope.path_of(position);
+        let child = self.children.get(name);
+        let child = child.ok_or_else(|| fault(&path, format!("there is no graph {name}")))?;
+        let names = child.inputs();
+        if names.len() != args.len() {
+            let why = format!("{name} takes {} inputs, and not {}", names.len(), args.len());
+            return Err(fault(&path, why));
+        }
+        if scope.depth == CHILD_DEPTH_MAX {
+            return Err(fault(&path, format!("graphs run graphs more than {CHILD_DEPTH_MAX} deep")));
+        }
+        let inner = Scope {
+            place: scope.place_of(position),
+            index: format!("{}.", scope.index_of(position)),
+            depth: scope.depth + 1,
+            path: format!("{path}."),
+            ..Scope::new(&child.statements, Arc::new(names.into_iter().zip(args).collect()))
+        };
+        let inner = self.begin(inner)?;
+        self.inner.insert(instance, (inner, 0));
+        Ok(())
+    }
+
+    /// Begins a round of a repeat.
+    fn round(&mut self, instance: Instance, round: u64, before: Value) -> Result<(), NodeFault> {
+        let (number, position) = instance;
+        let scope = &self.scopes[number];
+        let StatementBody::Repeat { statements, .. } = &scope.statements[position].body else {
+            return Ok(());
+        };
+        let path = scope.path_of(position);
+        if round > ROUNDS_MAX {
+            return Err(fault(&path, format!("a repeat has {ROUNDS_MAX} rounds at most")));
+        }
+        let mut place = scope.place_of(position);
+        place.push(round);
+        let inner = Scope {
+            place,
+            index: format!("{}.{round}.", scope.index_of(position)),
+            depth: scope.depth,
+            path: format!("{path}.{round}."),
+            round: Some((instance, before)),
+            ..Scope::new(statements, Arc::clone(&scope.inputs))
+        };
+        let inner = self.begin(inner)?;
+        self.inner.insert(instance, (inner, round));
+        Ok(())
+    }
+
+    /// Goes on with the statement around a scope: a child has the value of its last node, a repeat ends or begins its next round.
+    fn follow(
+        &mut self,
+        instance: Instance,
+        place: &Place,
+        inner: usize,
+        round: u64,
+    ) -> Result<Step, NodeFault> {
+        let scope = &self.scopes[inner];
+        let of = |id: &str| {
+            let position = scope.positions.get(id).copied();
+            position.map(|position| scope.values[position].clone().ok_or((inner, position)))
+        };
+        let made = match last_node(scope.statements).and_then(of) {
+            Some(Ok(made)) => made,
+            Some(Err(waits)) => return Ok(Step::Waits(waits)),
+            None => return Ok(Step::Rests),
+        };
+        let StatementBody::Repeat { max, until, or_limit, .. } =
+            &self.scopes[instance.0].statements[instance.1].body
+        else {
+            return Ok(Step::Done(made));
+        };
+        let ends = match of(until) {
+            Some(Ok(ends)) => ends.as_bool() == Some(true),
+            Some(Err(waits)) => return Ok(Step::Waits(waits)),
+            None => return Ok(Step::Rests),
+        };
+        let is_last = max.is_some_and(|max| round >= max);
+        if ends || (is_last && *or_limit) {
+            return Ok(Step::Done(made));
+        }
+        if is_last {
+            self.limits.insert(place.clone(), self.scopes[instance.0].path_of(instance.1));
+            return Ok(Step::Rests);
+        }
+        self.forget(inner);
+        self.round(instance, round + 1, made)?;
+        self.follow(instance, place, self.inner[&instance].0, round + 1)
+    }
+
+    /// Drops a round of which every value is there; its nodes and edges are kept.
+    fn forget(&mut self, inner: usize) {
+        let scope = &mut self.scopes[inner];
+        // A round inside may still look for values here.
+        let is_flat = !scope.statements.iter().any(|one| matches!(one.body, StatementBody::Repeat { .. }));
+        if is_flat && scope.values.iter().all(Option::is_some) {
+            *scope = Scope { round: scope.round.take(), ..Scope::new(&[], Arc::clone(&scope.inputs)) };
+        }
+    }
 }

@@ -45,15 +45,17 @@ fn statement(statement: &Statement) -> Value {
     }
     match &statement.body {
         StatementBody::Node { .. } => members.push(("pure", Value::from(true))),
-        StatementBody::Edge { is_recorded, index, .. } => {
+        StatementBody::Edge { is_recorded, index, at_once, .. } => {
             members.extend(is_recorded.then(|| ("rec", Value::from(index.as_deref().unwrap_or("")))));
+            members.extend(at_once.then(|| ("at_once", Value::from(true))));
         }
-        StatementBody::Repeat { from, max, until, statements } => {
+        StatementBody::Repeat { from, max, until, or_limit, statements } => {
             let repeat = [
                 ("from", argument(from)),
                 ("max", Value::from(*max)),
                 ("until", Value::from(until.as_str())),
             ];
+            let repeat = repeat.into_iter().chain(or_limit.then(|| ("or_limit", Value::from(true))));
             members.push(("repeat", Value::record(repeat)));
             members.push(("statements", Value::array(statements.iter().map(self::statement))));
         }
@@ -90,6 +92,11 @@ fn text(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
+/// A member that is true or false, and false if it is not there; `None` for anything else.
+fn is_true(value: &Value, name: &str) -> Option<bool> {
+    value.get(name).map_or(Some(false), Value::as_bool)
+}
+
 fn read_statements(value: Option<&Value>, depth: usize) -> Result<Vec<Statement>, SyntaxFault> {
     let none = Value::Null;
     let list = value.and_then(Value::as_array);
@@ -119,6 +126,8 @@ fn read_statements(value: Option<&Value>, depth: usize) -> Result<Vec<Statement>
                 from: repeat.get("from").and_then(argument).ok_or_else(|| fault("a repeat has \"from\""))?,
                 max: repeat.get("max").and_then(Value::as_u64),
                 until: text(repeat, "until").ok_or_else(|| fault("a repeat has \"until\""))?,
+                or_limit: is_true(repeat, "or_limit")
+                    .ok_or_else(|| fault("\"or_limit\" is true or false"))?,
                 statements: read_statements(one.get("statements"), depth + 1)?,
             },
             None => {
@@ -134,6 +143,8 @@ fn read_statements(value: Option<&Value>, depth: usize) -> Result<Vec<Statement>
                         args,
                         is_recorded: rec.is_some(),
                         index: rec.filter(|rec| !rec.is_empty()),
+                        at_once: is_true(one, "at_once")
+                            .ok_or_else(|| fault("\"at_once\" is true or false"))?,
                     },
                     _ => return Err(fault("a node has \"pure\", and an edge an id with e")),
                 }

@@ -74,6 +74,8 @@ pub struct Frontier {
     pub nodes: BTreeMap<String, Value>,
     /// The output.
     pub output: Option<Value>,
+    /// The path of the repeat that came to its limit and ended the run.
+    pub limit: Option<String>,
     /// Whether the order of the record is the canonical one, as in a frontier file. Effects that run at once commit in any order.
     pub is_ordered: bool,
 }
@@ -137,7 +139,7 @@ impl<'f> Recorded<'f> {
 
     /// Compares the nodes and the output with the record, and finds edges that were never due.
     fn differs(&self, found: &GraphValues) -> Option<FrontierDivergence> {
-        let Frontier { edges, nodes, output, .. } = self.frontier;
+        let Frontier { edges, nodes, output, limit, .. } = self.frontier;
         let parted = |kind, path: &str, expected: Option<&Value>, got: Option<&Value>| {
             let [expected, got] = [expected, got].map(|value| value.cloned().unwrap_or(Value::Null));
             FrontierDivergence { kind, path: path.to_owned(), expected, got }
@@ -156,6 +158,14 @@ impl<'f> Recorded<'f> {
         if let Some((path, recorded)) = nodes.iter().find(|(path, _)| !made.contains(&***path)) {
             return Some(parted(DivergenceKind::ChangedNode, path, Some(recorded), None));
         }
+        if limit != &found.limit && (output.is_some() || limit.is_some()) {
+            let said = |limit: &Option<String>, output: &Option<Value>| match limit {
+                Some(path) => Value::record([("limit", Value::from(path.as_str()))]),
+                None => output.clone().unwrap_or(Value::Null),
+            };
+            let (expected, got) = (said(limit, output), said(&found.limit, &found.output));
+            return Some(parted(DivergenceKind::ChangedOutput, "output", Some(&expected), Some(&got)));
+        }
         let recorded = output.as_ref().filter(|recorded| found.output.as_ref() != Some(*recorded))?;
         Some(parted(DivergenceKind::ChangedOutput, "output", Some(recorded), found.output.as_ref()))
     }
@@ -172,15 +182,21 @@ pub fn replay(
 ) -> Result<(GraphValues, Option<FrontierDivergence>), NodeFault> {
     let mut recorded = Recorded::new(frontier);
     let mut first: Option<FrontierDivergence> = None;
+    let mut first_there: Option<FrontierDivergence> = None;
     let mut values = |asked: &EdgeRequest| {
         let note = |(kind, expected, got)| {
-            let path = asked.path.clone();
-            first.get_or_insert(FrontierDivergence { kind, path, expected, got });
+            let divergence = FrontierDivergence { kind, path: asked.path.clone(), expected, got };
+            if kind != DivergenceKind::Missing {
+                first_there.get_or_insert_with(|| divergence.clone());
+            }
+            first.get_or_insert(divergence);
         };
         recorded.value(asked).map_err(note).ok()
     };
     match evaluate(graph, children, functions, &frontier.inputs, &mut values) {
         Ok(found) => {
+            // Where a repeat ended the run, what else was due was not asked.
+            let first = if found.limit.is_some() { first_there } else { first };
             let first = first.or_else(|| recorded.differs(&found));
             Ok((found, first))
         }

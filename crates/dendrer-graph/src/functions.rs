@@ -121,8 +121,9 @@ impl Functions {
         self.is_open || BUILT_IN.contains(&name) || self.functions.contains_key(name)
     }
 
-    /// The texts of functions that a function uses, its own included.
-    pub fn texts_of(&self, name: &str) -> Vec<(&str, &str)> {
+    /// The texts of functions that a function uses, its own included, of which one cannot be called. In a text that can be, every
+    /// name is a parameter, a variable of a macro, a constant or another definition.
+    pub fn unsound_texts_of(&self, name: &str) -> Vec<(&str, &str)> {
         let mut found: BTreeSet<&str> = BTreeSet::new();
         let mut pending = vec![name];
         while let Some(name) = pending.pop() {
@@ -133,7 +134,14 @@ impl Functions {
                 );
             }
         }
-        found.into_iter().filter_map(|name| Some((name, self.texts.get(name)?.as_str()))).collect()
+        let unsound = found.into_iter().filter(|name| self.faults.contains_key(*name));
+        unsound.filter_map(|name| Some((name, self.texts.get(name)?.as_str()))).collect()
+    }
+
+    /// Whether a word of a function's text is one of its parameters.
+    pub fn is_parameter(&self, function: &str, word: &str) -> bool {
+        let parameters = self.functions.get(function);
+        parameters.is_some_and(|names| names.iter().any(|name| word.split('.').next() == Some(name)))
     }
 
     /// Makes a function ready to be called with so many arguments.

@@ -62,6 +62,8 @@ pub enum StatementBody {
         is_recorded: bool,
         /// The place in the frontier that it names, as it is written.
         index: Option<String>,
+        /// Whether it may be asked while others are, though it is effectful.
+        at_once: bool,
     },
     /// Does its statements again, each round with the value of the round before.
     Repeat {
@@ -71,6 +73,8 @@ pub enum StatementBody {
         max: Option<u64>,
         /// The statement of a round whose value ends it when it is true.
         until: String,
+        /// Whether the graph goes on if no round did; else it ends there.
+        or_limit: bool,
         /// The statements of one round.
         statements: Vec<Statement>,
     },
@@ -127,6 +131,20 @@ impl Statement {
 }
 
 impl Graph {
+    /// The graph as it was understood before a repeat at its limit ended it.
+    pub fn with_or_limit(mut self) -> Graph {
+        fn walk(statements: &mut [Statement]) {
+            for statement in statements {
+                if let StatementBody::Repeat { or_limit, statements, .. } = &mut statement.body {
+                    *or_limit = true;
+                    walk(statements);
+                }
+            }
+        }
+        walk(&mut self.statements);
+        self
+    }
+
     /// The id of the last `n` statement, whose value is the output.
     pub fn output(&self) -> Option<&str> {
         last_node(&self.statements)

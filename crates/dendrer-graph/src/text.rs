@@ -158,7 +158,8 @@ fn statement(line: &Line<'_>) -> Result<Statement, SyntaxFault> {
 }
 
 fn edge(line: &Line<'_>, call: &str, args: Vec<Argument>, tail: &str) -> Result<StatementBody, SyntaxFault> {
-    let recorded = tail.strip_prefix("->").map(str::trim);
+    let once = tail.strip_suffix("at once").filter(|before| before.ends_with(char::is_whitespace));
+    let recorded = once.unwrap_or(tail).strip_prefix("->").map(str::trim);
     if recorded.is_none() && !tail.is_empty() {
         return Err(line.fault("an edge is `e1 NAME(ARGUMENTS) -> rec frontier[1]`"));
     }
@@ -168,7 +169,7 @@ fn edge(line: &Line<'_>, call: &str, args: Vec<Argument>, tail: &str) -> Result<
         return Err(line.fault("an edge is `e1 NAME(ARGUMENTS) -> rec frontier[1]`"));
     }
     let (call, index) = (call.to_owned(), index.map(str::to_owned));
-    Ok(StatementBody::Edge { call, args, is_recorded: place.is_some(), index })
+    Ok(StatementBody::Edge { call, args, is_recorded: place.is_some(), index, at_once: once.is_some() })
 }
 
 fn repeat(
@@ -178,8 +179,12 @@ fn repeat(
     args: Vec<Argument>,
     tail: &str,
 ) -> Result<Statement, SyntaxFault> {
-    const FORM: &str = "a repeat is `r1 repeat(n0) max 5 until n9`";
+    const FORM: &str = "a repeat is `r1 repeat(n0) max 5 until n9`, or with `or limit` behind it";
     let words: Vec<&str> = tail.split_whitespace().collect();
+    let (words, or_limit) = match &words[..] {
+        [words @ .., "or", "limit"] => (words, true),
+        words => (words, false),
+    };
     let (max, until) = match words[..] {
         ["max", max, "until", until] => (Some(max.parse().map_err(|_| line.fault(FORM))?), until),
         ["until", until] => (None, until),
@@ -187,7 +192,7 @@ fn repeat(
     };
     let mut args = args.into_iter();
     let (Some(from), None, "repeat") = (args.next(), args.next(), call) else { return Err(line.fault(FORM)) };
-    let body = StatementBody::Repeat { from, max, until: until.to_owned(), statements: Vec::new() };
+    let body = StatementBody::Repeat { from, max, until: until.to_owned(), or_limit, statements: Vec::new() };
     Ok(Statement { id: id.to_owned(), body, condition: None, line: line.number, column: line.column })
 }
 

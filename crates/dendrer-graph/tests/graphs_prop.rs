@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use dendrer_graph::check::{GraphRule, ambient, check};
-use dendrer_graph::eval::{EdgeRequest, evaluate};
+use dendrer_graph::eval::{EdgeRequest, Evaluation, GraphValues, evaluate};
 use dendrer_graph::frontier::{DivergenceKind, Frontier, RecordedEdge, replay};
 use dendrer_graph::functions::Functions;
 use dendrer_graph::{form, text};
@@ -268,6 +268,7 @@ fn no_change_of_a_frontier_passes() {
             edges,
             nodes: found.nodes.iter().cloned().collect(),
             output: found.output.clone(),
+            limit: None,
             is_ordered: true,
         };
         let of = |frontier: &Frontier| {
@@ -326,6 +327,163 @@ fn no_change_of_a_frontier_passes() {
     }
     assert_eq!(kinds.len(), 8, "{kinds:?}");
     println!("deep: graphs {tried}");
+}
+
+/// A drawn graph whose values come one at a time, in any order, has the values of one walk.
+#[test]
+fn values_that_come_in_any_order_give_the_same_values() {
+    let functions = functions();
+    let inputs = BTreeMap::from([("request".to_owned(), Value::from("what is on friday?"))]);
+    let of = |asked: &EdgeRequest| {
+        Value::record([("call", Value::from(asked.call.as_str())), ("of", Value::array(asked.args.clone()))])
+    };
+    for number in 0..deep(1_000, 10_000) {
+        let mut dice = Dice(number);
+        let (written, _) = draw(&mut dice, None);
+        // Every other graph does its statements in rounds, the last of which is `n9`'s.
+        let written = match number % 2 {
+            0 => written,
+            _ => written
+                .replacen("graph g\n", "graph g\nr77 repeat(request) max 3 until n99 or limit\n", 1)
+                .replace("frontier[", "frontier[1.*.")
+                .replace(
+                    "replay(",
+                    "n99 is_seven(r77) pure\nn98 wrap(r77) pure\nend r77\nn97 same(r77) pure\nreplay(",
+                ),
+        };
+        let graph = text::parse(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+        assert_eq!(check(&graph, &functions, &BTreeMap::new()).0, [], "{written}");
+        let children = BTreeMap::new();
+        let whole =
+            evaluate(&graph, &children, &functions, &inputs, &mut |asked: &EdgeRequest| Some(of(asked)));
+        let mut evaluation = Evaluation::new(&graph, &children, &functions, &inputs).unwrap();
+        loop {
+            evaluation.advance(&mut |_: &EdgeRequest| None).unwrap();
+            let due: Vec<EdgeRequest> = evaluation.due().cloned().collect();
+            if due.is_empty() {
+                break;
+            }
+            let asked = &due[dice.below(due.len() as u64) as usize];
+            assert!(evaluation.bring(&asked.path, of(asked)) && !evaluation.bring(&asked.path, Value::Null));
+        }
+        let (whole, found) = (whole.unwrap(), evaluation.values());
+        assert_eq!(
+            (whole.nodes, whole.edges, whole.output),
+            (found.nodes, found.edges, found.output),
+            "{written}"
+        );
+        assert!(found.waits.is_empty() && found.limit.is_none(), "{written}");
+    }
+}
+
+/// The values of a graph over its inputs, and what its edges ask: each answers with its own arguments.
+fn values_of(written: &str, inputs: &str) -> Result<GraphValues, String> {
+    let pack = r#"{"define":{"same(a)":"a","big(a)":"a > 5","more(a)":"a + 1"},"tools":{"tool.look":{"effect":"read"}}}"#;
+    let functions = Functions::of(&json::parse_door(pack.as_bytes()).unwrap(), &NotRun);
+    let graph =
+        text::parse(&format!("graph g\n{written}replay(graph, frontier) == output required\n")).unwrap();
+    assert_eq!(check(&graph, &functions, &BTreeMap::new()).0, [], "{written}");
+    let inputs = json::parse_door(inputs.as_bytes()).unwrap();
+    let inputs =
+        inputs.as_object().unwrap().iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+    evaluate(&graph, &BTreeMap::new(), &functions, &inputs, &mut |asked: &EdgeRequest| {
+        Some(asked.args[0].clone())
+    })
+    .map_err(|fault| fault.to_string())
+}
+
+/// Y-26: data-dependent control flow needs a declared construct. The branch that is not taken is not evaluated, a statement behind
+/// a skipped one is skipped, and a repeat that comes to its limit ends the graph unless it says `or limit`.
+#[test]
+fn a_branch_that_is_not_taken_is_not_evaluated() {
+    let x = r#"{"x":{"temp":7,"kind":"b"}}"#;
+    let output =
+        |written: &str| values_of(written, x).map(|found| found.output.map(|output| output.to_string()));
+    let some = |text: &str| Ok(Some(text.to_owned()));
+    assert_eq!(output("n0 select(true, x.temp, x.nope) pure\n"), some("7"));
+    assert_eq!(output("n0 select(false, x.nope, 3) pure\n"), some("3"));
+    assert_eq!(output("n0 select(true, x.nope, 3) pure\n"), Err("n0: x.nope has no value".to_owned()));
+    assert_eq!(output("n0 switch(x.kind, \"a\", x.nope, \"b\", x.temp, x.nope) pure\n"), some("7"));
+    assert_eq!(output("n0 switch(x.kind, \"a\", x.nope, x.temp) pure\n"), some("7"));
+    assert_eq!(output("n0 switch(x.kind, \"b\", 1, x.nope, 2, 3) pure\n"), some("1"));
+    let skipped =
+        "n0 big(1) pure\nn1 big(9) if n0 pure\ne2 tool.look(1) if n1 -> rec frontier[1]\nn3 same(e2) pure\n";
+    let found = values_of(skipped, "{}").unwrap();
+    assert_eq!((found.edges, found.output), (vec![], Some(Value::Null)));
+    assert_eq!(
+        output("n0 same(1) pure\nn1 same(2) if n0 pure\n"),
+        Err("n1: n0 is no condition: a number".to_owned())
+    );
+}
+
+#[test]
+fn a_repeat_at_its_limit_ends_the_graph() {
+    let poll = |max: u64, or: &str| {
+        format!(
+            "r1 repeat(0) max {max} until n2{or}\ne3 tool.look(r1) -> rec frontier[1.*.1]\nn1 more(e3) pure\nn2 big(n1) pure\nn4 same(n1) pure\nend r1\n\
+             e5 tool.look(r1) -> rec frontier[2]\ne7 tool.look(1) -> rec frontier[3]\nn6 same(e5) pure\n"
+        )
+    };
+    let found = values_of(&poll(9, ""), "{}").unwrap();
+    assert_eq!((found.limit, found.output), (None, Some(Value::from(6u64))));
+    let paths =
+        |found: &GraphValues| found.edges.iter().map(|(asked, _)| asked.path.clone()).collect::<Vec<_>>();
+    let found = values_of(&poll(2, ""), "{}").unwrap();
+    // What waits for the repeat is not asked; what does not may have been.
+    assert_eq!(paths(&found), ["r1.1.e3", "r1.2.e3", "e7"]);
+    assert_eq!((found.limit.as_deref(), found.output), (Some("r1"), None));
+    let found = values_of(&poll(2, " or limit"), "{}").unwrap();
+    assert_eq!((found.limit, found.output), (None, Some(Value::from(2u64))));
+    // A form without the words has the same bytes as before them.
+    let graph = text::parse(&format!("graph g\n{}replay(graph, frontier) == output\n", poll(2, ""))).unwrap();
+    assert!(!form::to_value(&graph, &BTreeMap::new()).to_string().contains("limit"));
+}
+
+/// Y-18: only what reads the world is refused: a parameter or a variable of a macro may have any name.
+#[test]
+fn bound_names_are_not_ambient() {
+    let of = |define: &str| {
+        let pack = json::parse_door(format!(r#"{{"define":{{{define}}}}}"#).as_bytes()).unwrap();
+        let functions = Functions::of(&pack, &NotRun);
+        let graph = text::parse("graph g\nn0 f(x) pure\nreplay(graph, frontier) == output\n").unwrap();
+        check(&graph, &functions, &BTreeMap::new()).0.into_iter().map(|one| one.rule).collect::<Vec<_>>()
+    };
+    for sound in [
+        r#""f(now)":"now""#,
+        r#""f(host)":"host.name""#,
+        r#""f(x)":"x.map(today, today + 1)""#,
+        r#""f(x)":"x.now""#,
+        r#""f(x)":"'now'""#,
+        r#""g(random)":"random + 1","f(x)":"g(x)""#,
+    ] {
+        assert_eq!(of(sound), [], "{sound}");
+    }
+    for (unsound, rule) in [
+        (r#""f(x)":"now()""#, GraphRule::AmbientClock),
+        (r#""f(now)":"now + today""#, GraphRule::AmbientClock),
+        (r#""f(x)":"env.HOME""#, GraphRule::AmbientEnvironment),
+        (r#""g(x)":"random()","f(x)":"g(x)""#, GraphRule::AmbientChance),
+        (r#""f(x)":"x + host""#, GraphRule::AmbientEnvironment),
+    ] {
+        assert_eq!(of(unsound), [rule], "{unsound}");
+    }
+}
+
+#[test]
+fn words_at_the_end_of_a_statement_are_in_both_forms() {
+    let written = "graph g\nr1 repeat(0) max 2 until n2 or limit\ne3 bank.pay(r1) -> rec frontier[1.*.1] at once\nn2 same(e3) pure\nend r1\nn4 same(r1) pure\nreplay(graph, frontier) == output\n";
+    let graph = text::parse(written).unwrap();
+    let value = form::to_value(&graph, &BTreeMap::new());
+    assert!(
+        value.to_string().contains(r#""at_once":true"#) && value.to_string().contains(r#""or_limit":true"#)
+    );
+    let (again, _) = form::read(&value).unwrap();
+    assert_eq!(form::to_value(&again, &BTreeMap::new()), value);
+    for wrong in ["-> rec frontier[1] atonce", "-> rec frontier[1]at once", "at once"] {
+        let text =
+            format!("graph g\ne1 bank.pay(1) {wrong}\nn2 same(e1) pure\nreplay(graph, frontier) == output\n");
+        assert!(text::parse(&text).is_err(), "{wrong}");
+    }
 }
 
 /// Whatever brought a graph that runs itself past the compiler, and one whose rounds have no end in sight, is stopped.

@@ -45,6 +45,7 @@ fn the_fewest_values_are_those_of_a_search_through_all_sets() {
         edges: edges.collect(),
         nodes: BTreeMap::new(),
         output: None,
+        limit: None,
         is_ordered: true,
     };
     let zero = |_: &_| Some(Value::from(0u64));

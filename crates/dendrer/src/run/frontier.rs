@@ -81,6 +81,7 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         edges: Vec::new(),
         nodes: BTreeMap::new(),
         output: None,
+        limit: None,
         is_ordered: false,
     };
     let (mut ticks, mut effects) = (BTreeMap::new(), BTreeMap::new());
@@ -176,6 +177,7 @@ pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
         edges: Vec::with_capacity(edges.len()),
         nodes: named("nodes"),
         output: header.get("output").cloned(),
+        limit: None,
         is_ordered: true,
     };
     let mut effects = BTreeMap::new();
