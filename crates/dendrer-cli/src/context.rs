@@ -24,6 +24,7 @@ use dendrer::store::prelude::*;
 use dendrer::trust::Trust as _;
 use dendrer::verify;
 use dendrer::watch::Watch;
+use dendrer_object::RunName;
 use dendrer_object::note::SignedNote;
 
 use crate::failure::Failure;
@@ -111,9 +112,9 @@ pub(crate) fn warn(warnings: &[Warning], path: &Path, out: &mut Out) -> bool {
     warnings.iter().any(Warning::is_incomplete)
 }
 
-/// A text of the command line as it is recorded: without its secrets, by the rules of the store.
-pub(crate) fn clean(global: &Global, text: &str) -> Result<String> {
-    clean_text(&read_repo(global)?.0, text)
+/// A text of the command line that is said of a run, as it is recorded.
+pub(crate) fn clean(global: &Global, run: &RunName, text: &str) -> Result<String> {
+    clean_text(&read_repo(global)?.0, Some(run), text)
 }
 
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was

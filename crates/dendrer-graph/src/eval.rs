@@ -81,6 +81,13 @@ pub struct GraphValues {
     pub limit: Option<String>,
 }
 
+impl GraphValues {
+    /// The edges whose value is not there yet.
+    pub fn due(&self) -> impl Iterator<Item = &EdgeRequest> {
+        self.edges.iter().filter(|(_, is_there)| !is_there).map(|(asked, _)| asked)
+    }
+}
+
 /// Evaluates a graph. `values` brings the value of an edge, or nothing while it is not there; what depends on it then waits.
 pub fn evaluate(
     graph: &Graph,

@@ -53,6 +53,47 @@ pub fn has_marker(text: &str) -> bool {
     text.as_bytes().contains(&b'<') && markers(text).next().is_some()
 }
 
+/// Whether a tag was made with the key of an id.
+pub fn is_of_key(tag: &str, id: &str) -> bool {
+    tag.len() == TAG_DIGITS && id.starts_with(&tag[..KEY_DIGITS])
+}
+
+/// Whether a text has a marker whose tag is one of those.
+pub fn has_tag(text: &str, is: &dyn Fn(&str) -> bool) -> bool {
+    text.as_bytes().contains(&b'<') && markers(text).any(|one| one.tag.is_some_and(is))
+}
+
+/// A value in whose texts and names markers with those tags have none.
+pub fn without_tags(value: &Value, is: &dyn Fn(&str) -> bool) -> Value {
+    match value {
+        Value::String(text) if has_tag(text, is) => Value::from(text_without_tags(text, is)),
+        Value::Array(items) => Value::array(items.iter().map(|item| without_tags(item, is))),
+        Value::Object(members) if of_marker(members).is_none() => {
+            Value::record(members.iter().map(|(name, value)| {
+                let name = match has_tag(name, is) {
+                    true => std::sync::Arc::from(text_without_tags(name, is)),
+                    false => std::sync::Arc::clone(name),
+                };
+                (name, without_tags(value, is))
+            }))
+        }
+        other => other.clone(),
+    }
+}
+
+fn text_without_tags(text: &str, is: &dyn Fn(&str) -> bool) -> String {
+    let (mut made, mut upto) = (String::with_capacity(text.len()), 0);
+    for one in markers(text) {
+        if let Some(tag) = one.tag.filter(|tag| is(tag)) {
+            let end = one.end - 1 - tag.len() - 1;
+            made.push_str(&text[upto..end]);
+            upto = one.end - 1;
+        }
+    }
+    made.push_str(&text[upto..]);
+    made
+}
+
 fn marker_at(text: &str, start: usize) -> Option<TextMarker<'_>> {
     let from = start + BEGIN.len();
     // Every byte of a marker is ASCII.

@@ -45,7 +45,8 @@ pub use taken::TakenSecrets;
 pub use vendor::SecretSpan;
 
 use rules::Rules;
-pub(crate) use scan::{KNOWN, has_hint};
+pub(crate) use scan::{KNOWN, NAMED, has_hint};
+pub(crate) use vendor::is_cut;
 
 /// Takes secrets out. Clones share the rules.
 #[derive(Debug, Clone)]
@@ -115,6 +116,28 @@ impl Redactor {
             RedactionProfile::Default => value::redact(&self.0, value, &mut taken),
         };
         (made, taken)
+    }
+
+    /// A secret as it was written, and what it is in other writings: behind a scheme or a name, without escapes, decoded.
+    pub(crate) fn spellings(&self, secret: &str) -> Vec<String> {
+        let mut found = vec![secret.to_owned()];
+        let behind = |sign: &[char]| secret.rfind(sign).map(|at| (&secret[..at], &secret[at + 1..]));
+        if let Some((name, rest)) = behind(&['=', ':'])
+            && self.0.strength(name.trim().rsplit([' ', '/', ',']).next().unwrap_or_default()).is_some()
+        {
+            found.push(rest.trim().to_owned());
+        }
+        let lead = headers::scheme(secret);
+        if lead > 0 {
+            found.push(secret[lead..].to_owned());
+        }
+        if secret.contains('\\')
+            && let Ok(text) = dendrer_object::json::parse_door(format!("\"{secret}\"").as_bytes())
+        {
+            found.extend(text.as_str().map(str::to_owned));
+        }
+        found.extend(encoded::text_of(secret));
+        found
     }
 
     /// As this one, with more values that are known to be secret.

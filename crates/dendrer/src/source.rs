@@ -26,6 +26,7 @@ use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
 use crate::pack::{self, Files, Source};
 use crate::problem::{Problem, READS_ONLY};
+use crate::record::recorder::redactor_over;
 use crate::record::redacted;
 use crate::redact::{Redactor, TakenSecrets};
 use crate::repo::follow::Follow;
@@ -77,13 +78,13 @@ impl QuestionSource {
         self.trace_through(&self.store, address)
     }
 
-    /// Returns a text as it is recorded: without its secrets, by the rules of the store.
+    /// Returns a text that is said of a run as it is recorded ([`clean_text`]).
     ///
     /// # Errors
     ///
-    /// A [`Problem`] if the rules of the store cannot be read.
-    pub fn clean(&self, text: &str) -> Result<String, Problem> {
-        self.repo.as_ref().map_or_else(|| Ok(text.to_owned()), |repo| clean_text(repo, text))
+    /// A [`Problem`] if the rules of the store, or the run, cannot be read.
+    pub fn clean(&self, run: &RunName, text: &str) -> Result<String, Problem> {
+        self.repo.as_ref().map_or_else(|| Ok(text.to_owned()), |repo| clean_text(repo, Some(run), text))
     }
 
     /// As [`QuestionSource::trace`], read through a handle that counts what is read.
@@ -728,13 +729,24 @@ pub fn fault(warnings: &[Warning]) -> Option<(Code, String)> {
     warnings.iter().filter_map(|warning| Some((warning.code(), words(warning)?))).next_back()
 }
 
+/// What takes the secrets out of something that is said of a run: by the rules of the store, and those that the run took.
+///
+/// # Errors
+///
+/// A [`Problem`] if the rules of the store, or the run, cannot be read.
+pub fn redactor_of_run(repo: &Repo, run: Option<&RunName>, said: &Value) -> Result<Arc<Redactor>, Problem> {
+    let redactor = repo.redactor(None)?;
+    let Some(run) = run else { return Ok(redactor) };
+    Ok(redactor_over(redactor, &Trace::open(&repo.reader()?, run)?, said)?)
+}
+
 /// A name of a question as it is recorded: the name of its rule replaces a secret, in letters that a name has.
 ///
 /// # Errors
 ///
-/// A [`Problem`] if the rules of the store cannot be read.
-pub fn clean_name(repo: &Repo, name: &str) -> Result<String, Problem> {
-    let (clean, _) = redacted::place(&*repo.redactor(None)?, name);
+/// A [`Problem`] if the rules of the store, or the run, cannot be read.
+pub fn clean_name(repo: &Repo, run: Option<&RunName>, name: &str) -> Result<String, Problem> {
+    let (clean, _) = redacted::place(&*redactor_of_run(repo, run, &Value::from(name))?, name);
     if clean == name {
         return Ok(clean);
     }
@@ -756,11 +768,11 @@ pub fn clean_value(repo: &Repo, value: &Value) -> Result<Value, Problem> {
     Ok(repo.redactor(None)?.value(value).0)
 }
 
-/// A text of a question as it is recorded: without its secrets, by the rules of the store.
+/// A text that is said of a run as it is recorded: without secrets, by the rules of the store, and those that the run took.
 ///
 /// # Errors
 ///
-/// A [`Problem`] if the rules of the store cannot be read.
-pub fn clean_text(repo: &Repo, text: &str) -> Result<String, Problem> {
-    Ok(repo.redactor(None)?.text(text).0)
+/// A [`Problem`] if the rules of the store, or the run, cannot be read.
+pub fn clean_text(repo: &Repo, run: Option<&RunName>, text: &str) -> Result<String, Problem> {
+    Ok(redactor_of_run(repo, run, &Value::from(text))?.text(text).0)
 }

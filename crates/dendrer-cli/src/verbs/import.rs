@@ -16,6 +16,7 @@ use dendrer::kernel::pack::digest;
 use dendrer::kernel::step::Start;
 use dendrer::kernel::unknown;
 use dendrer::recorder::World;
+use dendrer::redact::Redactor;
 use dendrer::repo::new_run::refuse_made;
 use dendrer::run::pack::RuleNotes;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
@@ -392,6 +393,19 @@ fn known(args: &Import, error: ImportError) -> Failure {
     }
 }
 
+/// Refuses a name of a run that is a secret: no erasure reaches it.
+fn refuse_secret_name(redactor: &Redactor, run: &RunName) -> Result {
+    match redactor.name(run.as_str()) {
+        (clean, _) if clean == *run.as_str() => Ok(0),
+        (clean, _) => {
+            let what = format!("the name of the run holds what looks like a secret: {clean}");
+            Err(Failure::new(Code::E0106, what)
+                .note("nothing was recorded")
+                .note("--run gives it another name"))
+        }
+    }
+}
+
 /// Records what was planned, and the branches as forks.
 fn record_planned(
     global: &Global,
@@ -407,6 +421,7 @@ fn record_planned(
     plan.check_new(store, args.again).map_err(|error| known(args, error))?;
     context::say_no_key(&repo, out)?;
     let redactor = args.redaction.redactor(&repo, of_pack)?;
+    refuse_secret_name(&redactor, &plan.start.run)?;
     let mut plan = plan.redacted(redactor, source).map_err(fail)?;
     plan.keep_exact(&repo, source).map_err(fail)?;
     let progress = source.watched(global, "bytes recorded");

@@ -91,8 +91,8 @@ fn act(global: &Global, act: &RunsAct, out: &mut Out) -> Result {
         return Err(Failure::new(Code::E0106, "a run is dropped as a whole: name it without a tick")
             .note("nothing was changed"));
     }
-    let reason = &reason.as_deref().map(|text| context::clean(global, text)).transpose()?;
-    let by = &context::clean(global, by)?;
+    let reason = &reason.as_deref().map(|text| context::clean(global, &at.run, text)).transpose()?;
+    let by = &context::clean(global, &at.run, by)?;
     let mut desk = CommandDesk::new(global, out);
     let recorded = (&mut desk as &mut dyn Desk).write_down(|store, world| match undo {
         true => casebook::undrop_run(store, &at.run, by, world),

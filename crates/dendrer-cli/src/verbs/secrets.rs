@@ -101,6 +101,21 @@ fn read(path: &str) -> Result<String> {
     if bytes.len() > TEXT_SIZE_MAX {
         return Err(Failure::new(Code::E0205, format!("{path} has more than {TEXT_SIZE_MAX} bytes")));
     }
+    let is_wide = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    if is_wide {
+        let pairs = bytes[2..].chunks_exact(2).map(|pair| [pair[0], pair[1]]);
+        let of = if bytes[0] == 0xff { u16::from_le_bytes } else { u16::from_be_bytes };
+        return Ok(String::from_utf16_lossy(&pairs.map(of).collect::<Vec<u16>>()));
+    }
+    let packed =
+        [(&[0x1f, 0x8b][..], "gzip"), (&[0x28, 0xb5, 0x2f, 0xfd][..], "Zstandard"), (b"PK\x03\x04", "zip")];
+    if let Some((_, kind)) = packed.iter().find(|(begin, _)| bytes.starts_with(begin)) {
+        return Err(Failure::new(
+            Code::E0203,
+            format!("{path} is compressed ({kind}), and was not looked at"),
+        )
+        .note("unpack it first"));
+    }
     // Bytes that are no UTF-8 are looked at all the same: a log may have bytes of another program in it.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -21,6 +21,7 @@ use super::Follow;
 use crate::address::{Address, Position, RecordAt};
 use crate::environment::seal_by_institution;
 use crate::error::Error;
+use crate::record::recorder::redactor_over;
 use crate::repo::Repo;
 use crate::run::trace::Trace;
 use crate::run::witness::{EXACT, exact_of};
@@ -242,7 +243,8 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
         }
     }
     // The reason stays on record: a secret in it would outlive the one that is erased.
-    let redactor = repo.redactor(None)?;
+    let said = Value::array([Value::from(terms.reason.as_str()), Value::from(terms.by.as_str())]);
+    let redactor = redactor_over(repo.redactor(None)?, &trace, &said)?;
     Ok(ErasePlan {
         vault: kept,
         run,

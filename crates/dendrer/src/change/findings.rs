@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dendrer_object::{Code, Record, question};
+use dendrer_object::{Code, Record, RunName, question};
 
 use crate::address::Address;
 use crate::casebook::{CasebookNote, Place, label, labels_of, note, notes_of, unlabel};
@@ -82,10 +82,10 @@ fn refused(what: impl Into<String>) -> Problem {
 }
 
 /// The author as it is recorded.
-fn author(desk: &mut dyn Desk, by: Option<&str>) -> Result<String, Problem> {
+fn author(desk: &mut dyn Desk, run: Option<&RunName>, by: Option<&str>) -> Result<String, Problem> {
     match by {
         None | Some(PERSON) => Ok(PERSON.to_owned()),
-        Some(by) => clean_text(&desk.store()?, by),
+        Some(by) => clean_text(&desk.store()?, run, by),
     }
 }
 
@@ -102,15 +102,19 @@ impl Asked for LabelQuestion {
         if let Some((flag, _, other)) = needs.into_iter().find(|(_, lacks, _)| *lacks) {
             return Err(refused(format!("{flag} needs {other}")));
         }
-        let by = author(desk, self.by.as_deref())?;
-        let name = self.name.as_deref().map(|name| clean_name(&desk.store()?, name)).transpose()?;
-        let recorded = match (&name, &self.rev) {
+        let at = match &self.rev {
+            Some(rev) if self.name.is_some() => Some(moment(desk, rev)?),
+            _ => None,
+        };
+        let run = at.as_ref().map(|at| &at.run);
+        let by = author(desk, run, self.by.as_deref())?;
+        let name = self.name.as_deref().map(|name| clean_name(&desk.store()?, run, name)).transpose()?;
+        let recorded = match (&name, at) {
             (None, _) => None,
             (Some(name), None) if self.remove => {
                 Some(desk.write_down(|store, environment| unlabel(store, name, &by, environment))?)
             }
-            (Some(name), Some(rev)) => {
-                let at = moment(desk, rev)?;
+            (Some(name), Some(at)) => {
                 let write = |store: &_, environment| label(store, name, &at, &by, self.r#move, environment);
                 Some(desk.write_down(write)?)
             }
@@ -140,8 +144,9 @@ impl Asked for NoteQuestion {
                 return Err(refused("a note is a text of 1 byte to 64 KiB"));
             }
             (Some(at), Some(text)) => {
-                let by = author(desk, self.by.as_deref())?;
-                let written = CasebookNote { at: at.clone(), text: clean_text(&desk.store()?, text)?, by };
+                let by = author(desk, Some(&at.run), self.by.as_deref())?;
+                let text = clean_text(&desk.store()?, Some(&at.run), text)?;
+                let written = CasebookNote { at: at.clone(), text, by };
                 Some(desk.write_down(|store, environment| note(store, &written, environment))?)
             }
             _ => None,

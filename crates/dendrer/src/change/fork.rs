@@ -36,6 +36,7 @@ use super::reapply::{
 use super::selection::Selection;
 use crate::error::Error;
 use crate::pack;
+use crate::record::recorder::redactor_over;
 use crate::record::recorder::{Environment, Recorder};
 use crate::redact::Redactor;
 use crate::repo::Repo;
@@ -87,6 +88,20 @@ pub struct ForkTerms {
 }
 
 impl ForkTerms {
+    /// What takes the secrets out of what a fork says: those that the parent took, too.
+    pub(super) fn redactor_over(
+        &self,
+        redactor: Arc<Redactor>,
+        parent: &Trace,
+    ) -> Result<Arc<Redactor>, Error> {
+        let words = self.reason.iter().chain(self.although.iter()).chain(self.guidance.values());
+        let set = self.set.iter().map(|(_, value)| value);
+        let enforced = self.enforce.iter().map(|(_, value)| value);
+        let answers = self.replace.values().map(|answer| &answer.output);
+        let said = words.map(|text| Value::from(&**text)).chain(set.chain(enforced).chain(answers).cloned());
+        redactor_over(redactor, parent, &Value::array(said))
+    }
+
     /// A fork under the same terms.
     pub fn new(run: RunName) -> ForkTerms {
         ForkTerms {
@@ -188,9 +203,8 @@ impl Repo {
     /// Forks a run at a tick. The caller commits what was gathered, or discards it.
     pub fn fork(&self, parent: &Trace, tick: u64, terms: &ForkTerms) -> Result<(Recorder, Forked), Error> {
         let mut terms = terms.clone();
-        if terms.redactor.is_none() {
-            terms.redactor = Some(self.redactor(None)?);
-        }
+        let redactor = terms.redactor.take().map_or_else(|| self.redactor(None), Ok)?;
+        terms.redactor = Some(terms.redactor_over(redactor, parent)?);
         fork(parent, self.writer()?, tick, &terms, self.environment())
     }
 }

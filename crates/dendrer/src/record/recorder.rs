@@ -234,6 +234,30 @@ fn overwritten(record: &Record) -> Vec<Pointer> {
     set.filter(|path| path.tokens().next().is_some_and(|top| !KERNEL_PATHS.contains(&&*top))).collect()
 }
 
+/// Reads the tags of what the records of a run took.
+fn know_newest(secrets: &mut RunSecrets, trace: &Trace, from: u64, to: u64) -> Result<(), Error> {
+    secrets.know(trace.start());
+    trace.for_each(from, to.min(trace.tip()), &mut |_, record| {
+        secrets.know(&record);
+        ControlFlow::Continue(())
+    })
+}
+
+/// What takes the secrets out of something that is said of a run: those of its records, too.
+pub(crate) fn redactor_over(
+    redactor: Arc<Redactor>,
+    trace: &Trace,
+    said: &Value,
+) -> Result<Arc<Redactor>, Error> {
+    let mut secrets = RunSecrets::new(redactor, &Value::Null);
+    let said_of = Intent::new("observation.add".parse().expect("a type of the ontology"), "")
+        .with("intent", said.clone());
+    if let Some(from) = secrets.unread(&[said_of], trace.tip()) {
+        know_newest(&mut secrets, trace, from, trace.tip())?;
+    }
+    Ok(secrets.redactor_over(said))
+}
+
 impl Recorder {
     /// Begins a new run. Its `run` record is part of the first group.
     pub fn begin(
@@ -295,11 +319,16 @@ impl Recorder {
     }
 
     /// An intent as it is judged. One that was redacted before it came here is taken as it is.
-    fn redacted<'i>(&mut self, intents: &'i [Intent]) -> Cow<'i, [Intent]> {
-        match &mut self.secrets {
-            Some(secrets) => Cow::Owned(secrets.redact_each(intents)),
-            None => Cow::Borrowed(intents),
+    fn redacted<'i>(&mut self, intents: &'i [Intent]) -> Result<Cow<'i, [Intent]>, Error> {
+        let Some(secrets) = &mut self.secrets else { return Ok(Cow::Borrowed(intents)) };
+        let head = self.head.tick();
+        if let Some(from) = secrets.unread(intents, head)
+            && self.store.run(self.head.run())?.is_some()
+        {
+            let trace = Trace::open(&self.store, self.head.run())?;
+            know_newest(secrets, &trace, from, head)?;
         }
+        Ok(Cow::Owned(secrets.redact_each(intents)))
     }
 
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
@@ -448,7 +477,7 @@ impl Recorder {
         dry: bool,
         causal: Option<u64>,
     ) -> Result<Guarded, Error> {
-        let made = self.redacted(std::slice::from_ref(intent));
+        let made = self.redacted(std::slice::from_ref(intent))?;
         let intent = &made[0];
         if !dry {
             self.catch_up()?;
@@ -713,7 +742,7 @@ impl Recorder {
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
         let intents = &*self.noting_repeated_steps(intents).map_err(|error| (0, error))?;
         let intents = &*chain::stamped(intents, &mut *self.surroundings);
-        let intents = &*self.redacted(intents);
+        let intents = &*self.redacted(intents).map_err(|error| (0, error))?;
         match self.unknown_link(intents) {
             None => {
                 let outcomes = self.step_each(intents)?;
@@ -871,8 +900,8 @@ impl Recorder {
     /// Puts the refusal of a line on record that is no intent, or that speaks for an author who did not write it.
     pub fn refuse_line(&mut self, line: &Value, fault: LineFault) -> Result<Outcome, Error> {
         let inputs = self.inputs();
-        let (line, fault) = match &self.secrets {
-            Some(secrets) => redacted::refused(secrets.redactor(), line, fault),
+        let (line, fault) = match &mut self.secrets {
+            Some(secrets) => redacted::refused(&secrets.redactor_over(line), line, fault),
             None => (line.clone(), fault),
         };
         let outcome = step::refuse_line(&mut self.head, &line, fault, inputs)?;

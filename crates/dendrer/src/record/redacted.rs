@@ -46,7 +46,16 @@ const NAMES: [(&str, &[&str]); 13] = [
 
 /// An intent without its secrets.
 pub fn intent(redactor: &Redactor, intent: &Intent) -> Intent {
-    let mut pass = Pass { redactor, taken: TakenSecrets::default() };
+    intent_taking(redactor, intent, TakenSecrets::default()).0
+}
+
+/// As [`intent`], with what was taken; `taken` is what was taken out of it before.
+pub(crate) fn intent_taking(
+    redactor: &Redactor,
+    intent: &Intent,
+    taken: TakenSecrets,
+) -> (Intent, TakenSecrets) {
+    let mut pass = Pass { redactor, taken };
     let mut made = intent.clone();
     made.type_name = pass.type_name(&intent.type_name);
     made.agent = pass.name(&intent.agent);
@@ -59,7 +68,7 @@ pub fn intent(redactor: &Redactor, intent: &Intent) -> Intent {
     }
     made.delta = intent.delta.as_ref().map(|delta| pass.delta(delta));
     // Values that other rules took before are counted with it: a line may come from another record.
-    made.carrying(REDACTION, sealed(redactor, &pass.taken))
+    (made.carrying(REDACTION, sealed(redactor, &pass.taken)), pass.taken)
 }
 
 /// The beginning of a run without its secrets. Texts of the pack and the graph are part of the program, and stay.

@@ -45,6 +45,8 @@ enum Place {
     UserSlash,
     /// `domain/user:X@host`.
     UserColon,
+    /// The one after `\\\\server\\share`.
+    AfterShare,
     /// The text that is printed for a program that reads a secret.
     Piped,
 }
@@ -213,7 +215,7 @@ const PROGRAMS: &[Program] = &[
     program("cargo", "", &[], Place::Last("login")),
     program("login", "", &[("-p", Next), ("-t", Next)], Place::LastOfChance),
     program("net", "user", &[], Place::At(2)),
-    program("net", "use", &[], Place::At(2)),
+    program("net", "use", &[], Place::AfterShare),
     program("nuget dotnet", "push", &[("-k", Next)], Place::None),
     program("wget", "", &[("--http-passwd", Next)], Place::None),
     program("echo printf", "", &[], Place::Piped),
@@ -455,6 +457,11 @@ fn in_place(place: Place, arguments: &[&str], after: &str) -> Option<(usize, usi
             let from = arguments.iter().position(|text| *text == word)?;
             let (last, text) = plain().last().filter(|(last, _)| *last > from)?;
             (text.len() >= 12).then(|| whole(last)).flatten()
+        }
+        Place::AfterShare => {
+            let (share, _) = plain().find(|(_, text)| text.starts_with("\\\\"))?;
+            let value = arguments.get(share + 1).filter(|text| !text.starts_with('/') && **text != "*")?;
+            (value.len() >= 3).then(|| whole(share + 1)).flatten()
         }
         Place::At(count) => plain().nth(count).and_then(|(place, _)| whole(place)),
         Place::LastOfBatch => {

@@ -106,6 +106,15 @@ fn web_tokens(text: &str, start: usize, end: usize, found: &mut Vec<SecretSpan>)
 }
 
 /// Whether a run is the argument of a call that decodes base64.
+/// The text that a run of base64 is; `None` if it is none.
+pub(super) fn text_of(run: &str) -> Option<String> {
+    let bare = run.trim_end_matches('=');
+    let bytes = STANDARD_NO_PAD.decode(bare).or_else(|_| URL_SAFE_NO_PAD.decode(bare)).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let text = text.trim_end_matches(['\n', '\r']);
+    text.bytes().all(|c| c.is_ascii_graphic()).then(|| text.to_owned())
+}
+
 fn is_argument_of_decoder(text: &str, start: usize) -> bool {
     let bytes = &text.as_bytes()[start.saturating_sub(24)..start];
     let Some(call) = bytes.strip_suffix(b"(\"").or_else(|| bytes.strip_suffix(b"('")) else { return false };

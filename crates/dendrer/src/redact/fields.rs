@@ -182,6 +182,24 @@ pub(super) fn is_manifest(name: &str, text: &str) -> bool {
     name == "kind" && text == "Secret"
 }
 
+/// Whether an object is a key as RFC 7517 writes it, by its member `kty`.
+pub(super) fn is_web_key(name: &str) -> bool {
+    name == "kty"
+}
+
+/// Whether this member of such a key is private (RFC 7518 6).
+pub(super) fn is_private_part(name: &str) -> bool {
+    matches!(name, "d" | "p" | "q" | "dp" | "dq" | "qi" | "k")
+}
+
+/// Whether the values of an object of this name are secrets where they are drawn by chance.
+pub(super) fn holds_secrets(name: &str) -> bool {
+    matches!(
+        &*plain(name),
+        "secrets" | "passwords" | "tokens" | "credentials" | "apikeys" | "password" | "creds" | "authtokens"
+    )
+}
+
 /// Whether an object is a step that asks for a credential, by its member `action`.
 pub(super) fn is_gate(name: &str, text: &str) -> bool {
     (name == "action" || name == "action_type") && text == "gate"

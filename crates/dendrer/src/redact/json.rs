@@ -417,6 +417,7 @@ impl Reader<'_> {
                 self.found.push(named_span(held.value.start, held.value.end));
             }
         }
+        let is_web_key = pairs().any(|(name, _)| fields::is_web_key(name));
         for member in members {
             let Some(value) = member.value else { continue };
             let name = of(member.name);
@@ -424,6 +425,10 @@ impl Reader<'_> {
                 // `"Jwt": {"Key": ...}`
                 Some(label) if name.eq_ignore_ascii_case("key") => {
                     self.rules.strength(&format!("{} key", of(label)))
+                }
+                _ if is_web_key && fields::is_private_part(name) => Some(Strength::Strong),
+                Some(label) if fields::holds_secrets(of(label)) && judge::is_drawn(of(value)) => {
+                    Some(Strength::Password)
                 }
                 _ => None,
             });
@@ -519,7 +524,11 @@ impl Reader<'_> {
                 true => depth.find(raw, self.rules),
                 false => depth.by_syntax(raw, self.rules),
             };
-            self.found.extend(inner.into_iter().map(|one| one.shifted(node.start)));
+            let is_doubled = node.quote == b'"';
+            self.found.extend(inner.into_iter().map(|mut one| {
+                one.quotes += u8::from(one.quotes > 0 && is_doubled);
+                one.shifted(node.start)
+            }));
             return;
         }
         let Some(view) = View::of_json(raw) else { return };

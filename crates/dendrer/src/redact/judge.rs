@@ -142,9 +142,39 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || (is_call(trimmed) && trimmed.ends_with(')'))
         || is_format(trimmed)
         || REFERENCES.iter().any(|start| lower.starts_with(start))
-        || EXAMPLES.iter().any(|part| lower.contains(part))
+        || EXAMPLES.iter().any(|part| lower.find(part).is_some_and(|at| !is_shield(trimmed, at, part.len())))
         || is_name_of_secret(&lower)
+        || is_type(&lower)
         || is_filler(trimmed)
+}
+
+/// Whether the rest of a value with a word of examples in it was chosen all the same: `changeme-Kz81!mm`.
+fn is_shield(value: &str, at: usize, length: usize) -> bool {
+    let rest = |text: &str| text.trim_matches(['-', '_', '.', '<', '>']).to_owned();
+    let parts = [rest(&value[..at]), rest(&value[at + length..])];
+    parts.iter().any(|part| part.len() >= 6 && look(part) == Look::Chosen && has_all(part))
+}
+
+/// Whether a value is a type with its size: `varchar255`, `uint64`.
+fn is_type(lower: &str) -> bool {
+    let name = lower.trim_end_matches(|c: char| c.is_ascii_digit());
+    matches!(
+        name,
+        "varchar" | "nvarchar" | "char" | "int" | "uint" | "float" | "bytes" | "string" | "sha" | "utf"
+    )
+}
+
+/// Whether a value is drawn by chance, as nothing beside a list of names is.
+pub(super) fn is_drawn(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|c| is(&c));
+    looks_secret(value)
+        && is_mixed(value)
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !value.contains([':', '/', ' '])
+        && !is_public_digest(value)
+        && !is_placeholder(value)
+        && !value.starts_with(|c: char| c.is_ascii_digit() && value.as_bytes().get(4) == Some(&b'-'))
 }
 
 /// Whether a value is one or two characters repeated: `xxxx`, `----`, `0000`.
@@ -318,6 +348,7 @@ fn is_joined(value: &str) -> bool {
     let mut words = 0;
     let mut parts = 0;
     let mut numbers = 0;
+    let mut numbered = 0;
     for part in value.split(|c: char| {
         c.is_ascii_punctuation() && !matches!(c, '$' | '%' | '^' | '"' | '\'' | '`' | '{' | '}')
     }) {
@@ -330,8 +361,13 @@ fn is_joined(value: &str) -> bool {
             return false;
         }
         parts += usize::from(!part.is_empty());
+        numbered += usize::from(digits > 1 && !letters.is_empty());
         words += usize::from(letters.len() >= 3);
         numbers += usize::from(digits > 2 || (digits > 0 && letters.is_empty()));
+    }
+    // `Qq81-mmq99`: a name has one number.
+    if numbered > 1 && has_all(value) {
+        return false;
     }
     // `kSk.gAY.X`: no words.
     let parts_of_case = names::words(value);
@@ -368,7 +404,15 @@ pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_qu
         return is_phrase(value, is_quoted) && !(is_sentence && is_word);
     }
     // `names["x"]`, `f('x'`: an expression.
-    let is_part = ["[\"", "['", "(\"", "('", "='", "=\""].iter().any(|part| value.contains(part));
+    let is_part = ["[\"", "['", "(\"", "('", "='", "=\"", "function(", "){", "=>", ");"];
+    let is_part = is_part.iter().any(|part| value.contains(part));
+    // `r.token=i;if(!r.token)`: a statement ends, and the next one begins.
+    let is_statement = value.split_once(';').is_some_and(|(before, rest)| {
+        !rest.is_empty() && (before.len() < 3 || is_expression(before) || is_placeholder(before))
+    });
+    if !is_quoted && is_statement {
+        return false;
+    }
     if !is_quoted && is_part {
         return false;
     }

@@ -204,7 +204,22 @@ fn name_around(text: &str, from: usize, to: usize, rules: &Rules) -> Option<Name
     if !is_option {
         start = with_first_words(text, start);
     }
-    let strength = rules.strength(&text[start..end])?;
+    // The user of an address: what follows is its password, and then its host.
+    if text[..start].ends_with("://") {
+        return None;
+    }
+    let own = &text[start..end];
+    // `unexpected token: X`, as a parser says.
+    let before = text[..start].trim_end_matches(' ');
+    let is_of_parser = ["unexpected", "illegal", "invalid"].iter().any(|word| {
+        before.len() >= word.len()
+            && before.is_char_boundary(before.len() - word.len())
+            && before[before.len() - word.len()..].eq_ignore_ascii_case(word)
+    });
+    if is_of_parser && own.eq_ignore_ascii_case("token") {
+        return None;
+    }
+    let strength = rules.strength(own)?;
     Some(Named { start, end, front: front.min(start), is_option, strength })
 }
 

@@ -17,7 +17,8 @@ use super::vendor;
 use super::views::{Segment, Writing};
 use super::{command, encoded, frame, phrase, prose, views, wrapped, yaml};
 
-pub(super) use super::vendor::{NAMED, SecretSpan, named_span};
+pub(crate) use super::vendor::NAMED;
+pub(super) use super::vendor::{SecretSpan, named_span};
 
 /// The kind of values that are known to be secret.
 pub(crate) const KNOWN: &str = "known";
@@ -85,7 +86,7 @@ pub(super) fn spliced(
         made.push_str(&quote);
         made.push_str(&marker);
         made.push_str(&quote);
-        taken.count(&one.kind);
+        taken.take(&one.kind, &text[one.start..one.end]);
         upto = one.end;
     }
     made.push_str(&text[upto..]);
@@ -112,6 +113,7 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
     vendor::find(bytes, &mut found);
     if present.has(b'-') {
         private_keys(bytes, &mut found);
+        private_lines(text, &mut found);
     }
     if present.has(b':') {
         addresses(text, &mut found);
@@ -327,7 +329,21 @@ fn markers(bytes: &[u8], found: &mut Vec<SecretSpan>) {
 
 fn known(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
     let hits = rules.known.iter().flat_map(|values| values.finder.find_iter(text));
+    let hits = hits.filter(|hit| !is_in_digest(text.as_bytes(), hit.start(), hit.end()));
     found.extend(hits.map(|hit| SecretSpan::new(hit.start(), hit.end(), KNOWN)));
+}
+
+/// Whether digits of base 16 are a part of a longer digest or UUID, which is no spelling of them.
+fn is_in_digest(bytes: &[u8], start: usize, end: usize) -> bool {
+    let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_hexdigit);
+    let is_dash = |at: Option<usize>| at.and_then(|at| bytes.get(at)) == Some(&b'-');
+    let (before, after) = (start.checked_sub(1), Some(end));
+    let is_hex = bytes[start..end].iter().all(|c| c.is_ascii_hexdigit() || *c == b'-');
+    is_hex
+        && (is_digit(before)
+            || is_digit(after)
+            || (is_dash(before) && is_digit(start.checked_sub(2)))
+            || (is_dash(after) && is_digit(Some(end + 1))))
 }
 
 /// Blocks of PEM and PGP with a private key, also where a newline is written as `\n`, and where the end was cut.
@@ -340,7 +356,10 @@ fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
             continue;
         }
         let line = at.saturating_sub(60);
-        let Some(begin) = memchr::memmem::rfind(&bytes[line..at], b"-----BEGIN ") else { continue };
+        // SSH2 has a blank behind four dashes.
+        let begin = memchr::memmem::rfind(&bytes[line..at], b"-----BEGIN ")
+            .or_else(|| memchr::memmem::rfind(&bytes[line..at], b"---- BEGIN "));
+        let Some(begin) = begin else { continue };
         let start = line + begin;
         let limit = bytes.len().min(start + PRIVATE_KEY_MAX);
         if next_end <= at {
@@ -367,6 +386,24 @@ fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
     }
 }
 
+/// The private lines of a key of PuTTY, and its checksum: `Private-Lines: 1` and what it counts.
+fn private_lines(text: &str, found: &mut Vec<SecretSpan>) {
+    for at in memchr::memmem::find_iter(text.as_bytes(), b"Private-Lines:") {
+        let line = super::part::line_at(text, at);
+        let count =
+            text[at..line.end].split_once(':').and_then(|(_, count)| count.trim().parse::<usize>().ok());
+        let start = super::part::after_line(text, line.end);
+        let (mut next, mut end) = (start, start);
+        for _ in 0..count.unwrap_or(0).min(1_000) {
+            end = super::part::line_at(text, next).end;
+            next = super::part::after_line(text, end);
+        }
+        if end >= start + 20 {
+            found.push(SecretSpan::new(start, end, "private-key"));
+        }
+    }
+}
+
 /// The password, or the token, before `@` in an address.
 fn addresses(text: &str, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
@@ -382,6 +419,11 @@ fn addresses(text: &str, found: &mut Vec<SecretSpan>) {
         };
         let limit = bytes.len().min(start + 1024);
         let end = bytes[start..limit].iter().position(is_end).map_or(limit, |end| start + end);
+        let end = if memchr::memchr(b'@', &bytes[start..end]).is_some() {
+            end
+        } else {
+            end_of_user(text, start, end, limit)
+        };
         upto = end;
         let Some(sign) = memchr::memrchr(b'@', &bytes[start..end]) else { continue };
         let user = &text[start..start + sign];
@@ -396,6 +438,26 @@ fn addresses(text: &str, found: &mut Vec<SecretSpan>) {
         if !value.is_empty() && !is_public && !judge::is_placeholder(value) {
             found.push(SecretSpan::new(from, from + value.len(), "url-password"));
         }
+    }
+}
+
+/// The end of a password and its sign, in which there are `/`, `?` or `#`; `end` if there is none: what follows `:` is a port.
+fn end_of_user(text: &str, start: usize, end: usize, limit: usize) -> usize {
+    let bytes = text.as_bytes();
+    let Some((user, rest)) = text[start..end].split_once(':') else { return end };
+    let is_user = !user.is_empty()
+        && user.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.'));
+    let is_port = rest.bytes().all(|c| c.is_ascii_digit());
+    let is_sign = bytes.get(end).is_some_and(|c| matches!(c, b'/' | b'?' | b'#'));
+    if !is_user || is_port || !is_sign {
+        return end;
+    }
+    let is_end =
+        |c: &u8| c.is_ascii_whitespace() || matches!(c, b'"' | b'\'' | b'<' | b'>' | b'`' | b',' | b'\\');
+    let whole = bytes[end..limit].iter().position(is_end).map_or(limit, |at| end + at);
+    match memchr::memrchr(b'@', &bytes[end..whole]) {
+        Some(sign) if bytes.get(end + sign + 1).is_some_and(u8::is_ascii_alphanumeric) => end + sign + 1,
+        _ => end,
     }
 }
 

@@ -442,3 +442,67 @@ fn a_password_may_have_a_word_for_one_in_it() {
         assert_eq!(redactor.find(text).len(), 0, "{text}");
     }
 }
+
+/// Texts of public reports about other tools, each with what has to be gone.
+#[test]
+fn what_other_tools_miss_is_taken() {
+    for (text, secret) in [
+        ("bot-ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5 began", "ghp_aB3d"),
+        ("backup_ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5", "ghp_aB3d"),
+        ("set -AKIAQ7ZK3LMN4PXR5TWV", "AKIAQ7ZK"),
+        ("API_KEY=Qq81-mmq99\n", "Qq81-mmq99"),
+        ("DB_PASSWORD=changeme-Kz81!mmq\n", "Kz81!mmq"),
+        ("{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"d\":\"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A\"}", "nWGxne"),
+        ("{\"secrets\":{\"DB\":\"Kz96mmq99aa\"}}", "Kz96mmq99aa"),
+        ("{\"password\":{\"old\":\"Wq7zLm3vXk9T\"}}", "Wq7zLm3vXk9T"),
+        ("net use z: \\\\srv\\share Kz81-mmq99 /user:bo", "Kz81-mmq99"),
+        ("postgres://u:Kz81#mmq9@h/x", "Kz81#mmq9"),
+        ("postgres://u:Kz81/mm?q9@h/x", "Kz81/mm"),
+        (
+            "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\nAAAAIQDk8mQ2hWc0pLr7sVt9yB1nXz3kF5gJ6dK8aM4uE2oT0w==\nPrivate-MAC: 00\n",
+            "AAAAIQDk8m",
+        ),
+        (
+            "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nP2/56wAAA3MAAAAmZGwtbW9kcHtzaWdue2RzYS1uaXN0LXNoYTF9\n---- END SSH2 ENCRYPTED PRIVATE KEY ----\n",
+            "P2/56wAAA3",
+        ),
+    ] {
+        let (made, taken) = plain().text(text);
+        assert!(!made.contains(secret) && !taken.is_empty(), "{text}: {made}");
+        let value = Value::record([("output", Value::from(text))]);
+        assert!(!plain().value(&value).0.to_string().contains(secret), "{text}");
+    }
+}
+
+#[test]
+fn what_other_tools_destroy_stays() {
+    for text in [
+        "r.token=i;if(!r.token)throw Error(\"x\")",
+        "e.password=n.key;for(var r in e)",
+        "u.password=undefined;return u",
+        "x.prototype.addToken=function(e,t,n){for(var",
+        "unexpected token: identifier42a",
+        "password varchar255",
+        "your-api-key-123",
+        "password=your-password-here",
+    ] {
+        assert_eq!(plain().text(text).0, text);
+    }
+    let cloned = "git push https://x-access-token:ghs_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5@github.com/o/prod.git --force main";
+    let made = plain().text(cloned).0;
+    assert!(made.ends_with("@github.com/o/prod.git --force main") && !made.contains("ghs_"), "{made}");
+    // Digits of base 16 that were a password are no part of a digest.
+    let knowing = plain().knowing(&["a1b2c3d4".to_owned()]);
+    let text = "id a1b2c3d4-0000-4000-8000-000000000001, sha 9fa1b2c3d4e0598a";
+    assert_eq!(knowing.text(text).0, text);
+    assert!(!knowing.text("typed a1b2c3d4 here").0.contains("a1b2"));
+}
+
+/// What is JSON stays JSON, whatever is in its texts.
+#[test]
+fn markup_in_json_stays_json() {
+    for text in [r#"{"h":"<input type=password value=hunter2Blue><b>"}"#, r#"{"py":"{'password': 12345678}"}"#] {
+        let (made, taken) = plain().text(text);
+        assert!(!taken.is_empty() && dendrer_object::json::parse_door(made.as_bytes()).is_ok(), "{made}");
+    }
+}

@@ -82,7 +82,7 @@ impl Walk<'_> {
 
     /// The form that replaces a value that is a secret as a whole.
     fn whole(&mut self, kind: &Arc<str>, secret: &str) -> Value {
-        self.taken.count(kind);
+        self.taken.take(kind, secret);
         let len = match secret.len() {
             0..=16 => "short",
             17..=64 => "medium",
@@ -125,7 +125,7 @@ impl Walk<'_> {
         if start == 0 && end == text.len() {
             return self.whole(&NAMED.into(), text);
         }
-        self.taken.count(&NAMED.into());
+        self.taken.take(&NAMED.into(), &text[start..end]);
         let marker = self.rules.marker(NAMED, &text[start..end]);
         Value::from(format!("{}{marker}{}", &text[..start], &text[end..]))
     }
@@ -138,6 +138,8 @@ impl Walk<'_> {
         let said = said.or(outer.filter(|_| !is_other()));
         let is_manifest = texts().any(|(name, text)| fields::is_manifest(name, text));
         let is_gate = texts().any(|(name, text)| fields::is_gate(name, text));
+        let is_web_key = texts().any(|(name, _)| fields::is_web_key(name));
+        let is_held = fields::holds_secrets(label);
         let mut changed: Vec<(Option<Arc<str>>, Option<Value>)> = Vec::new();
         for (place, (name, value)) in members.iter().enumerate() {
             let strength = match said {
@@ -146,7 +148,11 @@ impl Walk<'_> {
                 _ if name.eq_ignore_ascii_case("key") && !label.is_empty() => {
                     self.rules.strength(&format!("{label} key"))
                 }
-                _ => self.rules.strength(name),
+                _ if is_web_key && fields::is_private_part(name) => Some(Strength::Strong),
+                _ => self.rules.strength(name).or_else(|| {
+                    let is_drawn = is_held && value.as_str().is_some_and(judge::is_drawn);
+                    is_drawn.then_some(Strength::Password)
+                }),
             };
             let one = match (strength, value) {
                 (_, Value::Object(inner)) if is_manifest && fields::is_data(name) => self.all(inner, false),

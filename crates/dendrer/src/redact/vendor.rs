@@ -276,7 +276,7 @@ impl SecretSpan {
 }
 
 /// The kind of a value that a name shows.
-pub(super) const NAMED: &str = "named";
+pub(crate) const NAMED: &str = "named";
 
 /// A value that a name shows.
 pub(super) fn named_span(start: usize, end: usize) -> SecretSpan {
@@ -353,10 +353,9 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
     for hit in table.prefixes.find_overlapping_iter(text) {
         match &table.rules[hit.pattern().as_usize()] {
             Rule::Shape(Shape(kind, prefix, charset, least)) => {
-                let is_short = hit.end() - hit.start() < 5;
                 let is_glued = !is_boundary(text, hit.start());
                 let is_other = is_glued && !is_distinct(text, hit.start(), hit.end());
-                if is_other || (is_short && is_joined(text, hit.start())) {
+                if is_other || (is_common(&text[hit.start()..hit.end()]) && is_joined(text, hit.start())) {
                     continue;
                 }
                 // A longer prefix at the same place says more.
@@ -406,6 +405,28 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
     }
 }
 
+/// Prefixes whose tokens have one length, with that.
+const LENGTHS: [(&str, usize); 13] = [
+    ("ghp_", 40),
+    ("gho_", 40),
+    ("ghu_", 40),
+    ("ghs_", 40),
+    ("ghr_", 40),
+    ("github_pat_", 93),
+    ("glpat-", 26),
+    ("AKIA", 20),
+    ("ASIA", 20),
+    ("AIza", 39),
+    ("npm_", 40),
+    ("hf_", 37),
+    ("dop_v1_", 71),
+];
+
+/// Whether a token is shorter than all tokens with its prefix are.
+pub(crate) fn is_cut(token: &str) -> bool {
+    LENGTHS.iter().any(|(prefix, length)| token.starts_with(prefix) && token.len() < *length)
+}
+
 /// The length of the part of a token of Terraform that is before its sign.
 fn first_part(text: &[u8], start: usize, prefix: &str) -> usize {
     let is_second = prefix == "atlasv1." && start > 0 && text[start - 1] == b'.';
@@ -438,15 +459,19 @@ fn is_boundary(text: &[u8], at: usize) -> bool {
 /// Whether a prefix is so much its own that a letter right before it changes nothing: `tokenghp_`, and not the end of `monkey-`.
 fn is_distinct(text: &[u8], start: usize, end: usize) -> bool {
     let prefix = &text[start..end];
-    let is_common = matches!(
-        prefix,
-        b"key-" | b"sk-" | b"secret_" | b"fc-" | b"pul-" | b"api_org_" | b"fw_" | b"hf_" | b"re_"
-    );
     prefix.len() >= 4
-        && !is_common
+        && !is_common(prefix)
         && prefix[..prefix.len() - 1].iter().any(u8::is_ascii_alphanumeric)
         && matches!(prefix.last(), Some(b'_' | b'-'))
-        && text[start - 1].is_ascii_alphabetic()
+        && (text[start - 1].is_ascii_alphabetic() || text[start - 1] == b'_')
+}
+
+/// Whether a prefix is also the end of longer names.
+fn is_common(prefix: &[u8]) -> bool {
+    matches!(
+        prefix,
+        b"key-" | b"sk-" | b"secret_" | b"fc-" | b"pul-" | b"api_org_" | b"fw_" | b"hf_" | b"re_"
+    )
 }
 
 /// Whether characters were drawn by chance: digits and letters of both cases, or a long run of digits of base 16.

@@ -79,7 +79,8 @@ impl Asked for CherrypickQuestion {
         let target = source.trace_through(&asked.watch.over(&source.store), &into)?;
         let (into, tip) = (target.name().clone(), target.tip());
         let mut pick = candidate.check(&target, tip)?;
-        pick.reason = self.reason.as_deref().map(|text| source.clean(text)).transpose()?.map(Into::into);
+        pick.reason =
+            self.reason.as_deref().map(|text| source.clean(&into, text)).transpose()?.map(Into::into);
         // A dry run asks the door as well, and nothing is written.
         let repo = desk.target(source, self.dry_run)?;
         let terms = PickTerms { dry: self.dry_run, again: self.again };

@@ -1,13 +1,14 @@
 //! The questions of `conflicts` as data.
 
-use dendrer_object::{Code, Pointer, json, question};
+use dendrer_object::{Code, Pointer, Value, json, question};
 
 use super::{ConflictsAnswer, ResolvedConflict, conflicts, decide};
 use crate::address::{Address, state_path};
 use crate::change::merge::{MergeError, Resolution, Take};
 use crate::error::Error;
 use crate::problem::Problem;
-use crate::source::{Asked, Desk, clean_text};
+use crate::redact::Redactor;
+use crate::source::{Asked, Desk, redactor_of_run};
 
 question! {
     /// Asks for the places that the runs of a merge had different values for, and how each is decided now
@@ -90,15 +91,20 @@ impl Asked for ResolveQuestion {
         }
         let path = state_path(&self.path)?;
         let reader = desk.store()?;
+        let run = address.run_in(&reader.reader()?, &[])?;
+        let said = Value::array([&self.reason, agent, &self.take].map(Value::from));
+        let redactor = redactor_of_run(&reader, Some(&run), &said)?;
         let resolution = Resolution {
+            take: match take(&self.take) {
+                Take::Value(value) => Take::Value(beside(&redactor, &path, value)),
+                side @ Take::Side(_) => side,
+            },
             path,
-            take: take(&self.take),
-            reason: clean_text(&reader, &self.reason)?.into(),
-            agent: clean_text(&reader, agent)?.into(),
+            reason: redactor.text(&self.reason).0.into(),
+            agent: redactor.text(agent).0.into(),
         };
         let repo = if self.dry_run { reader } else { desk.writable()? };
         let store = repo.writer()?;
-        let run = address.run_in(store, &[])?;
         let resolved = decide(store, &run, &resolution, repo.environment(), self.dry_run);
         // A refusal is recorded as well, so there is something to sign either way.
         let closed = if self.dry_run { Ok(()) } else { desk.close(repo) };
@@ -124,6 +130,13 @@ impl ResolveQuestion {
 }
 
 /// Reads what is taken: one letter is a side, then JSON is a value, and any other text is the name of a run.
+/// A value without its secrets, where the last name of its place says what it is.
+fn beside(redactor: &Redactor, path: &Pointer, value: Value) -> Value {
+    let name = path.tokens().last().map(|name| name.into_owned()).unwrap_or_default();
+    let clean = redactor.value(&Value::record([(name.as_str(), value)])).0;
+    clean.get(&name).cloned().unwrap_or(Value::Null)
+}
+
 fn take(text: &str) -> Take {
     let is_letter = text.len() == 1 && text.bytes().all(|c| c.is_ascii_lowercase());
     match json::parse_door(text.as_bytes()) {

@@ -176,7 +176,7 @@ impl ForkQuestion {
         }
         terms.selection = selection;
         let repo = desk.target(&asked.source, self.dry_run)?;
-        let redactor = repo.redactor(None)?;
+        let redactor = terms.redactor_over(repo.redactor(None)?, parent)?;
         terms.redactor = Some(Arc::clone(&redactor));
         let made = match &self.r#as {
             Some(_) => self.make_named(&repo, parent, tick, &terms)?,

@@ -9,7 +9,7 @@ use crate::address::{Address, state_path};
 use crate::error::Error;
 use crate::problem::Problem;
 use crate::repo::new_run::new_name;
-use crate::source::{Asked, Desk, exclude};
+use crate::source::{Asked, Desk, clean_text, exclude};
 
 question! {
     /// Asks for a new run that begins with values of several others
@@ -82,8 +82,10 @@ impl Asked for MergeQuestion {
         };
         let is_dry = self.dry_run || self.plan;
         let repo = desk.target(&source, is_dry)?;
-        let clean =
-            self.although.as_deref().map(|reason| Ok::<_, Problem>(repo.redactor(None)?.text(reason).0));
+        let clean = self.although.clone().map(|reason| {
+            let runs = inputs.iter().map(|input| input.trace.name());
+            runs.fold(Ok(reason), |reason, run| clean_text(&repo, Some(run), &reason?))
+        });
         let terms = MergeTerms { although: clean.transpose()?.map(Arc::from), ..terms };
         let (mut recorder, merged) = repo.merge(&inputs, &terms).map_err(|error| self.not_merged(error))?;
         let head = recorder.head();

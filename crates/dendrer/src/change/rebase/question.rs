@@ -91,7 +91,8 @@ impl Asked for RebaseQuestion {
         let is_dry = self.plan || self.dry_run;
         let name = new_name(self.r#as.as_deref(), source.name().as_str(), &*reader.store)?;
         let mut terms = RebaseTerms::new(name);
-        terms.reason = self.reason.as_deref().map(|text| reader.clean(text)).transpose()?.map(Into::into);
+        terms.reason =
+            self.reason.as_deref().map(|text| reader.clean(source.name(), text)).transpose()?.map(Into::into);
         terms.stop_on_effectful = self.stop_on.contains(&StopOn::Effectful);
         terms.stop_on_context = self.stop_on.contains(&StopOn::Context);
         terms.keep = !is_dry;
