@@ -28,7 +28,7 @@ fn place() -> Place {
 }
 
 /// Lists the files below a directory that contain a text.
-fn files_with(dir: &Path, text: &str) -> Vec<String> {
+pub(crate) fn files_with(dir: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -1,5 +1,8 @@
 //! Questions to runs of which secrets were taken out (design, 14.4).
 
+use dendrer_object::Value;
+
+use crate::erase::files_with;
 use crate::support::Place;
 
 fn commit(place: &Place, run: &str, lines: &[&str], more: &[&str]) {
@@ -73,4 +76,62 @@ fn names_of_things_stay_names() {
     let told = format!("{}{}", found.stdout, found.stderr);
     assert!(found.code == 0 && told.contains("1 group, 2 edges, 0 orphans"), "{told}");
     assert!(!told.contains(&id(0)));
+}
+
+/// What a run took is taken out of whatever is said of it later, by every verb and every process.
+#[test]
+fn what_is_said_of_a_run_has_none_of_its_secrets() {
+    let place = Place::new();
+    place.ok(&["init"]);
+    let secret = "Wq7zLm3vXk9T";
+    let output = Value::from(format!("DB_PASSWORD={secret}"));
+    commit(
+        &place,
+        "dd",
+        &[
+            &format!(r#"{{"type":"action.result","result":{{"status":"ok","output":{output}}}}}"#),
+            r#"{"type":"memory.write","delta":[{"set":"/x","value":1}]}"#,
+        ],
+        &[],
+    );
+    // Another process, another line, a line that is refused.
+    let said = format!(r#"{{"type":"observation.add","intent":{{"description":"x {secret}"}}}}"#);
+    commit(&place, "dd", &[&said], &[]);
+    let refused = format!(r#"{{"type":"observation.add","nothing":"x {secret}"}}"#);
+    place.run_with(&["commit", "--run", "dd"], format!("{refused}\n").as_bytes());
+    let text = |before: &str| format!("{before} {secret}");
+    place.ok(&["note", "dd@1", &text("it is"), "--by", secret]);
+    place.ok(&["label", &format!("lbl-{secret}"), "dd@1"]);
+    let set = format!("x=\"{secret}\"");
+    place.ok(&["fork", "dd@2", "--as", "df", "--reason", &text("why"), "--note", &text("n"), "--set", &set]);
+    place.ok(&["runs", "drop", "df", "--reason", &text("d"), "--by", secret]);
+    place.ok(&[
+        "erase",
+        "dd@2",
+        "/delta/0/value",
+        "--reason",
+        &text("no"),
+        "--although",
+        "intent.description",
+        "--although",
+        "action.params",
+        "--although",
+        "delta",
+    ]);
+    place.ok(&["export", "dd", "-o", "dd.dnd"]);
+    let clear = files_with(place.path(), secret);
+    assert!(clear.is_empty(), "{clear:?}");
+    // A marker that is typed claims nothing.
+    let shown = place.ok(&["show", "dd@1", "--json"]);
+    let marker =
+        shown.split("<redacted:named#").nth(1).map(|rest| format!("<redacted:named#{}>", &rest[..16]));
+    let marker = marker.unwrap_or_else(|| panic!("{shown}"));
+    let output = |text: &str| {
+        let text = Value::from(format!("DB_PASSWORD={text}"));
+        format!(r#"{{"type":"action.result","result":{{"status":"ok","output":{text}}}}}"#)
+    };
+    commit(&place, "forged", &[&output(&marker)], &[]);
+    commit(&place, "again", &[&output(secret)], &[]);
+    assert_eq!(place.run(&["diff", "dd@1", "again", "--exit-code", "--align", "tick"]).code, 0);
+    assert_eq!(place.run(&["diff", "again", "forged", "--exit-code"]).code, 6);
 }

@@ -243,6 +243,11 @@ fn know_newest(secrets: &mut RunSecrets, trace: &Trace, from: u64, to: u64) -> R
     })
 }
 
+/// A value as a line, to be looked at for words.
+fn saying(value: &Value) -> Intent {
+    Intent::new("observation.add".parse().expect("a type of the ontology"), "").with("intent", value.clone())
+}
+
 /// What takes the secrets out of something that is said of a run: those of its records, too.
 pub(crate) fn redactor_over(
     redactor: Arc<Redactor>,
@@ -250,9 +255,7 @@ pub(crate) fn redactor_over(
     said: &Value,
 ) -> Result<Arc<Redactor>, Error> {
     let mut secrets = RunSecrets::new(redactor, &Value::Null);
-    let said_of = Intent::new("observation.add".parse().expect("a type of the ontology"), "")
-        .with("intent", said.clone());
-    if let Some(from) = secrets.unread(&[said_of], trace.tip()) {
+    if let Some(from) = secrets.unread(&[saying(said)], trace.tip()) {
         know_newest(&mut secrets, trace, from, trace.tip())?;
     }
     Ok(secrets.redactor_over(said))
@@ -320,15 +323,24 @@ impl Recorder {
 
     /// An intent as it is judged. One that was redacted before it came here is taken as it is.
     fn redacted<'i>(&mut self, intents: &'i [Intent]) -> Result<Cow<'i, [Intent]>, Error> {
-        let Some(secrets) = &mut self.secrets else { return Ok(Cow::Borrowed(intents)) };
+        self.know(intents)?;
+        Ok(match &mut self.secrets {
+            Some(secrets) => Cow::Owned(secrets.redact_each(intents)),
+            None => Cow::Borrowed(intents),
+        })
+    }
+
+    /// Reads the tags of earlier records, if lines have words that may be secrets of them.
+    fn know(&mut self, intents: &[Intent]) -> Result<(), Error> {
         let head = self.head.tick();
+        let Some(secrets) = &mut self.secrets else { return Ok(()) };
         if let Some(from) = secrets.unread(intents, head)
             && self.store.run(self.head.run())?.is_some()
         {
             let trace = Trace::open(&self.store, self.head.run())?;
             know_newest(secrets, &trace, from, head)?;
         }
-        Ok(Cow::Owned(secrets.redact_each(intents)))
+        Ok(())
     }
 
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
@@ -900,6 +912,7 @@ impl Recorder {
     /// Puts the refusal of a line on record that is no intent, or that speaks for an author who did not write it.
     pub fn refuse_line(&mut self, line: &Value, fault: LineFault) -> Result<Outcome, Error> {
         let inputs = self.inputs();
+        self.know(&[saying(line)])?;
         let (line, fault) = match &mut self.secrets {
             Some(secrets) => redacted::refused(&secrets.redactor_over(line), line, fault),
             None => (line.clone(), fault),

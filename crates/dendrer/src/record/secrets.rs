@@ -473,7 +473,7 @@ fn each_text(intent: &Intent, f: &mut dyn FnMut(&str)) {
     values.chain(written).for_each(|value| texts_of(value, f));
 }
 
-/// The words of a text that may be secrets, as a whole and behind the sign of an assignment.
+/// The words of a text that may be secrets: as a whole, behind the sign of an assignment, and between signs that join words.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let ends = |c: char| {
         c.is_whitespace()
@@ -481,7 +481,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     };
     let parts = text.split(ends).flat_map(|word| {
         let from = word.rfind(['=', ':']).map_or(0, |sign| sign + 1);
-        [Some(word), (from > 0).then(|| &word[from..])].into_iter().flatten()
+        let pieces = word
+            .split(['-', '_', '/', '@', '.', '=', ':', '&', '?'])
+            .filter(move |piece| piece.len() < word.len());
+        [Some(word), (from > 0).then(|| &word[from..])].into_iter().flatten().chain(pieces)
     });
     parts.map(|word| word.trim_end_matches(['.', '!', '?', '\\'])).filter(|word| is_learnable(word))
 }

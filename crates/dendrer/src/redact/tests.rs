@@ -452,7 +452,10 @@ fn what_other_tools_miss_is_taken() {
         ("set -AKIAQ7ZK3LMN4PXR5TWV", "AKIAQ7ZK"),
         ("API_KEY=Qq81-mmq99\n", "Qq81-mmq99"),
         ("DB_PASSWORD=changeme-Kz81!mmq\n", "Kz81!mmq"),
-        ("{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"d\":\"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A\"}", "nWGxne"),
+        (
+            "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"d\":\"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A\"}",
+            "nWGxne",
+        ),
         ("{\"secrets\":{\"DB\":\"Kz96mmq99aa\"}}", "Kz96mmq99aa"),
         ("{\"password\":{\"old\":\"Wq7zLm3vXk9T\"}}", "Wq7zLm3vXk9T"),
         ("net use z: \\\\srv\\share Kz81-mmq99 /user:bo", "Kz81-mmq99"),
@@ -501,7 +504,9 @@ fn what_other_tools_destroy_stays() {
 /// What is JSON stays JSON, whatever is in its texts.
 #[test]
 fn markup_in_json_stays_json() {
-    for text in [r#"{"h":"<input type=password value=hunter2Blue><b>"}"#, r#"{"py":"{'password': 12345678}"}"#] {
+    for text in
+        [r#"{"h":"<input type=password value=hunter2Blue><b>"}"#, r#"{"py":"{'password': 12345678}"}"#]
+    {
         let (made, taken) = plain().text(text);
         assert!(!taken.is_empty() && dendrer_object::json::parse_door(made.as_bytes()).is_ok(), "{made}");
     }
