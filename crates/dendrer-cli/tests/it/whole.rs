@@ -152,16 +152,29 @@ fn two_logs_that_one_key_signed_are_two_histories() {
     for item in items.iter() {
         assert_eq!(item.get("verdict").and_then(|verdict| verdict.as_str()), Some("EQUIVOCATION"));
     }
-    // Of logs that end elsewhere it is not known.
+    // A run is a chain: one that both have shows it, whatever the lengths of the logs.
     twin.run_with(&["commit", "--run", "r"], LINE.as_bytes());
     twin.ok(&["export", "r", "-o", "r.dnd"]);
-    std::fs::copy(twin.path().join("r.dnd"), elsewhere.path().join("b.dnd")).unwrap();
-    let said = elsewhere.ok(&["verify", "a.dnd", "b.dnd"]);
-    assert!(said.contains("not checked: whether a.dnd and b.dnd are of one history"), "{said}");
-    std::fs::copy(elsewhere.path().join("b.dnd"), elsewhere.path().join("c.dnd")).unwrap();
-    let said = elsewhere.ok(&["verify", "a.dnd", "b.dnd", "c.dnd"]);
+    std::fs::copy(twin.path().join("r.dnd"), elsewhere.path().join("c.dnd")).unwrap();
+    for pair in [["a.dnd", "c.dnd"], ["c.dnd", "a.dnd"]] {
+        let (code, both) = elsewhere.json(&["verify", pair[0], pair[1]]);
+        let verdicts = both.get("items").and_then(|items| items.as_array().cloned()).unwrap();
+        assert!(code == 4 && verdicts.iter().all(|item| item.get("verdict").unwrap().as_str() == Some("EQUIVOCATION")));
+        let said = elsewhere.run(&["verify", pair[0], pair[1]]).stdout;
+        assert!(said.contains("has another record at tick 9 of r: there are two histories"), "{said}");
+    }
+    let said = elsewhere.run(&["verify", "b.dnd", "c.dnd", "a.dnd"]).stdout;
+    assert!(said.contains("not checked: whether b.dnd and c.dnd are of one history"), "{said}");
+    // A store beside a file of a copy of it that went on.
+    let ran = place.run(&["verify", "r", elsewhere.path().join("c.dnd").to_str().unwrap()]);
+    assert!(ran.code == 4 && ran.stdout.matches("EQUIVOCATION").count() == 2, "{}", ran.stdout);
+    // Where nothing parts, it is not known.
+    let said = elsewhere.ok(&["verify", "b.dnd", "c.dnd"]);
+    assert!(said.contains("not checked: whether b.dnd and c.dnd are of one history"), "{said}");
+    std::fs::copy(elsewhere.path().join("c.dnd"), elsewhere.path().join("d.dnd")).unwrap();
+    let said = elsewhere.ok(&["verify", "b.dnd", "c.dnd", "d.dnd"]);
     assert!(
-        said.contains("not checked: whether a.dnd and 2 others of the same log are of one history"),
+        said.contains("not checked: whether b.dnd and 2 others of the same log are of one history"),
         "{said}"
     );
 }

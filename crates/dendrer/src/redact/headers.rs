@@ -62,6 +62,42 @@ pub(super) fn scheme(value: &str) -> usize {
     at
 }
 
+/// Schemes whose credentials are pairs.
+const PAIRED: [&str; 4] = ["digest", "oauth", "hawk", "signature"];
+
+/// The pairs of such a credential that prove who asks (RFC 7616 3.4, RFC 5849 3.5.1).
+const PROOFS: [&str; 6] = ["response", "oauth_signature", "oauth_token", "mac", "signature", "cnonce"];
+
+/// Finds the proofs in credentials of pairs: `Digest username="x", response="..."`.
+pub(super) fn proofs(text: &str, found: &mut Vec<SecretSpan>) {
+    for at in memchr::memmem::find_iter(text.as_bytes(), b"uthorization") {
+        let line = super::part::line_at(text, at);
+        let rest = &text[at..line.end];
+        let from = rest.find([':', '=', ' ']).map_or(rest.len(), |sign| sign + 1);
+        let scheme = rest[from..].trim_start_matches([' ', '"', '\'', ':', '\\']);
+        if !PAIRED.iter().any(|one| {
+            scheme.get(..one.len()).is_some_and(|word| word.eq_ignore_ascii_case(one))
+                && scheme[one.len()..].starts_with(' ')
+        }) {
+            continue;
+        }
+        for proof in PROOFS {
+            for (begin, _) in rest.match_indices(proof) {
+                let value = &rest[begin + proof.len()..];
+                let is_name = rest[..begin].ends_with([' ', ',']);
+                let Some(value) = value.strip_prefix("=\\\"").or_else(|| value.strip_prefix("=\"")) else {
+                    continue;
+                };
+                let end = value.find(['"', '\\']).unwrap_or(value.len());
+                let start = at + rest.len() - value.len();
+                if is_name && end >= 8 {
+                    found.push(super::vendor::named_span(start, start + end));
+                }
+            }
+        }
+    }
+}
+
 /// Names of a cookie's attributes and settings.
 const ATTRIBUTES: &[&str] = &[
     "path",

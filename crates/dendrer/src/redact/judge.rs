@@ -522,7 +522,7 @@ fn is_strong(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool
         (Setting::Code, Look::Chosen) => value.len() >= 10 && !is_expression(value) && has_all(value),
         (Setting::Prose, Look::Chosen) => value.len() >= 8,
         (Setting::Bare, Look::Chosen) => {
-            value.len() >= 8 && is_mixed(value) && (is_quoted || value.len() >= 10)
+            value.len() >= 8 && is_mixed(value) && (is_quoted || (value.len() >= 10 && !is_resource(value)))
         }
     }
 }
@@ -546,6 +546,17 @@ fn is_code(value: &str, look: Look, setting: Setting, is_quoted: bool) -> bool {
         }
         Look::Word | Look::Name => false,
     }
+}
+
+/// Whether a value is the name of a resource with a suffix: `app-db-7f9c`.
+fn is_resource(value: &str) -> bool {
+    let is_part = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    let first = value.split('-').next().unwrap_or_default();
+    value.contains('-')
+        && value.bytes().all(is_part)
+        && first.len() >= 3
+        && first.bytes().all(|c| c.is_ascii_lowercase())
+        && !is_scrambled(first)
 }
 
 /// Whether a value is the name of a constant: `DOT11_PASSWORD_ID`.
@@ -705,6 +716,10 @@ pub(super) fn is_public_digest(value: &str) -> bool {
 /// Whether a value after a scheme such as `Bearer` is a secret: anything but a word and a placeholder.
 pub(super) fn is_after_scheme(value: &str) -> bool {
     let look = look(value);
+    // `Digest username="x"`: pairs, each with its own name.
+    if value.contains("=\"") {
+        return false;
+    }
     !is_placeholder(value) && matches!(look, Look::Chosen | Look::Digits) && value.len() >= 4
         || (matches!(look, Look::Word | Look::Name) && value.len() >= 24 && !is_placeholder(value))
 }

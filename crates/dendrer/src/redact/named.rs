@@ -258,9 +258,9 @@ fn read(text: &str, line: &Range<usize>, name: Named, rules: &Rules, found: &mut
     let place = name.start..name.end;
     let from = next_boundary(text, line.start.max(name.start.saturating_sub(AROUND)));
     let own = &text[from..next_boundary(text, line.end.min(name.end + AROUND))];
-    let has_quote = own.contains(['"', '\'', '`']);
+    let has_quote = memchr::memchr3(b'"', b'\'', b'`', own.as_bytes()).is_some();
     let before = &text[from.min(name.front)..name.front];
-    if before.contains(['<', '>'])
+    if memchr::memchr2(b'<', b'>', before.as_bytes()).is_some()
         && let Some(one) = markup::find(text, &place, rules)
     {
         found.push(one);
@@ -513,6 +513,10 @@ fn assigned(
     }
     let at = after_type(text, line, at);
     let at = after_call(text, line, at);
+    if text[at..line.end.max(at)].starts_with('[') {
+        items(text, line, name, at, found);
+        return;
+    }
     let quote = usize::from(text[at..].starts_with(['"', '\'']));
     let scheme =
         headers::scheme(&text[at + quote..next_boundary(text, line.end.min(at + 60)).max(at + quote)]);
@@ -537,6 +541,22 @@ fn assigned(
     }
     found.extend(value_of(text, line, name, at, sign));
     found.extend(changed_value(text, line, name, at));
+}
+
+/// The items of a list in brackets: `passwords: [X, Y]`.
+fn items(text: &str, line: &Range<usize>, name: Named, at: usize, found: &mut Vec<SecretSpan>) {
+    let inside = &text[at + 1..line.end];
+    let inside = &inside[..inside.find(']').unwrap_or(inside.len())];
+    let mut from = at + 1;
+    for item in inside.split(',') {
+        let value = item.trim_matches([' ', '"', '\'']);
+        let start = from + item.find(value).unwrap_or(0);
+        let is_quoted = item.trim_start().starts_with(['"', '\'']);
+        if judge::is_secret(value, name.strength, Setting::Data, is_quoted) && !value.contains("<redacted") {
+            found.push(named_span(start, start + value.len()));
+        }
+        from += item.len() + 1;
+    }
 }
 
 /// The new value of a plan that shows a change: `"old" -> "new"`.

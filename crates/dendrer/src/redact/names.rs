@@ -3,7 +3,8 @@
 //!
 //! Reads names only. Values are judged in [`super::judge`].
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -74,7 +75,8 @@ const ABOUT: &str = "id ids name names count counts type types length len limit 
     scanner scanning detection redacted level plan mapping map list check checks test tests rule rules regex pattern requirements \
     hasher hashers handler helper util utils view screen component box btn button link text icon strategy chars charset grant \
     flow flows group groups title description section kinds manager managers cls md html py js ts css go rs java rb php txt json \
-    yaml yml xml sh log pdf accessor lookup revoked reader writer parser lexer stream kind png svg toml tsx jsx lock pem crt pub fingerprint thumbprint iterations rounds cipher";
+    yaml yml xml sh log pdf accessor lookup revoked reader writer parser lexer stream kind png svg toml tsx jsx lock pem crt pub fingerprint thumbprint iterations rounds cipher \
+    tag tags sha sha256 model days hours encryption encoding";
 
 /// Words at the front with which a name asks about a secret or counts.
 const ASKS: &str = "is has use uses num number max min no show reset forgot forget change update require requires required total \
@@ -135,7 +137,7 @@ static SAYING: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()
         .kind(Some(AhoCorasickKind::DFA))
         .ascii_case_insensitive(true)
-        .build(words.chain(["key", "token", "phrase", "words", "code", "identified", "pat"]))
+        .build(words.chain(["key", "token", "phrase", "words", "code", "identified", "pat", "signature"]))
         .expect("some short texts")
 });
 
@@ -157,7 +159,25 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
     if name.len() > 100 || (name.is_ascii() && !SAYING.is_match(name)) {
         return None;
     }
-    strength_of(&words(name))
+    // A text has few names, and each of them often.
+    let known = SEEN.with_borrow(|seen| seen.get(name).copied());
+    known.unwrap_or_else(|| {
+        let found = strength_of(&words(name));
+        SEEN.with_borrow_mut(|seen| {
+            if seen.len() >= SEEN_MAX {
+                seen.clear();
+            }
+            seen.insert(name.into(), found);
+        });
+        found
+    })
+}
+
+/// How many names a thread remembers.
+const SEEN_MAX: usize = 1_024;
+
+thread_local! {
+    static SEEN: RefCell<HashMap<Box<str>, Option<Strength>>> = RefCell::default();
 }
 
 fn strength_of(words: &[String]) -> Option<Strength> {
@@ -185,6 +205,14 @@ fn strength_of(words: &[String]) -> Option<Strength> {
     // A trial token of a page is public, and OAuth is a protocol.
     if words.contains(&"trial") || words == ["o", "auth"] {
         return None;
+    }
+    // What resets a password opens the account.
+    if last == "token" && first == "reset" {
+        return Some(Strength::Strong);
+    }
+    // A signed address opens what it names.
+    if last == "signature" && words.iter().any(|word| matches!(*word, "amz" | "goog")) {
+        return Some(Strength::Strong);
     }
     if IS_ABOUT.contains(last) || (IS_ASKING.contains(first) && words.len() > 1) {
         return None;

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::carl;
+use super::headers;
 use super::json::{self, Region};
 use super::judge;
 use super::named;
@@ -117,6 +118,7 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
     }
     if present.has(b':') {
         addresses(text, &mut found);
+        headers::proofs(text, &mut found);
         logins(text, &mut found);
     }
     for (kind, shape) in &rules.shapes {

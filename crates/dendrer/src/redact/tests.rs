@@ -460,6 +460,13 @@ fn what_other_tools_miss_is_taken() {
         ("{\"password\":{\"old\":\"Wq7zLm3vXk9T\"}}", "Wq7zLm3vXk9T"),
         ("net use z: \\\\srv\\share Kz81-mmq99 /user:bo", "Kz81-mmq99"),
         ("postgres://u:Kz81#mmq9@h/x", "Kz81#mmq9"),
+        ("passwords: [Zz71kk-22qA, Wq7zLm3vXk9T]", "Wq7zLm3vXk9T"),
+        ("Authorization: Digest username=\"bo\", response=\"6629fae49393a05397450978507c4ef1\"", "6629fae4"),
+        ("https://x.io/a?reset_token=8fK2mmzQ0pLt", "8fK2mmzQ0pLt"),
+        (
+            "https://s3.io/k?X-Amz-Signature=fe5f80f77d5fa3beca038a248ff027d0445342fe2855ddc963176630326f1024",
+            "fe5f80f7",
+        ),
         ("postgres://u:Kz81/mm?q9@h/x", "Kz81/mm"),
         (
             "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\nAAAAIQDk8mQ2hWc0pLr7sVt9yB1nXz3kF5gJ6dK8aM4uE2oT0w==\nPrivate-MAC: 00\n",
@@ -488,6 +495,9 @@ fn what_other_tools_destroy_stays() {
         "password varchar255",
         "your-api-key-123",
         "password=your-password-here",
+        "SECRETS_IMAGE_TAG=v1.4.2-3fb1e2c",
+        "token_model=cl100k_base",
+        "Secret app-db-7f9c created",
     ] {
         assert_eq!(plain().text(text).0, text);
     }

@@ -1,5 +1,6 @@
 //! The question of `verify` as data.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::{of_bundle, of_files};
 use crate::address::{Address, Position};
 use crate::evidence::branches::{BranchesAnswer, branches};
 use crate::evidence::bundle::Opened;
-use crate::evidence::verify::judge::{VerifiedLog, compare_histories};
+use crate::evidence::verify::judge::{VerifiedLog, chains_of, compare_histories};
 use crate::evidence::verify::{VerifyReport, VerifyTerms};
 use crate::problem::Problem;
 use crate::repo::is_of_the_log;
@@ -180,7 +181,13 @@ impl VerifyPlan<'_> {
         opened: &Opened,
         trust: &dyn Trust,
     ) -> Result<VerifiedLog, Problem> {
-        verify_bundle(address, opened, &self.terms, self.question.from.as_ref(), trust)
+        let mut log = verify_bundle(address, opened, &self.terms, self.question.from.as_ref(), trust)?;
+        // One log is compared with no other.
+        if self.bundles.len() > 1 || !self.runs.is_empty() {
+            let runs = log.report.runs.iter().map(|run| run.run.clone()).collect();
+            log.chains = chains_of(&opened.store, &runs);
+        }
+        Ok(log)
     }
 
     /// Returns the outcomes of the bundles, in their order.
@@ -216,7 +223,12 @@ impl VerifyPlan<'_> {
         desk: &mut dyn Desk,
     ) -> Result<Vec<VerifyOutcome>, Problem> {
         if !self.runs.is_empty() || self.bundles.is_empty() {
-            outcomes.push(VerifyOutcome::Verified(Box::new(self.store(desk)?)));
+            let known = outcomes.iter().filter_map(|outcome| match outcome {
+                VerifyOutcome::Verified(log) => Some(log.chains.keys().cloned()),
+                VerifyOutcome::Unreadable(..) => None,
+            });
+            let known = known.flatten().collect();
+            outcomes.push(VerifyOutcome::Verified(Box::new(self.store(desk, &known)?)));
         }
         let verified = outcomes.iter_mut().filter_map(|outcome| match outcome {
             VerifyOutcome::Verified(log) => Some(&mut **log),
@@ -229,8 +241,8 @@ impl VerifyPlan<'_> {
         Ok(outcomes)
     }
 
-    /// Verifies runs of the store, or all of it.
-    fn store(&self, desk: &mut dyn Desk) -> Result<VerifiedLog, Problem> {
+    /// Verifies runs of the store, or all of it. `known` are the runs of bundles, which are compared with those here.
+    fn store(&self, desk: &mut dyn Desk, known: &BTreeSet<RunName>) -> Result<VerifiedLog, Problem> {
         let path = desk.dir()?;
         let stamp = Stamp::of(&path);
         let mut store = Arc::new(desk.log_files(&path)?);
@@ -247,6 +259,7 @@ impl VerifyPlan<'_> {
         let trust = desk.trust();
         let mut report = of_files(&mut store, &terms, &*trust, &mut *desk.follow("verify"))?;
         let info = store.info().clone();
+        let chains = chains_of(&store, known);
         // Windows cannot rename an open index, so it is closed first.
         drop(store);
         if report.has_only_index_findings() {
@@ -255,7 +268,7 @@ impl VerifyPlan<'_> {
         if let Some(seen) = trust.seen(info.id) {
             seen.note(&path, stamp, report.notes());
         }
-        Ok(verified(path.display().to_string(), report, false, &info))
+        Ok(VerifiedLog { chains, ..verified(path.display().to_string(), report, false, &info) })
     }
 }
 
@@ -298,7 +311,8 @@ pub fn tip(text: &str) -> Result<Digest, Problem> {
 }
 
 fn verified(name: String, report: VerifyReport, is_bundle: bool, info: &StoreInfo) -> VerifiedLog {
-    VerifiedLog { name, report, is_bundle, store: info.id, key: info.key.clone() }
+    let (store, key) = (info.id, info.key.clone());
+    VerifiedLog { name, report, is_bundle, store, key, chains: BTreeMap::new() }
 }
 
 /// Returns the first tick whose records are opened, which is that of one run.

@@ -3,6 +3,9 @@
 //! A verdict only becomes worse here, but for a witness. Everything that was not checked is added to
 //! [`Report::not_checked`], so an answer never claims more than was compared.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
 use dendrer_kernel::chain_rules::ChainLine;
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, StoreId};
@@ -10,7 +13,8 @@ use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
 
 use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::error::Error;
-use crate::run::trace::all_runs;
+use crate::handle::ReadHandle;
+use crate::run::trace::{Trace, all_runs};
 
 /// The code of a log that is not the one that was signed here.
 pub const ANOTHER_LOG: Code = Code::E0307;
@@ -32,12 +36,20 @@ pub struct VerifiedLog {
     pub store: StoreId,
     /// The key that signs the log.
     pub key: VerifierKey,
+    /// The records of runs that another log may have as well, by tick; empty where one log is verified alone.
+    pub chains: BTreeMap<RunName, Vec<Digest>>,
 }
 
 impl VerifiedLog {
     /// Whether all of the log is signed, without a finding.
     fn is_sound(&self) -> bool {
-        self.report.signed == Some(self.report.log.0) && self.report.findings.is_empty()
+        self.is_signed() && self.report.findings.is_empty()
+    }
+
+    /// Whether all of the log is signed, and nothing is found but that another one is signed as well.
+    fn is_signed(&self) -> bool {
+        let is_of_others = |finding: &VerifyFinding| finding.code == ANOTHER_LOG;
+        self.report.signed == Some(self.report.log.0) && self.report.findings.iter().all(is_of_others)
     }
 }
 
@@ -177,9 +189,71 @@ impl VerifyReport {
     }
 }
 
+/// The ids of the records of runs, by tick: of all, or of those that are named. A run that cannot be read has none here; its
+/// findings say so.
+pub fn chains_of(store: &impl ReadHandle, runs: &BTreeSet<RunName>) -> BTreeMap<RunName, Vec<Digest>> {
+    let chain = |run: &RunName| {
+        let trace = Trace::open(store, run).ok()?;
+        let mut ids = vec![trace.start().id()];
+        trace
+            .for_each(1, trace.tip(), &mut |_, record| {
+                ids.push(record.id());
+                ControlFlow::Continue(())
+            })
+            .ok()?;
+        Some((run.clone(), ids))
+    };
+    runs.iter().filter_map(chain).collect()
+}
+
+/// The first record of a run that two chains have differently. A run is a chain, so one history has one record at a tick,
+/// whatever the lengths of the logs.
+fn parted(a: &VerifiedLog, b: &VerifiedLog) -> Option<(RunName, u64, [Digest; 2])> {
+    a.chains.iter().find_map(|(run, ids)| {
+        let pairs = ids.iter().zip(b.chains.get(run)?);
+        let (tick, (own, other)) = (0..).zip(pairs).find(|(_, (own, other))| own != other)?;
+        Some((run.clone(), tick, [*own, *other]))
+    })
+}
+
+/// Adds to copies of the same log that they are two histories, where a run shows it. Returns the pairs of them.
+fn compare_chains(logs: &mut [&mut VerifiedLog]) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for at in 0..logs.len() {
+        for other in (0..logs.len()).filter(|other| *other != at) {
+            let (own, twin) = (&*logs[at], &*logs[other]);
+            let is_twin =
+                own.store == twin.store && own.key == twin.key && own.is_signed() && twin.is_signed();
+            let Some((run, tick, [stored, computed])) = parted(own, twin).filter(|_| is_twin) else {
+                continue;
+            };
+            let name = twin.name.clone();
+            found.insert((own.name.clone(), name.clone()));
+            let log = &mut *logs[at];
+            log.report.verdict = VerifyVerdict::Equivocation;
+            for report in log.report.runs.iter_mut().filter(|report| report.run == run) {
+                report.line.last_good = tick.checked_sub(1);
+            }
+            log.report.findings.push(VerifyFinding {
+                code: ANOTHER_LOG,
+                message: format!(
+                    "the same key signed {name}, which has another record at tick {tick} of {run}: there are two histories"
+                ),
+                run: Some(run),
+                tick: Some(tick),
+                position: None,
+                stored: Some(stored.short()),
+                computed: Some(computed.short()),
+            });
+        }
+    }
+    found
+}
+
 /// Compares copies of the same log: each may be what was signed, and they still be two histories. Of logs of different sizes
-/// only the roots at their ends are known, so all that is added is that they were not compared.
+/// the runs are compared that both have, and the roots at their ends are not.
 pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
+    let two = compare_chains(logs);
     let sound = logs.iter().filter(|log| log.is_sound());
     let ends: Vec<_> = sound
         .filter_map(|log| {
@@ -191,6 +265,8 @@ pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
         let (size, Some(root)) = log.report.log else { continue };
         let origin = (log.store, log.key.clone());
         let twins: Vec<_> = ends.iter().filter(|(name, of, ..)| *of == origin && *name != log.name).collect();
+        let is_known = |name: &String| two.contains(&(log.name.clone(), name.clone()));
+        let twins: Vec<_> = twins.into_iter().filter(|(name, ..)| !is_known(name)).collect();
         let elsewhere: Vec<_> = twins.iter().filter(|(_, _, other, _)| *other != size).collect();
         match elsewhere.as_slice() {
             [] => {}
