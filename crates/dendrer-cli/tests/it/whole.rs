@@ -159,7 +159,10 @@ fn two_logs_that_one_key_signed_are_two_histories() {
     for pair in [["a.dnd", "c.dnd"], ["c.dnd", "a.dnd"]] {
         let (code, both) = elsewhere.json(&["verify", pair[0], pair[1]]);
         let verdicts = both.get("items").and_then(|items| items.as_array().cloned()).unwrap();
-        assert!(code == 4 && verdicts.iter().all(|item| item.get("verdict").unwrap().as_str() == Some("EQUIVOCATION")));
+        assert!(
+            code == 4
+                && verdicts.iter().all(|item| item.get("verdict").unwrap().as_str() == Some("EQUIVOCATION"))
+        );
         let said = elsewhere.run(&["verify", pair[0], pair[1]]).stdout;
         assert!(said.contains("has another record at tick 9 of r: there are two histories"), "{said}");
     }

@@ -41,11 +41,6 @@ pub struct VerifiedLog {
 }
 
 impl VerifiedLog {
-    /// Whether all of the log is signed, without a finding.
-    fn is_sound(&self) -> bool {
-        self.is_signed() && self.report.findings.is_empty()
-    }
-
     /// Whether all of the log is signed, and nothing is found but that another one is signed as well.
     fn is_signed(&self) -> bool {
         let is_of_others = |finding: &VerifyFinding| finding.code == ANOTHER_LOG;
@@ -231,9 +226,8 @@ fn compare_chains(logs: &mut [&mut VerifiedLog]) -> BTreeSet<(String, String)> {
             found.insert((own.name.clone(), name.clone()));
             let log = &mut *logs[at];
             log.report.verdict = VerifyVerdict::Equivocation;
-            for report in log.report.runs.iter_mut().filter(|report| report.run == run) {
-                report.line.last_good = tick.checked_sub(1);
-            }
+            // Which of the two was recorded cannot be known here.
+            log.report.runs.iter_mut().for_each(|report| report.line.last_good = None);
             log.report.findings.push(VerifyFinding {
                 code: ANOTHER_LOG,
                 message: format!(
@@ -254,7 +248,7 @@ fn compare_chains(logs: &mut [&mut VerifiedLog]) -> BTreeSet<(String, String)> {
 /// the runs are compared that both have, and the roots at their ends are not.
 pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
     let two = compare_chains(logs);
-    let sound = logs.iter().filter(|log| log.is_sound());
+    let sound = logs.iter().filter(|log| log.is_signed());
     let ends: Vec<_> = sound
         .filter_map(|log| {
             let (size, root) = log.report.log;
@@ -281,7 +275,7 @@ pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
             )),
         }
         for (name, _, other, found) in twins {
-            if *other == size && *found != root && log.is_sound() {
+            if *other == size && *found != root && log.is_signed() {
                 log.report.verdict = VerifyVerdict::Equivocation;
                 // Which of the two was recorded cannot be known here.
                 log.report.runs.iter_mut().for_each(|run| run.line.last_good = None);
