@@ -118,7 +118,7 @@ impl Redactor {
         (made, taken)
     }
 
-    /// A secret as it was written, and what it is in other writings: behind a scheme or a name, without escapes, decoded.
+    /// A secret as it was written, and in other writings: without its scheme or name, without escapes, decoded.
     pub(crate) fn spellings(&self, secret: &str) -> Vec<String> {
         let mut found = vec![secret.to_owned()];
         let behind = |sign: &[char]| secret.rfind(sign).map(|at| (&secret[..at], &secret[at + 1..]));

@@ -729,7 +729,7 @@ pub fn fault(warnings: &[Warning]) -> Option<(Code, String)> {
     warnings.iter().filter_map(|warning| Some((warning.code(), words(warning)?))).next_back()
 }
 
-/// What takes the secrets out of something that is said of a run: by the rules of the store, and those that the run took.
+/// The redactor of a text about a run: by the rules of the store, and it knows the secrets that the run took.
 ///
 /// # Errors
 ///

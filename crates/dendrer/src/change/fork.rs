@@ -88,7 +88,7 @@ pub struct ForkTerms {
 }
 
 impl ForkTerms {
-    /// What takes the secrets out of what a fork says: those that the parent took, too.
+    /// The redactor of a fork's own texts and values: it knows those that the parent took, too.
     pub(super) fn redactor_over(
         &self,
         redactor: Arc<Redactor>,

@@ -248,7 +248,7 @@ fn saying(value: &Value) -> Intent {
     Intent::new("observation.add".parse().expect("a type of the ontology"), "").with("intent", value.clone())
 }
 
-/// What takes the secrets out of something that is said of a run: those of its records, too.
+/// The redactor of a text about a run: it knows the secrets of its records, too.
 pub(crate) fn redactor_over(
     redactor: Arc<Redactor>,
     trace: &Trace,

@@ -133,7 +133,7 @@ impl RunSecrets {
         has_word.then(|| (self.upto + 1).max((tick + 1).saturating_sub(RECORDS_READ)))
     }
 
-    /// What takes the secrets out of something that is said of the run: those that it took, too.
+    /// The redactor of a text about the run: it knows the secrets that the run took, too.
     pub(crate) fn redactor_over(&mut self, said: &Value) -> Arc<Redactor> {
         let mut found = Vec::new();
         texts_of(said, &mut |text| found.extend(self.known_by_tags(text)));
@@ -189,7 +189,7 @@ impl RunSecrets {
         for (record, number) in records.zip(first..) {
             let Some(tick) = record.and_then(|record| record.header().tick) else { continue };
             self.ticks.insert(number, tick);
-            // What others wrote in between is still to be read.
+            // Records of others in between are still to be read.
             self.upto = if tick == self.upto + 1 { tick } else { self.upto };
         }
         while self.ticks.len() > PIECES_MAX {
@@ -289,7 +289,7 @@ impl RunSecrets {
             one.start >= border
                 && alone.iter().any(|own| own.start + border <= one.start && one.end <= own.end + border)
         };
-        // A secret that is whole at the end of the texts before is not joined with what the next one says, but for a stream.
+        // A secret that is whole at the end of the texts before is not joined with the next text, but for a stream.
         let before = self.redactor.find(&tail.text);
         let ends = before.iter().find(|own| own.end + ENDING_MAX >= border);
         let is_by_name = |one: &SecretSpan| [NAMED, KNOWN].contains(&&*one.kind);
@@ -473,7 +473,7 @@ fn each_text(intent: &Intent, f: &mut dyn FnMut(&str)) {
     values.chain(written).for_each(|value| texts_of(value, f));
 }
 
-/// The words of a text that may be secrets: as a whole, behind the sign of an assignment, and between signs that join words.
+/// The words of a text that may be secrets: as a whole, after the sign of an assignment, and between signs that join words.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let ends = |c: char| {
         c.is_whitespace()
@@ -627,7 +627,7 @@ mod tests {
             let made = outputs(&secrets.redact_each(&[answered(first), answered(next), answered("done")]));
             assert_eq!(made[1..], [Value::from(next).to_string(), "\"done\"".to_owned()], "{first}");
             assert!(made[0].contains("redacted"), "{first}");
-            // What is known is the secret, and nothing joined to it.
+            // The secret is known, and nothing joined to it.
             let secret = first.rsplit([' ', '=']).next().unwrap_or_default().trim_start_matches("-p");
             let made = shown(&[secrets.redact(&said("b", &format!("use {secret} now")))]).concat();
             assert!(!made.contains(secret), "{first}: {made}");

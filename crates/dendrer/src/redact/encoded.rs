@@ -106,7 +106,7 @@ fn web_tokens(text: &str, start: usize, end: usize, found: &mut Vec<SecretSpan>)
 }
 
 /// Whether a run is the argument of a call that decodes base64.
-/// The text that a run of base64 is; `None` if it is none.
+/// The text that a run of base64 decodes to; `None` for any other run.
 pub(super) fn text_of(run: &str) -> Option<String> {
     let bare = run.trim_end_matches('=');
     let bytes = STANDARD_NO_PAD.decode(bare).or_else(|_| URL_SAFE_NO_PAD.decode(bare)).ok()?;

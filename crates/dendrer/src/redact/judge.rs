@@ -164,7 +164,7 @@ fn is_type(lower: &str) -> bool {
     )
 }
 
-/// Whether a value is drawn by chance, as nothing beside a list of names is.
+/// Whether a value is drawn by chance: no name, no date, no digest.
 pub(super) fn is_drawn(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.bytes().any(|c| is(&c));
     looks_secret(value)

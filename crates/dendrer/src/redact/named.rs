@@ -209,7 +209,7 @@ fn name_around(text: &str, from: usize, to: usize, rules: &Rules) -> Option<Name
         return None;
     }
     let own = &text[start..end];
-    // `unexpected token: X`, as a parser says.
+    // `unexpected token: X`, the message of a parser.
     let before = text[..start].trim_end_matches(' ');
     let is_of_parser = ["unexpected", "illegal", "invalid"].iter().any(|word| {
         before.len() >= word.len()

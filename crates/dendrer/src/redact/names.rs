@@ -180,10 +180,8 @@ thread_local! {
     static SEEN: RefCell<HashMap<Box<str>, Option<Strength>>> = RefCell::default();
 }
 
-fn strength_of(words: &[String]) -> Option<Strength> {
-    let words: Vec<&str> =
-        words.iter().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
-    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+/// The strength of a name that no list explains.
+fn of_its_own(words: &[&str]) -> Option<Strength> {
     let (first, last) = (*words.first()?, *words.last()?);
     // Of a secret's own kinds, these have `id` in their name and are secrets all the same.
     if words == ["secret", "id"] {
@@ -202,17 +200,28 @@ fn strength_of(words: &[String]) -> Option<Strength> {
     if words == ["identified", "by"] {
         return Some(Strength::Password);
     }
-    // A trial token of a page is public, and OAuth is a protocol.
-    if words.contains(&"trial") || words == ["o", "auth"] {
-        return None;
-    }
-    // What resets a password opens the account.
+    // A token that resets a password opens the account.
     if last == "token" && first == "reset" {
         return Some(Strength::Strong);
     }
     // A signed address opens what it names.
     if last == "signature" && words.iter().any(|word| matches!(*word, "amz" | "goog")) {
         return Some(Strength::Strong);
+    }
+    None
+}
+
+fn strength_of(words: &[String]) -> Option<Strength> {
+    let words: Vec<&str> =
+        words.iter().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    let (first, last) = (*words.first()?, *words.last()?);
+    if let Some(found) = of_its_own(&words) {
+        return Some(found);
+    }
+    // A trial token of a page is public, and OAuth is a protocol.
+    if words.contains(&"trial") || words == ["o", "auth"] {
+        return None;
     }
     if IS_ABOUT.contains(last) || (IS_ASKING.contains(first) && words.len() > 1) {
         return None;

@@ -358,7 +358,7 @@ fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
             continue;
         }
         let line = at.saturating_sub(60);
-        // SSH2 has a blank behind four dashes.
+        // SSH2 has four dashes and a blank.
         let begin = memchr::memmem::rfind(&bytes[line..at], b"-----BEGIN ")
             .or_else(|| memchr::memmem::rfind(&bytes[line..at], b"---- BEGIN "));
         let Some(begin) = begin else { continue };
@@ -443,7 +443,7 @@ fn addresses(text: &str, found: &mut Vec<SecretSpan>) {
     }
 }
 
-/// The end of a password and its sign, in which there are `/`, `?` or `#`; `end` if there is none: what follows `:` is a port.
+/// The end of a password and its sign, in which there are `/`, `?` or `#`; otherwise `end`: a port follows `:`.
 fn end_of_user(text: &str, start: usize, end: usize, limit: usize) -> usize {
     let bytes = text.as_bytes();
     let Some((user, rest)) = text[start..end].split_once(':') else { return end };

@@ -46,7 +46,7 @@ impl TakenSecrets {
         self.counts.iter().map(|(kind, count)| (&**kind, *count))
     }
 
-    /// What was taken, as it was written.
+    /// The values that were taken, as they were written.
     pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(String::as_str)
     }

@@ -511,7 +511,7 @@ fn what_other_tools_destroy_stays() {
     assert!(!knowing.text("typed a1b2c3d4 here").0.contains("a1b2"));
 }
 
-/// What is JSON stays JSON, whatever is in its texts.
+/// JSON stays JSON, whatever is in its texts.
 #[test]
 fn markup_in_json_stays_json() {
     for text in

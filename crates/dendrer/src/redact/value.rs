@@ -180,23 +180,7 @@ impl Walk<'_> {
         if changed.is_empty() {
             return None;
         }
-        let mut changed = changed.into_iter();
-        let made = members.iter().map(|(name, value)| {
-            let (clean, one) = changed.next().unwrap_or_default();
-            (clean.unwrap_or_else(|| Arc::clone(name)), one.unwrap_or_else(|| value.clone()))
-        });
-        let mut made: Vec<(Arc<str>, Value)> = made.collect();
-        // Two names that become equal are two members all the same.
-        let mut taken_names = std::collections::BTreeSet::new();
-        for (name, _) in &mut made {
-            let mut number = 2;
-            let base = Arc::clone(name);
-            while !taken_names.insert(Arc::clone(name)) {
-                *name = format!("{base}#{number}").into();
-                number += 1;
-            }
-        }
-        Some(Value::record(made))
+        Some(changed_members(members, changed))
     }
 
     /// A name without its secrets. The rest of the name is no secret.
@@ -293,6 +277,26 @@ impl Walk<'_> {
             _ => self.value(value),
         }
     }
+}
+
+/// An object with these names and values at their places. Two names that become equal are two members all the same.
+fn changed_members(members: &Object, changed: Vec<(Option<Arc<str>>, Option<Value>)>) -> Value {
+    let mut changed = changed.into_iter();
+    let made = members.iter().map(|(name, value)| {
+        let (clean, one) = changed.next().unwrap_or_default();
+        (clean.unwrap_or_else(|| Arc::clone(name)), one.unwrap_or_else(|| value.clone()))
+    });
+    let mut made: Vec<(Arc<str>, Value)> = made.collect();
+    let mut taken_names = std::collections::BTreeSet::new();
+    for (name, _) in &mut made {
+        let mut number = 2;
+        let base = Arc::clone(name);
+        while !taken_names.insert(Arc::clone(name)) {
+            *name = format!("{base}#{number}").into();
+            number += 1;
+        }
+    }
+    Value::record(made)
 }
 
 /// A list with these items at these places; `None` without any.

@@ -130,7 +130,7 @@ impl ResolveQuestion {
 }
 
 /// Reads what is taken: one letter is a side, then JSON is a value, and any other text is the name of a run.
-/// A value without its secrets, where the last name of its place says what it is.
+/// A value without its secrets, redacted by the last name of its place.
 fn beside(redactor: &Redactor, path: &Pointer, value: Value) -> Value {
     let name = path.tokens().last().map(|name| name.into_owned()).unwrap_or_default();
     let clean = redactor.value(&Value::record([(name.as_str(), value)])).0;
