@@ -359,8 +359,9 @@ mod tests {
 }
 
 /// The words of `--align`.
-pub(crate) const ALIGN: [(&str, &str); 3] = [
+pub(crate) const ALIGN: [(&str, &str); 4] = [
     ("tick", "One by one behind what is shared, markers passed over"),
     ("content", "By the longest sequence of transitions that mean the same"),
     ("step", "Two threads of checkpoints by the steps of their graphs"),
+    ("edge", "Two runs of graphs by the paths of their edges"),
 ];

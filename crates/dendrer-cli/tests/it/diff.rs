@@ -365,3 +365,44 @@ fn a_divergence_is_bisected_to_the_first_transition_that_differs() {
         ran.stderr
     );
 }
+
+/// Y-27: two runs with one frontier have no difference, in whatever order the effects answered.
+#[cfg(unix)]
+#[test]
+fn runs_with_one_frontier_have_no_difference() {
+    let place = Place::with_store();
+    let graph = "graph ask\ne1 tool.left(1) -> rec frontier[1]\ne2 tool.right(2) -> rec frontier[2]\nn3 both(e1, e2) pure\nreplay(graph, frontier) == output required\n";
+    let pack = "name: ask\nversion: v1\ndefine:\n  both(a, b): \"[a, b]\"\ntools:\n  tool.left: {effect: read}\n  tool.right: {effect: read}\n";
+    std::fs::write(place.path().join("ask.graph"), graph).unwrap();
+    std::fs::write(place.path().join("ask.yaml"), pack).unwrap();
+    for (name, left, right) in [
+        ("a", "echo '[1]'", "sleep 0.4; echo '[2]'"),
+        ("b", "sleep 0.4; echo '[1]'", "echo '[2]'"),
+        ("c", "sleep 0.4; echo '[1]'", "echo '[3]'"),
+    ] {
+        let (left, right) = (format!("tool.left={left}"), format!("tool.right={right}"));
+        place.ok(&[
+            "graph",
+            "run",
+            "ask.graph",
+            "--pack",
+            "ask.yaml",
+            "--as",
+            name,
+            "--exec",
+            &left,
+            "--exec",
+            &right,
+        ]);
+    }
+    let found = place.run(&["diff", "a", "b", "--exit-code"]);
+    assert!(found.code == 0 && found.stdout.contains("no difference"), "{}", found.stdout);
+    assert_eq!(place.run(&["diff", "a", "b", "--exit-code", "--align", "tick"]).code, 1);
+    let found = place.run(&["diff", "b", "c", "--exit-code"]);
+    assert!(found.code == 1 && found.stdout.contains("result.output[0]"), "{}", found.stdout);
+    let refused = place.run(&["diff", "a", "b", "--align", "step"]);
+    assert!(refused.code == 2 && refused.stderr.contains("E0106"), "{}", refused.stderr);
+    place.run_with(&["commit", "--run", "plain"], b"{\"type\":\"observation.add\"}\n");
+    let refused = place.run(&["diff", "a", "plain", "--align", "edge"]);
+    assert!(refused.code == 2 && refused.stderr.contains("two runs of graphs"), "{}", refused.stderr);
+}

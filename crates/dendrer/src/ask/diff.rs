@@ -35,6 +35,7 @@ use meaning::Rules;
 pub use steps::{ComparedThreads, PairedSteps, ThreadFork};
 
 mod align;
+mod edges;
 mod meaning;
 pub mod place;
 pub mod question;
@@ -88,6 +89,8 @@ dendrer_object::words! {
         Content = "content",
         /// Two threads of checkpoints by the steps of their graphs.
         Step = "step",
+        /// Two runs of graphs by the paths of their edges.
+        Edge = "edge",
     }
 }
 
@@ -427,6 +430,7 @@ pub fn diff(
         (_, DiffAlign::Tick) => walk.by_tick()?,
         (_, DiffAlign::Content) => walk.by_content()?,
         (_, DiffAlign::Step) => walk.by_step()?,
+        (_, DiffAlign::Edge) => walk.by_edge()?,
     };
     if flow.is_continue() {
         walk.find_shift();

@@ -14,6 +14,7 @@ use crate::ask::thread::thread_name;
 use crate::casebook::Place;
 use crate::error::Error;
 use crate::problem::Problem;
+use crate::run::frontier::is_graph;
 use crate::run::trace::Trace;
 use crate::source::{Asked, Desk, exclude, in_order};
 
@@ -183,14 +184,19 @@ impl DiffQuestion {
         };
         terms.check(a, b)?;
         let are_threads = thread_name(a).is_some() && thread_name(b).is_some();
+        let are_graphs = is_graph(a) && is_graph(b);
         // A place of a transition itself is compared with that of the other transition.
         let is_of_state = terms.path.as_ref().is_none_or(|path| path.as_str().starts_with(STATE));
         terms.align = match self.align {
             Some(DiffAlign::Step) if !are_threads => {
                 return Err(Problem::new(Code::E0106, "--align step compares two threads of checkpoints"));
             }
+            Some(DiffAlign::Edge) if !are_graphs => {
+                return Err(Problem::new(Code::E0106, "--align edge compares two runs of graphs"));
+            }
             Some(align) => align,
             None if are_threads && is_of_state => DiffAlign::Step,
+            None if are_graphs => DiffAlign::Edge,
             None => DiffAlign::Tick,
         };
         Ok(terms)
