@@ -242,3 +242,27 @@ fn a_datum_has_only_a_reward_of_its_own_trace() {
         data.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["reward"].clone()).collect();
     assert_eq!(json!(rewards), json!([null, 2, null, 3, 4, null]));
 }
+
+/// X-7: the results of effects are one store with three views; which kind of step a call is follows from its first word.
+#[test]
+fn a_call_is_the_step_that_its_first_word_names() {
+    let place = Place::with_store();
+    let result = |tool: &str| {
+        format!(
+            r#"{{"type":"action.result","action":{{"tool":"{tool}","params":["x"]}},"result":{{"status":"ok","output":"{tool} said"}}}}"#
+        )
+    };
+    let lines = ["model.call", "tool.look", "clock.now", "look"].map(result).join("\n");
+    place.run_with(&["commit", "--run", "r", "--as", "runtime"], format!("{lines}\n").as_bytes());
+    let steps = answer(&place, &["steps", "r"]);
+    let of = |item: &Value| ["action", "name"].map(|name| item[name].as_str().unwrap_or_default().to_owned());
+    let found: Vec<_> = steps["items"].as_array().unwrap().iter().map(of).collect();
+    let expected = [
+        ["llm_reply", "model.call"],
+        ["tool_call", "tool.look"],
+        ["external", "clock.now"],
+        ["tool_call", "look"],
+    ];
+    assert_eq!(found, expected.map(|row| row.map(str::to_owned)), "{steps}");
+    assert!(export(&place, "r").contains(r#""output": "model.call said""#));
+}

@@ -89,6 +89,20 @@ fn action_of(type_name: &str, author: Author) -> ActionType {
     ACTION_OF.iter().find(|(name, _)| *name == type_name).map_or(ActionType::External, |(_, action)| *action)
 }
 
+/// The type of the step of a call, by the first word of its name, as graphs name effects; and that of a graph's output, which no
+/// model replied.
+fn action_of_call(content: &Value, type_name: &str, author: Author) -> Option<ActionType> {
+    if type_name == "goal.complete" {
+        return (author == Author::Runtime).then_some(ActionType::External);
+    }
+    let tool = content.get("action")?.get("tool")?.as_str().filter(|_| type_name == RESULT)?;
+    match tool.split_once('.')?.0 {
+        "model" => Some(ActionType::LlmReply),
+        "clock" | "chance" | "file" => Some(ActionType::External),
+        _ => None,
+    }
+}
+
 /// Members of a step that are text or null.
 pub(crate) const TEXTS: [&str; 4] = ["step_id", "parent_id", "session_id", "trace_id"];
 /// Members of a step that are numbers or null.
@@ -222,7 +236,8 @@ impl WitnessStep {
         let mut unknown = unknown_of(record);
         let said = content.get("intent");
         let own = content.get(ACTION_TYPE).and_then(Value::as_str).and_then(|name| name.parse().ok());
-        let action = own.unwrap_or_else(|| action_of(type_name.as_str(), header.author));
+        let of_call = action_of_call(&content, type_name.as_str(), header.author);
+        let action = own.or(of_call).unwrap_or_else(|| action_of(type_name.as_str(), header.author));
         let stamp =
             StepStamp { step_id: record.id().hex()[..12].to_owned(), started_at: StartedAt::of(header.ts) };
         let description = text_of(said.and_then(|said| said.get("description")));
@@ -230,6 +245,7 @@ impl WitnessStep {
         let tool = text_of(tool).or_else(|| marker_of(tool));
         let name = match action {
             ActionType::ToolCall | ActionType::CliCmd | ActionType::Payment => tool,
+            _ if of_call.is_some() && own.is_none() => tool,
             ActionType::External => tool.filter(|_| type_name.as_str() == RESULT),
             _ => description.clone().filter(|_| own.is_some()),
         };
@@ -248,6 +264,8 @@ impl WitnessStep {
                     success = rest.get("success").map_or(Some(true), Value::as_bool);
                 }
             }
+            // A call has what it was asked and answered already.
+            None if of_call.is_some() => {}
             None => fill_derived(&mut step, description, decision),
         }
         let of_thread = said_in_thread(&content).filter(|_| own.is_none() && unknown.is_empty());
