@@ -44,9 +44,10 @@ pub use stream::RedactedStream;
 pub use taken::TakenSecrets;
 pub use vendor::SecretSpan;
 
+pub(crate) use judge::is_drawn_part;
 use rules::Rules;
 pub(crate) use scan::{KNOWN, NAMED, has_hint};
-pub(crate) use vendor::is_cut;
+pub(crate) use vendor::{has_length, is_cut};
 
 /// Takes secrets out. Clones share the rules.
 #[derive(Debug, Clone)]

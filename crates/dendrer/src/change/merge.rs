@@ -18,7 +18,7 @@ use dendrer_kernel::step::{RunState, Stage, Start, judge_seeded};
 use dendrer_kernel::unknown::{CONFLICT, UnknownPlaces};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
-use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value, marker};
+use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value, marker, tag};
 use dendrer_store::Shared;
 
 use crate::change::denied::forbidden;
@@ -569,9 +569,11 @@ impl<'m> Merging<'m, '_> {
 
     /// Whether a place is merged member by member: all that is there is a map, and no source removed it.
     fn goes_into(&self, path: &Pointer, base: &BaseValue<'_>, values: &[Option<&Value>]) -> bool {
-        let are_maps = values.iter().flatten().all(|value| value.as_object().is_some());
+        // A marker, a time or bytes are one value, whatever their form is.
+        let is_map = |value: &Value| value.as_object().is_some_and(|members| !is_tagged(members));
+        let are_maps = values.iter().flatten().all(|value| is_map(value));
         let bases = || self.bases.iter().filter_map(|state| path.get(state));
-        let was_map = bases().all(|value| value.as_object().is_some());
+        let was_map = bases().all(is_map);
         let is_removed = values.iter().any(Option::is_none) && bases().next().is_some();
         are_maps && was_map && (matches!(base, BaseValue::Nothing) || !is_removed)
     }
@@ -631,6 +633,11 @@ fn confidence(record: &Record) -> Option<u64> {
     let intent = record.body().value("/intent/confidence")?;
     let value = intent.as_f64().filter(|value| (0.0..=1.0).contains(value))?;
     Some((value * 1000.0).round() as u64)
+}
+
+/// Whether an object is the form of another value.
+fn is_tagged(members: &Object) -> bool {
+    members.len() == 1 && members.iter().all(|(name, _)| tag::is_tag_name(name))
 }
 
 fn is_in_list(path: &Pointer, state: &Value) -> bool {

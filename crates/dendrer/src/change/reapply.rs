@@ -18,7 +18,7 @@ use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::step::{Reason, RunState, Stage, VIOLATION};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value};
+use dendrer_object::{Code, Digest, Intent, Pointer, REDACTION, TypeName, Value};
 
 use super::selection::{LeftBehind, Selection};
 use crate::error::Error;
@@ -51,6 +51,8 @@ impl ReplacedAnswer {
             answer.set("status", Value::from("ok"));
         }
         set_member(intent, member, Value::Object(answer));
+        // What was recorded was redacted; the other answer is not yet.
+        intent.members.retain(|(name, _)| &**name != REDACTION);
         if self.delta.is_some() {
             intent.delta.clone_from(&self.delta);
         }

@@ -22,6 +22,9 @@ const LEARNED_MAX: usize = 1_000;
 /// How many characters a secret has that is looked for, at least and at most.
 const LEARNED: Range<usize> = 8..4_097;
 
+/// How many characters a secret of several words has at most.
+const SPOKEN_MAX: usize = 100;
+
 /// How many bytes of the texts before it, and of a text itself, are read together.
 const WINDOW: usize = 512;
 
@@ -261,8 +264,9 @@ impl RunSecrets {
         let (mut texts, mut found) = (BTreeMap::new(), Vec::new());
         for (place, text) in places_of_texts(intent) {
             let mut tail = before.remove(&place).unwrap_or_default();
-            if tail.may_go_on(text) {
-                self.shared(&place, &tail, number, text, &mut found);
+            if tail.may_go_on(text) && !self.shared(&place, &tail, number, text, &mut found) {
+                // What does not go on here does not go on in a later line.
+                tail = TailText::default();
             }
             tail.push(number, text);
             texts.insert(place, tail);
@@ -272,7 +276,8 @@ impl RunSecrets {
         found
     }
 
-    /// Finds the secrets that a text shares with the end of those before it.
+    /// Finds the secrets that a text shares with the end of those before it. Returns whether it may go on with them: false if
+    /// the texts before end in a secret that does not.
     fn shared(
         &self,
         place: &Pointer,
@@ -280,7 +285,7 @@ impl RunSecrets {
         number: u64,
         text: &str,
         found: &mut Vec<(u64, PieceCut)>,
-    ) {
+    ) -> bool {
         let head = &text[..floor(text, WINDOW)];
         let joined = format!("{}{head}", tail.text);
         let border = tail.text.len();
@@ -301,8 +306,19 @@ impl RunSecrets {
             Some(_) => begins_sentence(&tail.text, head),
             None => false,
         };
-        let crosses = |one: &SecretSpan| one.start < border && is_whole(one);
+        // The next text goes on with a token: it is drawn by chance, or ends it where tokens of its kind end.
+        let goes_on = |one: &SecretSpan| {
+            let part = &head[..(one.end - border).min(head.len())];
+            tail.is_stream(head)
+                || crate::redact::is_drawn_part(part)
+                || (!crate::redact::is_cut(&joined[one.start..one.end])
+                    && crate::redact::has_length(&joined[one.start..one.end]))
+        };
+        let crosses = |one: &SecretSpan| one.start < border && (is_whole(one) || !goes_on(one));
         let spans = self.redactor.find(&joined);
+        let is_open = ends.is_none_or(|own| crate::redact::is_cut(&tail.text[own.start..own.end]));
+        let may_go_on =
+            is_open || spans.iter().any(|one| one.start < border && one.end > border && !crosses(one));
         let shared = spans.into_iter().filter(|one| one.end > border && !is_known(one) && !crosses(one));
         for one in shared {
             let marker = self.redactor.marker(&one.kind, &joined[one.start..one.end]);
@@ -316,6 +332,7 @@ impl RunSecrets {
                 found.push((line, PieceCut { place: place.clone(), range, kind, marker }));
             }
         }
+        may_go_on
     }
 }
 
@@ -479,6 +496,12 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         c.is_whitespace()
             || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')' | '<' | '>' | '{' | '}' | '[' | ']')
     };
+    // A password may have any sign in it.
+    let whole = text.split_whitespace().filter(move |word| word.contains(ends));
+    let whole = whole.flat_map(|word| {
+        let bare = word.trim_matches(['"', '\'', '`']);
+        [bare, bare.trim_matches([',', ';', '(', ')', '<', '>'])]
+    });
     let parts = text.split(ends).flat_map(|word| {
         let from = word.rfind(['=', ':']).map_or(0, |sign| sign + 1);
         let pieces = word
@@ -486,7 +509,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
             .filter(move |piece| piece.len() < word.len());
         [Some(word), (from > 0).then(|| &word[from..])].into_iter().flatten().chain(pieces)
     });
-    parts.map(|word| word.trim_end_matches(['.', '!', '?', '\\'])).filter(|word| is_learnable(word))
+    parts
+        .chain(whole)
+        .map(|word| word.trim_end_matches(['.', '!', '?', '\\']))
+        .filter(|word| is_learnable(word))
 }
 
 fn texts_of(value: &Value, f: &mut dyn FnMut(&str)) {
@@ -503,7 +529,8 @@ fn is_learnable(value: &str) -> bool {
     LEARNED.contains(&value.chars().count())
         && value.bytes().any(|c| c.is_ascii_digit())
         && value.chars().any(char::is_alphabetic)
-        && !value.contains(char::is_whitespace)
+        && !value.contains(['\n', '\r', '\t'])
+        && (!value.contains(' ') || value.chars().count() <= SPOKEN_MAX)
         && !value.contains("://")
         && !value.starts_with(['/', '.', '~'])
         && !marker::has_marker(value)
@@ -631,6 +658,45 @@ mod tests {
             let secret = first.rsplit([' ', '=']).next().unwrap_or_default().trim_start_matches("-p");
             let made = shown(&[secrets.redact(&said("b", &format!("use {secret} now")))]).concat();
             assert!(!made.contains(secret), "{first}: {made}");
+        }
+    }
+
+    /// A token that was cut by a tool does not go on with the next message.
+    #[test]
+    fn a_message_after_a_cut_secret_stays() {
+        for lines in [
+            &["token ghp_Qr7Lk2mZx91L", "deployed", "Invoice2024 paid"][..],
+            &["token ghp_Qr7Lk2mZx91L", "main", "deployed", "v2", "ok"],
+            &["key AKIAQ7RK2MZX", "DENIED", "2026-11-29"],
+            &["slack xoxb-2345", "2026-11-29", "shipped"],
+        ] {
+            let mut secrets = RunSecrets::new(redactor(), &Value::object());
+            let intents: Vec<Intent> = lines.iter().map(|line| answered(line)).collect();
+            let made = outputs(&secrets.redact_each(&intents));
+            let expected: Vec<String> = lines.iter().map(|line| Value::from(*line).to_string()).collect();
+            assert_eq!(made[1..], expected[1..]);
+        }
+    }
+
+    /// Several words are one secret, and so is one with any sign in it.
+    #[test]
+    fn a_secret_of_several_words_is_known_afterwards() {
+        for (first, secret) in [
+            (r#"password: "Plum 47 Kettle river""#, "Plum 47 Kettle river"),
+            (r#"password: "Plum,47;Kettle(9)""#, "Plum,47;Kettle(9)"),
+        ] {
+            let redactor = redactor();
+            let mut secrets = RunSecrets::new(Arc::clone(&redactor), &Value::object());
+            let first = answered(first);
+            let first = secrets.redact_each(std::slice::from_ref(&first));
+            let made = shown(&[secrets.redact(&said("b", &format!("use {secret} now")))]).concat();
+            assert!(!made.contains(secret), "{made}");
+            if !secret.contains(' ') {
+                let state = first[0].member("result").cloned().unwrap_or(Value::Null);
+                let mut later = RunSecrets::new(redactor, &state);
+                let made = shown(&[later.redact(&said("b", &format!("use {secret} now")))]).concat();
+                assert!(!made.contains(secret), "{made}");
+            }
         }
     }
 

@@ -216,6 +216,8 @@ const PROGRAMS: &[Program] = &[
     program("login", "", &[("-p", Next), ("-t", Next)], Place::LastOfChance),
     program("net", "user", &[], Place::At(2)),
     program("net", "use", &[], Place::AfterShare),
+    program("gh", "secret", &[("--body", Next), ("-b", Next)], Place::None),
+    program("az", "keyvault", &[("--value", Next)], Place::None),
     program("nuget dotnet", "push", &[("-k", Next)], Place::None),
     program("wget", "", &[("--http-passwd", Next)], Place::None),
     program("echo printf", "", &[], Place::Piped),

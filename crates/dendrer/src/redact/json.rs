@@ -103,7 +103,9 @@ pub(super) fn read(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<Secr
     let mut regions = Vec::new();
     let mut at = 0;
     while let Some(open) = memchr::memchr2(b'{', b'[', &bytes[at..]).map(|open| at + open) {
-        if !may_begin(bytes, open) {
+        // `${TOKEN:-X}` is a variable of a shell.
+        let is_variable = open > 0 && bytes[open - 1] == b'$';
+        if is_variable || !may_begin(bytes, open) {
             at = open + 1;
             continue;
         }
@@ -463,7 +465,7 @@ impl Reader<'_> {
             let strength = frame.strength.filter(|_| frame.close != b')' || item.quote != 0);
             let (strength, setting) = match (strength, flag.take()) {
                 (Some(strength), _) => (Some(strength), Setting::Data),
-                (None, Some(flag)) => (Some(flag), Setting::Data),
+                (None, Some(flag)) => (Some(flag).filter(|_| !text.starts_with("--")), Setting::Data),
                 (None, None) if place == 1 => (pair, Setting::Bare),
                 (None, None) => (None, Setting::Data),
             };

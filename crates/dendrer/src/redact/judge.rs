@@ -699,6 +699,14 @@ pub(super) fn is_mixed(value: &str) -> bool {
     value.len() >= 8 && changes >= 3 && changes * 3 >= value.len()
 }
 
+/// Whether a piece of a token is drawn by chance, and no word, number or date.
+pub(crate) fn is_drawn_part(part: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| part.bytes().any(|c| is(&c));
+    has(u8::is_ascii_alphabetic)
+        && has(u8::is_ascii_digit)
+        && (is_mixed(part) || (part.len() < 8 && has_all(part) && inner_digits(part) > 0))
+}
+
 /// Ids and digests that name something and open nothing.
 pub(super) fn is_public_digest(value: &str) -> bool {
     let is_hex = |text: &str| text.bytes().all(|c| c.is_ascii_hexdigit());

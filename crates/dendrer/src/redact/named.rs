@@ -288,6 +288,8 @@ fn read(text: &str, line: &Range<usize>, name: Named, rules: &Rules, found: &mut
         return;
     }
     match sign {
+        // The next option is no value.
+        Some((at, Sign::Blank | Sign::Option)) if text[at..].starts_with("--") => {}
         Some((at, sign)) if sign != Sign::Blank => assigned(text, line, name, at, sign, found),
         Some((at, _)) => blank(text, line, name, at, found),
         None if bytes.get(name.end).is_some_and(|c| matches!(c, b'=' | b'!')) => {}
@@ -405,6 +407,9 @@ fn sign_after(text: &str, line: &Range<usize>, name: Named) -> Option<(usize, Si
         b'=' if next == b'>' => (2, Sign::Arrow),
         b'=' if matches!(next, b'=' | b'~') => return None,
         b'=' => (1, Sign::Equal(has_blank || is_blank(next))),
+        // `${TOKEN:-X}`: the value of a variable that has none.
+        b':' if next == b'-' && text[..name.front].ends_with("${") => (2, Sign::Colon),
+        b'-' if text[..name.front].ends_with("${") => (1, Sign::Colon),
         b':' if next == b'=' => (2, Sign::Arrow),
         b':' if next == b':' => return None,
         // A part of a name such as an ARN: `arn:aws:secretsmanager:eu:1:secret:prod/db`.

@@ -78,7 +78,7 @@ fn bare_end(bytes: &[u8], at: usize, ends: Ends) -> usize {
     while end < limit {
         let c = bytes[end];
         let is_end = match c {
-            b'\n' | b'\r' => true,
+            b'\n' | b'\r' | 0 => true,
             _ if ends == Ends::Whole => false,
             c if c.is_ascii_whitespace() => true,
             b'"' | b'\'' | b'`' if ends != Ends::Query => is_closing(bytes, at, end),

@@ -372,20 +372,104 @@ fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
             memchr::memmem::find(&bytes[end..bytes.len().min(end + 60)], b"-----")
                 .map_or(end, |close| end + close + 5)
         });
-        let end = end.unwrap_or_else(|| {
-            let is_of_key = |c: &u8| {
-                c.is_ascii_alphanumeric()
-                    || matches!(c, b'+' | b'/' | b'=' | b'\n' | b'\r' | b'\\' | b'-' | b' ' | b':' | b',')
-            };
-            at + bytes[at..limit].iter().take_while(|c| is_of_key(c)).count()
-        });
-        // A page that shows how such a block begins has nothing in it.
-        let body = bytes[at..end].iter().filter(|c| c.is_ascii_alphanumeric()).count();
-        if body >= 40 {
-            found.push(SecretSpan::new(start, end, "private-key"));
-            upto = end;
-        }
+        upto = key_lines(bytes, start..end.unwrap_or(limit), at, found).max(at + 1);
     }
+}
+
+/// Finds the lines of a block that are of a key: the first ones, with its head, and others further down where something was
+/// left out. A line is of base64, of a head such as `Proc-Type:`, or one of the text around. Returns the end of the last.
+fn key_lines(bytes: &[u8], block: Range<usize>, head: usize, found: &mut Vec<SecretSpan>) -> usize {
+    // A page that shows how such a block begins has nothing in it.
+    const LEAST: usize = 40;
+    let begin = end_of_head(bytes, head, block.end);
+    let (line_end, next) = end_of_key_line(bytes, begin, block.end);
+    let body = |part: Range<usize>| bytes[part].iter().filter(|c| c.is_ascii_alphanumeric()).count();
+    let first = begin + run_of_key(&bytes[begin..line_end]);
+    let mut spans: Vec<(Range<usize>, usize)> = vec![(block.start..first, body(begin..first))];
+    let mut open = bytes[first..line_end].iter().all(is_frame);
+    let mut at = next;
+    while at < block.end {
+        let (end, next) = end_of_key_line(bytes, at, block.end);
+        let line = &bytes[at..end];
+        let is_foot = memchr::memmem::find(line, b"-----END ").is_some();
+        open &= is_key_line(line) || is_foot;
+        let count = body(at..end);
+        if open || (count >= 16 && is_key_line(line) && !line.contains(&b':')) {
+            let count = if is_foot { 0 } else { count };
+            match spans.last_mut().filter(|(span, _)| span.end + 4 >= at) {
+                Some((span, all)) => (span.end, *all) = (end, *all + count),
+                None => spans.push((at..end, count)),
+            }
+        }
+        at = next;
+    }
+    let all: usize = spans.iter().map(|(_, body)| body).sum();
+    let last = spans.last().map_or(block.start, |(span, _)| span.end);
+    if all >= LEAST {
+        let kind: Arc<str> = "private-key".into();
+        found.extend(
+            spans.into_iter().map(|(span, _)| SecretSpan::new(span.start, span.end, Arc::clone(&kind))),
+        );
+    }
+    last
+}
+
+/// The end of the head of a block: the signs after `PRIVATE KEY`.
+fn end_of_head(bytes: &[u8], head: usize, limit: usize) -> usize {
+    let from = (head + "PRIVATE KEY".len()).min(limit);
+    let rest = bytes[from..limit].strip_prefix(b" BLOCK").unwrap_or(&bytes[from..limit]);
+    let signs = rest.iter().take_while(|c| matches!(c, b'-' | b' ')).count().min(6);
+    limit - rest.len() + signs
+}
+
+/// How many bytes at the begin of a line are of a key: base64, with blanks between its parts, and the foot of the block.
+fn run_of_key(line: &[u8]) -> usize {
+    let is_base64 = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'=');
+    let mut at = 0;
+    loop {
+        at += line[at..].iter().take_while(|c| is_base64(c)).count();
+        let rest = &line[at..];
+        let blank = rest.iter().take_while(|c| **c == b' ').count();
+        let part = &rest[blank..];
+        if part.starts_with(b"-----END ") {
+            let close = memchr::memmem::find(&part[9..], b"-----").map_or(part.len(), |close| close + 14);
+            return at + blank + close;
+        }
+        if blank == 0 || part.iter().take_while(|c| is_base64(c)).count() < 16 {
+            return at;
+        }
+        at += blank;
+    }
+}
+
+/// Whether a byte is of the frame around a line: quotes, the sign of a listing or a quotation.
+fn is_frame(c: &u8) -> bool {
+    matches!(c, b' ' | b'\t' | b'\r' | b'"' | b'\'' | b',' | b'+' | b'|' | b'>' | b'#' | b'*' | b'\\' | b'-')
+}
+
+/// The end of a line, and the begin of the next one: at a newline, or at one that is written as `\n`.
+fn end_of_key_line(bytes: &[u8], at: usize, limit: usize) -> (usize, usize) {
+    let rest = &bytes[at..limit];
+    let newline = memchr::memchr(b'\n', rest);
+    let escaped = memchr::memmem::find(&rest[..newline.unwrap_or(rest.len())], b"\\n");
+    match (escaped, newline) {
+        (Some(end), _) => (at + end, at + end + 2),
+        (None, Some(end)) => (at + end, at + end + 1),
+        (None, None) => (limit, limit),
+    }
+}
+
+/// Whether a line is of base64, in whatever frame: no words with blanks between them.
+fn is_key_line(line: &[u8]) -> bool {
+    let from = line.iter().position(|c| !is_frame(c)).unwrap_or(line.len());
+    let to = line.iter().rposition(|c| !is_frame(c)).map_or(from, |last| last + 1);
+    let own = &line[from..to];
+    let is_of_head =
+        [&b"Proc-Type:"[..], b"DEK-Info:", b"Version:", b"Comment:"].iter().any(|name| own.starts_with(name));
+    let is_base64 = own.iter().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'/' | b'='));
+    own.is_empty()
+        || is_of_head
+        || (is_base64 && (own.len() > 20 || own.iter().any(|c| !c.is_ascii_lowercase())))
 }
 
 /// The private lines of a key of PuTTY, and its checksum: `Private-Lines: 1` and what it counts.

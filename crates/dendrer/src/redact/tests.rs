@@ -521,3 +521,56 @@ fn markup_in_json_stays_json() {
         assert!(!taken.is_empty() && dendrer_object::json::parse_door(made.as_bytes()).is_ok(), "{made}");
     }
 }
+
+/// The words of a head in a text are no key, and what stands between a head and a foot is no part of one.
+#[test]
+fn text_around_a_key_stays() {
+    for (text, kept) in [
+        (
+            "{\"a\":\"-----BEGIN PRIVATE KEY-----\",\"keep\":{\"note\":\"between\"},\"b\":\"-----END PRIVATE KEY-----\",\"z\":3}",
+            "between",
+        ),
+        (
+            "begin with -----BEGIN PRIVATE KEY-----\nand the orders of today are 7, 8 and 9 for the shops in town\nreport: all tests passed\n-----END PRIVATE KEY-----\n",
+            "and the orders of today are 7, 8 and 9 for the shops in town\nreport: all tests passed",
+        ),
+        (
+            "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n[output truncated]\n$ make test\n12 passed\n-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n-----END PRIVATE KEY-----\n",
+            "[output truncated]\n$ make test\n12 passed",
+        ),
+    ] {
+        let made = plain().text(text).0;
+        assert!(made.contains(kept) && !made.contains("MIIEvQ"), "{made}");
+    }
+    // Cut in the middle: both halves are taken.
+    let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n... 20 lines ...\nMSfArfcwggSjAgEAAoIBAQC7VJTUt9Us8cKjMzEfYyjiWA4R4dendrerXXYYZZ11\n-----END PRIVATE KEY-----\n";
+    let made = plain().text(key).0;
+    assert!(
+        made.contains("... 20 lines ...") && !made.contains("MSfArfcw") && !made.contains("MIIEvQ"),
+        "{made}"
+    );
+    // On one line, and with its newlines written out.
+    for text in [
+        "k = \"-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\\n-----END PRIVATE KEY-----\\n\"; rest = 1",
+        "-----BEGIN PRIVATE KEY----- MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7 -----END PRIVATE KEY----- rest = 1",
+    ] {
+        let made = plain().text(text).0;
+        assert!(made.contains("rest = 1") && !made.contains("MIIEvQ"), "{made}");
+    }
+}
+
+#[test]
+fn an_option_is_no_value_and_a_default_is_one() {
+    for (text, secret, kept) in [
+        ("gh secret set API_TOKEN --body \"q7Rk2mZx91LpW0\"", "q7Rk2mZx91LpW0", "API_TOKEN --body"),
+        ("DB_PASSWORD=${DB_PASSWORD:-Plum47Kettle9}", "Plum47Kettle9", "${DB_PASSWORD:-"),
+        ("TOKEN=q7Rk2mZx91LpW0\0HOST=db1\0", "q7Rk2mZx91LpW0", "\0HOST=db1"),
+    ] {
+        let made = plain().text(text).0;
+        assert!(!made.contains(secret) && made.contains(kept), "{made:?}");
+    }
+    let text = "curl --password --http2-only https://x.io";
+    assert_eq!(plain().text(text).0, text);
+    let value = Value::array(["--password", "--user2"].map(Value::from));
+    assert_eq!(plain().value(&value).0, value);
+}

@@ -110,7 +110,9 @@ impl Walk<'_> {
             let one = match (option.take(), argument) {
                 (_, Some((_, start, end))) => Some(self.argument(text, *start, *end)),
                 _ if is_phrase => Some(self.whole(&"recovery-phrase".into(), text)),
-                (Some(strength), None) if !text.is_empty() => self.beside(item, strength, Setting::Data),
+                (Some(strength), None) if !text.is_empty() && !text.starts_with("--") => {
+                    self.beside(item, strength, Setting::Data)
+                }
                 (None, None) if place == 1 && pair.is_some() => self.beside(item, pair?, Setting::Bare),
                 _ => self.value(item),
             };

@@ -427,6 +427,11 @@ pub(crate) fn is_cut(token: &str) -> bool {
     LENGTHS.iter().any(|(prefix, length)| token.starts_with(prefix) && token.len() < *length)
 }
 
+/// Whether a token has just the length that all tokens with its prefix have.
+pub(crate) fn has_length(token: &str) -> bool {
+    LENGTHS.iter().any(|(prefix, length)| token.starts_with(prefix) && token.len() == *length)
+}
+
 /// The length of the part of a token of Terraform that is before its sign.
 fn first_part(text: &[u8], start: usize, prefix: &str) -> usize {
     let is_second = prefix == "atlasv1." && start > 0 && text[start - 1] == b'.';
