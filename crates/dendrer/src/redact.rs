@@ -34,9 +34,10 @@ mod views;
 mod wrapped;
 mod yaml;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use dendrer_object::Value;
+use dendrer_object::{Value, marker};
 
 pub use names::is_secret_name;
 pub use rules::{NotKnown, PackRules, RedactionProfile, RuleError, RulesVersion};
@@ -48,6 +49,24 @@ pub(crate) use judge::is_drawn_part;
 use rules::Rules;
 pub(crate) use scan::{KNOWN, NAMED, has_hint};
 pub(crate) use vendor::{has_length, is_cut};
+
+/// How many characters a secret has that is looked for, at least and at most.
+const LEARNED: Range<usize> = 8..4_097;
+
+/// How many characters a secret of several words has at most.
+const SPOKEN_MAX: usize = 100;
+
+/// Whether a value is looked for in other places: long enough, of letters and digits, and no path or address.
+pub(crate) fn is_learnable(value: &str) -> bool {
+    LEARNED.contains(&value.chars().count())
+        && value.bytes().any(|c| c.is_ascii_digit())
+        && value.chars().any(char::is_alphabetic)
+        && !value.contains(['\n', '\r', '\t'])
+        && (!value.contains(' ') || value.chars().count() <= SPOKEN_MAX)
+        && !value.contains("://")
+        && !value.starts_with(['/', '.', '~'])
+        && !marker::has_marker(value)
+}
 
 /// Takes secrets out. Clones share the rules.
 #[derive(Debug, Clone)]

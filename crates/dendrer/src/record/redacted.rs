@@ -11,7 +11,7 @@ use dendrer_object::record::{Body, Record, Seed, cut};
 use dendrer_object::value::{Object, differences};
 use dendrer_object::{Intent, Pointer, READS, REDACTION, TypeName, Value};
 
-use crate::redact::{Redactor, TakenSecrets};
+use crate::redact::{Redactor, TakenSecrets, is_learnable};
 
 /// The value of the member [`REDACTION`] of a record.
 pub fn sealed(redactor: &Redactor, taken: &TakenSecrets) -> Value {
@@ -73,12 +73,38 @@ pub(crate) fn intent_taking(
 
 /// The beginning of a run without its secrets. Texts of the pack and the graph are part of the program, and stay.
 pub fn start(redactor: &Redactor, start: &Start) -> Start {
-    let mut pass = Pass { redactor, taken: TakenSecrets::default() };
+    // A secret of one part is one in the others.
+    let mut first = Pass { redactor, taken: TakenSecrets::default() };
+    start_by(&mut first, start);
+    let found: Vec<String> = first
+        .taken
+        .values()
+        .flat_map(|value| redactor.spellings(value))
+        .filter(|one| is_learnable(one))
+        .collect();
+    match found.is_empty() {
+        true => start_by(&mut Pass { redactor, taken: TakenSecrets::default() }, start),
+        false => {
+            let redactor = redactor.knowing(&found);
+            start_by(&mut Pass { redactor: &redactor, taken: TakenSecrets::default() }, start)
+        }
+    }
+}
+
+fn start_by(pass: &mut Pass<'_>, start: &Start) -> Start {
+    let redactor = pass.redactor;
     let goal = start.goal.as_ref().map(|goal| pass.text(goal));
     let state = pass.value(&start.state);
     let meta = start.meta.as_ref().map(|meta| pass.member("meta", meta));
     let redaction = Some(sealed(redactor, &pass.taken));
     Start { goal, state, meta, redaction, ..start.clone() }
+}
+
+/// A value without its secrets, redacted by the last name of its place.
+pub(crate) fn beside(redactor: &Redactor, path: &Pointer, value: Value) -> Value {
+    let name = path.tokens().last().map(|name| name.into_owned()).unwrap_or_default();
+    let clean = redactor.value(&Value::record([(name.as_str(), value)])).0;
+    clean.get(&name).cloned().unwrap_or(Value::Null)
 }
 
 /// The content of a fork's marker, and its change, without their secrets; and the value of their [`REDACTION`].

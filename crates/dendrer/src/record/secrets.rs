@@ -14,16 +14,10 @@ use dendrer_object::record::Record;
 use dendrer_object::{Intent, Pointer, REDACTION, TypeName, Value};
 
 use super::redacted;
-use crate::redact::{KNOWN, NAMED, Redactor, SecretSpan, TakenSecrets};
+use crate::redact::{KNOWN, NAMED, Redactor, SecretSpan, TakenSecrets, is_learnable};
 
 /// How many secrets of a run a process holds.
 const LEARNED_MAX: usize = 1_000;
-
-/// How many characters a secret has that is looked for, at least and at most.
-const LEARNED: Range<usize> = 8..4_097;
-
-/// How many characters a secret of several words has at most.
-const SPOKEN_MAX: usize = 100;
 
 /// How many bytes of the texts before it, and of a text itself, are read together.
 const WINDOW: usize = 512;
@@ -522,18 +516,6 @@ fn texts_of(value: &Value, f: &mut dyn FnMut(&str)) {
         Value::Object(members) => members.iter().for_each(|(_, member)| texts_of(member, f)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
-
-/// Whether a value is looked for in other places: long enough, of letters and digits, and no path or address.
-fn is_learnable(value: &str) -> bool {
-    LEARNED.contains(&value.chars().count())
-        && value.bytes().any(|c| c.is_ascii_digit())
-        && value.chars().any(char::is_alphabetic)
-        && !value.contains(['\n', '\r', '\t'])
-        && (!value.contains(' ') || value.chars().count() <= SPOKEN_MAX)
-        && !value.contains("://")
-        && !value.starts_with(['/', '.', '~'])
-        && !marker::has_marker(value)
 }
 
 /// The last place at or before a byte at which a text can be cut.

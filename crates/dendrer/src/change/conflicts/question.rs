@@ -7,7 +7,7 @@ use crate::address::{Address, state_path};
 use crate::change::merge::{MergeError, Resolution, Take};
 use crate::error::Error;
 use crate::problem::Problem;
-use crate::redact::Redactor;
+use crate::record::redacted::beside;
 use crate::source::{Asked, Desk, redactor_of_run};
 
 question! {
@@ -130,13 +130,6 @@ impl ResolveQuestion {
 }
 
 /// Reads what is taken: one letter is a side, then JSON is a value, and any other text is the name of a run.
-/// A value without its secrets, redacted by the last name of its place.
-fn beside(redactor: &Redactor, path: &Pointer, value: Value) -> Value {
-    let name = path.tokens().last().map(|name| name.into_owned()).unwrap_or_default();
-    let clean = redactor.value(&Value::record([(name.as_str(), value)])).0;
-    clean.get(&name).cloned().unwrap_or(Value::Null)
-}
-
 fn take(text: &str) -> Take {
     let is_letter = text.len() == 1 && text.bytes().all(|c| c.is_ascii_lowercase());
     match json::parse_door(text.as_bytes()) {

@@ -9,11 +9,12 @@ use dendrer_object::document::{Shape, any_of};
 use dendrer_object::question::QuestionMember;
 use dendrer_object::{Code, Delta, Object, Pointer, RunName, Value, json, question};
 
-use super::{Carried, ForkTerms, Forked, ReplacedAnswer, carry_on};
+use super::{Carried, ForkTerms, Forked, ReplacedAnswer, What, carry_on};
 use crate::address::{Address, MADE, Position, state_path};
 use crate::change::selection::Selection;
 use crate::error::Error;
 use crate::problem::Problem;
+use crate::record::redacted::beside;
 use crate::redact::Redactor;
 use crate::repo::Repo;
 use crate::repo::new_run::{first_free, is_name_taken, new_name};
@@ -349,7 +350,12 @@ fn without_secrets(redactor: &Redactor, terms: &mut ForkTerms, forked: &mut Fork
     terms.reason = terms.reason.as_deref().map(clean);
     terms.although = terms.although.as_deref().map(clean);
     terms.guidance.values_mut().for_each(|text| *text = clean(text));
-    forked.changed.iter_mut().for_each(|changed| changed.after = redactor.value(&changed.after).0);
+    for changed in &mut forked.changed {
+        changed.after = match &changed.what {
+            What::State(path) => beside(redactor, path, changed.after.clone()),
+            _ => redactor.value(&changed.after).0,
+        };
+    }
 }
 
 fn refused(what: impl Into<String>) -> Problem {
