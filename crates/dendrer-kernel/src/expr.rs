@@ -64,7 +64,7 @@ use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use lex::TEXT_SIZE_MAX;
-pub use time::is_same_moment;
+pub use time::{is_same_moment, milliseconds};
 pub(crate) use time::{Until, is_datetime, until_of};
 pub use turns::Way;
 
