@@ -33,6 +33,8 @@ pub struct EdgeRequest {
     pub args: Vec<Value>,
     /// The digest of both.
     pub asked: Digest,
+    /// Whether its statement lets it be asked beside others, though it is effectful.
+    pub at_once: bool,
 }
 
 impl EdgeRequest {
@@ -184,7 +186,8 @@ pub struct Evaluation<'g> {
     asked: BTreeMap<String, (Place, Instance)>,
     /// Those without a value.
     due: BTreeSet<Place>,
-    limits: BTreeMap<Place, String>,
+    /// The repeats that came to their limit, each with its path and its limit.
+    limits: BTreeMap<Place, (String, u64)>,
     output: Option<&'g str>,
     left: u64,
 }
@@ -257,14 +260,43 @@ impl<'g> Evaluation<'g> {
         self.due.iter().filter_map(|place| self.edges.get(place).map(|(asked, _)| asked))
     }
 
-    /// The path of the first repeat that came to its limit and ends the graph.
-    pub fn limit(&self) -> Option<&str> {
-        self.limits.values().next().map(String::as_str)
+    /// The path and the limit of the first repeat that came to it and ends the graph.
+    pub fn limit(&self) -> Option<(&str, u64)> {
+        self.limits.values().next().map(|(path, max)| (&**path, *max))
+    }
+
+    /// The effects that may be asked yet, whatever values come; none once a limit ends the graph.
+    pub fn open_calls(&self) -> BTreeSet<&'g str> {
+        let mut open = BTreeSet::new();
+        if self.limit().is_none() {
+            for scope in &self.scopes {
+                let waiting = scope.statements.iter().zip(&scope.values).filter(|(_, value)| value.is_none());
+                waiting.for_each(|(statement, _)| self.calls_of(statement, &mut open));
+            }
+        }
+        open.retain(|call| !call.starts_with("graph."));
+        open
+    }
+
+    /// Adds the effects of a statement, and of the statements and graphs inside; graphs are in the set too, so that each is walked once.
+    fn calls_of(&self, statement: &'g Statement, open: &mut BTreeSet<&'g str>) {
+        let inside = match &statement.body {
+            StatementBody::Node { .. } => return,
+            StatementBody::Repeat { statements, .. } => statements,
+            StatementBody::Edge { call, .. } => {
+                let child = call.strip_prefix("graph.").and_then(|name| self.children.get(name));
+                match (open.insert(call), child) {
+                    (true, Some(child)) => &child.statements,
+                    _ => return,
+                }
+            }
+        };
+        inside.iter().for_each(|statement| self.calls_of(statement, open));
     }
 
     /// The values so far.
     pub fn values(self) -> GraphValues {
-        let limit = self.limit().map(str::to_owned);
+        let limit = self.limit().map(|(path, _)| path.to_owned());
         let mut waits: Vec<(Place, String)> = Vec::new();
         for scope in &self.scopes {
             for (position, statement) in scope.statements.iter().enumerate() {
@@ -497,6 +529,7 @@ impl<'g> Evaluation<'g> {
             call: call.to_owned(),
             asked: asked(call, &args),
             args,
+            at_once: matches!(scope.statements[position].body, StatementBody::Edge { at_once: true, .. }),
         };
         let value = values(&request);
         self.asked.insert(request.path.clone(), (place.clone(), instance));
@@ -596,7 +629,7 @@ impl<'g> Evaluation<'g> {
             return Ok(Step::Done(made));
         }
         if is_last {
-            self.limits.insert(place.clone(), self.scopes[instance.0].path_of(instance.1));
+            self.limits.insert(place.clone(), (self.scopes[instance.0].path_of(instance.1), round));
             return Ok(Step::Rests);
         }
         self.forget(inner);

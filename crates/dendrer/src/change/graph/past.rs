@@ -1,0 +1,227 @@
+//! The record of a graph's run that was interrupted, and how it goes on from there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use dendrer_graph::form;
+use dendrer_object::record::{Author, Record};
+use dendrer_object::{Digest, EDGE, Intent, Value};
+use dendrer_store::prelude::*;
+use dendrer_store::Shared;
+
+use crate::error::{Error, GraphRefused};
+use crate::record::recorder::{Environment, Recorder};
+use crate::run::frontier::{GraphRun, LIMIT, NODE_FAILED, graph_run};
+use crate::run::trace::Trace;
+
+use super::runner::Runner;
+use super::{
+    AskEdge, EdgeEnd, EdgeNeed, GraphOutcome, GraphResume, GraphTerms, NoAnswer, beginning, redacted_inputs,
+};
+
+/// What the record of a run has of its edges.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// The recorded value of each edge, with the digest of what it was asked.
+    pub(super) values: BTreeMap<String, (Digest, Value)>,
+    /// The newest request of each edge.
+    pub(super) requests: BTreeMap<String, Digest>,
+    /// The edges of which it is not known whether they have acted.
+    unknown: BTreeMap<String, NoAnswer>,
+    /// Nodes that could not be computed, each as its record has it.
+    failures: BTreeSet<String>,
+    /// Whether the last transition of a closed run is there.
+    is_complete: bool,
+    /// The first tick that is none of the run's own.
+    of_others: Option<u64>,
+}
+
+impl Past {
+    fn of(trace: &Trace, recorded: &GraphRun) -> Result<Past, Error> {
+        let edges = recorded.frontier.edges.iter();
+        let values = edges.map(|edge| (edge.path.clone(), (edge.asked, edge.value.clone())));
+        let mut past = Past { values: values.collect(), ..Past::default() };
+        trace.for_each(1, trace.tip(), &mut |tick, record| {
+            if !past.reads(&record, &recorded.graph.name) {
+                past.of_others.get_or_insert(tick);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(past)
+    }
+
+    /// Reads a record. Returns whether the run of a graph writes such records.
+    fn reads(&mut self, record: &Record, graph: &str) -> bool {
+        let (header, content) = (record.header(), record.content());
+        let type_name = header.type_name.as_ref().map_or("", |name| name.as_str());
+        let path = || Some(content.get(EDGE)?.get("path")?.as_str()?.to_owned());
+        let is_own = content.get("agent_id").and_then(Value::as_str) == Some(graph);
+        match (header.author, type_name, path()) {
+            (Author::Kernel, ..) => true,
+            (Author::Agent, "action.request", Some(path)) if is_own => {
+                self.requests.insert(path.clone(), record.id());
+                self.unknown.insert(path, NoAnswer::NoAnswer);
+                true
+            }
+            (Author::Runtime, "action.result", Some(path)) => {
+                self.answered(path, &content);
+                true
+            }
+            (Author::Runtime, "goal.complete", None) => {
+                self.is_complete = true;
+                true
+            }
+            (Author::Runtime, "observation.add", None) => {
+                let about = |name: &str| content.get("intent")?.get(name).cloned();
+                self.failures.extend(about(NODE_FAILED).map(|fault| fault.to_string()));
+                self.is_complete |= about(LIMIT).is_some();
+                about(NODE_FAILED).or_else(|| about(LIMIT)).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads the result of an edge.
+    fn answered(&mut self, path: String, content: &Value) {
+        let said = |name: &str| content.get("result")?.get(name).cloned();
+        if said("status").is_some_and(|status| status.as_str() == Some("ok")) {
+            self.unknown.remove(&path);
+            return;
+        }
+        let ended = said("error").and_then(|error| EdgeEnd::from_word(error.get("ended")?.as_str()?));
+        let why = match ended {
+            Some(EdgeEnd::Answered | EdgeEnd::NoStart) => None,
+            Some(EdgeEnd::Timeout) => Some(NoAnswer::Timeout),
+            Some(EdgeEnd::Killed | EdgeEnd::Cut) => Some(NoAnswer::Killed),
+            // A record of before says that it failed, and not how.
+            None => Some(NoAnswer::NoAnswer),
+        };
+        match why {
+            Some(why) => drop(self.unknown.insert(path, why)),
+            None => drop(self.unknown.remove(&path)),
+        }
+    }
+
+    /// Whether the failure of a node is on record already.
+    pub(super) fn has_failure(&self, intent: &Intent) -> bool {
+        let about = intent.member("intent").and_then(|about| about.get(NODE_FAILED).cloned());
+        about.is_some_and(|fault| self.failures.contains(&fault.to_string()))
+    }
+}
+
+/// Goes on with a run: brings the values on record, decides which edges may be asked again, and asks what is due.
+pub(super) fn go_on(
+    store: &Shared,
+    terms: &GraphTerms<'_>,
+    resume: &GraphResume,
+    executor: &AskEdge<'_>,
+    surroundings: Box<dyn Environment>,
+) -> Result<GraphOutcome, Error> {
+    let mut store = store.clone();
+    store.refresh()?;
+    let trace = Trace::open(&store, &terms.run)?;
+    if trace.lineage().len() != 1 {
+        return Err(GraphRefused::NotGraph(terms.run.clone()).into());
+    }
+    let recorded = graph_run(&trace)?;
+    if let Some(what) = other_part(terms, &trace, &recorded)? {
+        return Err(GraphRefused::Another { run: terms.run.clone(), what }.into());
+    }
+    let past = Past::of(&trace, &recorded)?;
+    let is_closed = past.is_complete && store.run(&terms.run)?.is_some_and(|run| run.ended);
+    if is_closed {
+        refuse_paths(terms, resume, |_| false)?;
+        return Ok(outcome(&recorded, Vec::new()));
+    }
+    if let Some(tick) = past.of_others {
+        return Err(GraphRefused::OfOthers { run: terms.run.clone(), tick }.into());
+    }
+    let mut recorder = Recorder::resume_if(&store, &terms.run, surroundings, |_| Ok(()))?;
+    if past.is_complete {
+        // Only the mark of the end is missing.
+        recorder.end()?;
+        recorder.commit()?;
+        return Ok(outcome(&recorded, Vec::new()));
+    }
+    let GraphRun { graph, children, functions, digest, frontier, .. } = &recorded;
+    let parts = (graph, children, functions, &frontier.inputs);
+    let mut runner = Runner::new(&store, terms, parts, *digest, recorder)?;
+    runner.past = past;
+    runner.advance()?;
+    let due = runner.due();
+    refuse_paths(terms, resume, |path| due.iter().any(|asked| asked.path == path))?;
+    let needs: Vec<EdgeNeed> = due
+        .iter()
+        .filter(|asked| runner.is_effectful(asked))
+        .filter(|asked| !resume.ask_again.contains(&asked.path) && !resume.set.contains_key(&asked.path))
+        .filter_map(|asked| {
+            let why = *runner.past.unknown.get(&asked.path)?;
+            Some(EdgeNeed { path: asked.path.clone(), call: asked.call.clone(), why })
+        })
+        .collect();
+    if !needs.is_empty() {
+        return Ok(outcome(&recorded, needs));
+    }
+    let given = due.into_iter().filter_map(|asked| {
+        let value = resume.set.get(&asked.path)?.clone();
+        Some((asked, terms.clean(value)))
+    });
+    let given: Vec<_> = given.collect();
+    runner.take_by_hand(&given);
+    if let Some(call) = runner.unanswered(|call| resume.answered.contains(call)) {
+        return Err(GraphRefused::NoExecutor(call.to_owned()).into());
+    }
+    runner.record_by_hand(given)?;
+    runner.advance()?;
+    runner.run(executor)
+}
+
+/// Refuses paths of edges that wait for no answer.
+fn refuse_paths(
+    terms: &GraphTerms<'_>,
+    resume: &GraphResume,
+    is_due: impl Fn(&str) -> bool,
+) -> Result<(), GraphRefused> {
+    match resume.ask_again.iter().chain(resume.set.keys()).find(|path| !is_due(path)) {
+        None => Ok(()),
+        Some(path) => Err(GraphRefused::NotDue { run: terms.run.clone(), path: path.clone() }),
+    }
+}
+
+/// The part of the terms that differs from the record of the run: `graph`, `pack`, `input NAME` or `stage`.
+fn other_part(terms: &GraphTerms<'_>, trace: &Trace, recorded: &GraphRun) -> Result<Option<String>, Error> {
+    let form = form::to_value(terms.graph, terms.children);
+    if form::digest(&form) != recorded.digest {
+        return Ok(Some("graph".to_owned()));
+    }
+    let start = beginning(terms, &form, &redacted_inputs(terms, &form)?)?;
+    let pack = start.pack.as_ref().map(|bound| bound.value.digest());
+    if pack != Some(recorded.pack.digest()) {
+        return Ok(Some("pack".to_owned()));
+    }
+    let inputs = start.meta.as_ref().and_then(|meta| meta.get("inputs")?.as_object().cloned());
+    let other = inputs.iter().flat_map(|inputs| inputs.iter()).find(|(name, value)| {
+        recorded.frontier.inputs.get(&***name).is_none_or(|own| own.digest() != value.digest())
+    });
+    if let Some((name, _)) = other {
+        return Ok(Some(format!("input {name}")));
+    }
+    let stage = trace.start().content().get("stage").and_then(Value::as_u64);
+    let is_other = terms.stage.is_some_and(|given| stage != Some(given as u64));
+    Ok(is_other.then(|| "stage".to_owned()))
+}
+
+/// The answer about a run from its record alone.
+fn outcome(recorded: &GraphRun, needs: Vec<EdgeNeed>) -> GraphOutcome {
+    let frontier = &recorded.frontier;
+    GraphOutcome {
+        run: recorded.run.clone(),
+        digest: recorded.digest,
+        nodes: frontier.nodes.len() as u64,
+        edges: frontier.edges.len() as u64,
+        output: frontier.output.clone(),
+        limit: frontier.limit.clone(),
+        needs,
+        asked: 0,
+    }
+}
