@@ -80,6 +80,13 @@ pub struct Frontier {
     pub is_ordered: bool,
 }
 
+impl Frontier {
+    /// Whether the run did not end: neither with an output nor at a limit.
+    pub fn is_open(&self) -> bool {
+        self.output.is_none() && self.limit.is_none()
+    }
+}
+
 /// The text of what an edge asks, to be shown beside another.
 pub fn request(call: &str, args: &[Value]) -> Value {
     Value::record([("args", Value::array(args.iter().cloned())), ("call", Value::from(call))])

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer::casebook::{self, Place};
+use dendrer::change::graph::{EdgeNeed, GraphOutcome, NoAnswer};
 use dendrer::change::replay::GraphReplayed;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning};
 use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge};
 use dendrer::graph::minimize::{Minimal, Minimality};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::problem::Problem;
-use dendrer::run::frontier::GraphRun;
+use dendrer::run::frontier::{FRONTIER_VERSION, GraphRun};
 use dendrer::source::Desk;
 use dendrer_object::document::{As, Shape};
 use dendrer_object::value::Object;
@@ -163,30 +164,49 @@ document! {
 
     /// A graph that was run
     pub object GraphRunDocument: "graph-run" (answer: &GraphRunAnswer<'_>) {
+        let outcome = answer.outcome;
         /// The run
-        run: &RunName = answer.run,
+        run: &RunName = &outcome.run,
         /// The name of the graph
         graph: &str = answer.graph,
         /// The digest of the graph
-        digest: Digest = answer.digest,
+        digest: Digest = outcome.digest,
         /// The number of nodes that were computed
-        nodes: u64 = answer.nodes,
+        nodes: u64 = outcome.nodes,
         /// The number of edge values that were recorded
-        edges: u64 = answer.edges,
-        /// The output
-        output: &Value = &answer.output,
-        /// The status with which the run was closed
-        closed: ["good"] = "good",
+        edges: u64 = outcome.edges,
+        /// The number of edges that were asked by this command
+        asked: u64 = outcome.asked,
+        /// The output; null if the run came to a limit, or is not closed
+        output: Option<&Value> = outcome.output.as_ref(),
+        /// The status with which the run was closed; null if it is open
+        closed: ["good" | "limit" | null] = outcome.closed(),
+        /// The path of the repeat that came to its limit and closed the run; null if none did
+        limit: Option<&str> = outcome.limit.as_deref(),
+        /// The edges for which it must be said how the run goes on, because their effects may have acted
+        needs: Vec<EdgeNeedObject> = outcome.needs.iter().map(EdgeNeedObject::of).collect(),
+    }
+
+    /// An effectful edge of which it is not known whether it has acted
+    object EdgeNeedObject(need: &EdgeNeed) {
+        /// The path of the edge
+        path: &str = &need.path,
+        /// The name of the effect
+        call: &str = &need.call,
+        /// The reason for which it is not known
+        why: NoAnswer = need.why,
     }
 
     /// The first line of a frontier file
     object FrontierHeader(recorded: &GraphRun) {
         /// The version of the file
-        frontier: u64 = 1,
+        frontier: u64 = FRONTIER_VERSION,
         /// The graph in its JSON form
         graph: &Value = &recorded.form,
         /// The inputs by name
         inputs: &BTreeMap<String, Value> = &recorded.frontier.inputs,
+        /// The path of the repeat that came to its limit and ended the run; null if none did
+        limit: Option<&str> = recorded.frontier.limit.as_deref(),
         /// The values of the nodes by path
         nodes: &BTreeMap<String, Value> = &recorded.frontier.nodes,
         /// The output; null if the run did not end
@@ -207,6 +227,8 @@ document! {
         edges: usize = recorded.frontier.edges.len(),
         /// The number of pure nodes
         nodes: usize = recorded.frontier.nodes.len(),
+        /// The path of the repeat that came to its limit and ended the run; null if none did
+        limit: Option<&str> = recorded.frontier.limit.as_deref(),
     }
 
     /// A recorded edge value
@@ -344,13 +366,21 @@ fn statement_text(one: &Value) -> String {
     if let Some(repeat) = one.get("repeat") {
         let from = repeat.get("from").map(argument).unwrap_or_default();
         let max = repeat.get("max").map(quote::value).unwrap_or_default();
-        return quote::escape(&format!("{id} repeat({from}) max {max} until {}", text_of(repeat, "until")));
+        let or_limit = match repeat.get("or_limit").and_then(Value::as_bool) {
+            Some(true) => " or limit",
+            _ => "",
+        };
+        let until = text_of(repeat, "until");
+        return quote::escape(&format!("{id} repeat({from}) max {max} until {until}{or_limit}"));
     }
     let when = one.get("if").and_then(Value::as_str).map(|id| format!(" if {id}")).unwrap_or_default();
     let args = one.get("args").and_then(Value::as_array);
     let args: Vec<String> = args.into_iter().flat_map(|args| args.iter()).map(argument).collect();
     let tail = match one.get("rec").and_then(Value::as_str) {
-        Some(rec) => format!("-> rec frontier[{rec}]"),
+        Some(rec) => match one.get("at_once").and_then(Value::as_bool) {
+            Some(true) => format!("-> rec frontier[{rec}] at once"),
+            _ => format!("-> rec frontier[{rec}]"),
+        },
         None => "pure".to_owned(),
     };
     quote::escape(&format!("{id} {}({}){when} {tail}", text_of(one, "call"), args.join(", ")))
@@ -586,18 +616,10 @@ impl Answer for GraphAnswer<'_> {
 /// A graph that was run.
 #[derive(Debug, Clone)]
 pub struct GraphRunAnswer<'g> {
-    /// The run.
-    pub run: &'g RunName,
     /// The name of the graph.
     pub graph: &'g str,
-    /// The digest of the graph.
-    pub digest: Digest,
-    /// The number of nodes that were computed.
-    pub nodes: u64,
-    /// The number of edge values that were recorded.
-    pub edges: u64,
-    /// The output.
-    pub output: Value,
+    /// The result.
+    pub outcome: &'g GraphOutcome,
 }
 
 impl Answer for GraphRunAnswer<'_> {
@@ -606,14 +628,53 @@ impl Answer for GraphRunAnswer<'_> {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let (nodes, edges) = (count(self.nodes, "node", "nodes"), count(self.edges, "edge", "edges"));
-        vec![
-            format!("ran        graph {} as {}: {nodes}, {edges}", quote::escape(self.graph), self.run)
-                .into(),
-            Line::from(format!("output     {}", quote::value(&self.output))),
-            Line::styled(Style::Good, "closed     good: its replay from the record gave the same output"),
-            Line::help(["dendrer", "replay", self.run.as_str()]),
-        ]
+        let GraphOutcome { run, nodes, edges, output, limit, needs, .. } = self.outcome;
+        let (nodes, edges) = (count(*nodes, "node", "nodes"), count(*edges, "edge", "edges"));
+        let name = quote::escape(self.graph);
+        if !needs.is_empty() {
+            let mut lines: Vec<Line> = vec![format!("open       {run}: nothing was asked").into()];
+            lines.extend(needs.iter().map(|need| {
+                let EdgeNeed { path, call, why } = need;
+                let what = format!("{path} {call} may have acted: {}", no_answer_words(*why));
+                Line::styled(Style::Warn, format!("needs      {}", quote::escape(&what)))
+            }));
+            lines.push(Line::note(
+                "note: --ask-again PATH asks it once more; --set PATH=FILE gives the value that it had",
+            ));
+            return lines;
+        }
+        let mut lines: Vec<Line> = vec![format!("ran        graph {name} as {run}: {nodes}, {edges}").into()];
+        match limit {
+            None => {
+                let output = output.as_ref().map(quote::value).unwrap_or_default();
+                lines.push(Line::from(format!("output     {output}")));
+                let words = "closed     good: its replay from the record gave the same output";
+                lines.push(Line::styled(Style::Good, words));
+            }
+            Some(path) => {
+                let words = format!("closed     limit: {path} came to its limit, and nothing after it was asked");
+                lines.push(Line::styled(Style::Warn, quote::escape(&words)));
+                lines.push(Line::note("note: `or limit` at the end of the repeat lets the graph go on"));
+            }
+        }
+        lines.push(Line::help(["dendrer", "replay", run.as_str()]));
+        lines
+    }
+
+    fn end(&self) -> End {
+        match self.outcome.closed() {
+            Some("good") => End::Answered,
+            Some(_) => End::No,
+            None => End::Problem(Code::E0940),
+        }
+    }
+}
+
+fn no_answer_words(why: NoAnswer) -> &'static str {
+    match why {
+        NoAnswer::NoAnswer => "its request is on record, and no answer",
+        NoAnswer::Killed => "its call was killed or cut",
+        NoAnswer::Timeout => "its call took longer than its timeout",
     }
 }
 
@@ -652,6 +713,9 @@ impl Answer for FrontierAnswer<'_> {
             );
             lines.push(Line::from(line));
         }
+        lines.extend(self.0.frontier.limit.as_ref().map(|path| {
+            Line::styled(Style::Warn, quote::escape(&format!("limit        {path} came to its limit and ended the run")))
+        }));
         let edges = count(self.0.frontier.edges.len() as u64, "edge", "edges");
         let nodes = count(self.0.frontier.nodes.len() as u64, "pure node", "pure nodes");
         lines.push(format!("{edges}, {nodes}, nothing else").into());
@@ -692,7 +756,8 @@ impl Answer for GraphReplayed {
         let unknown = substituted.map(|found| found.unknown.to_value());
         let divergence = self.divergence.as_ref().map(|one| DivergenceObject::of(one).into());
         let is_same = divergence.is_none() && !is_open;
-        let graph = GraphReplay::of(&self.run, self.nodes, self.output.as_ref(), is_open, substituted, fork);
+        let made = (self.output.as_ref(), self.limit.as_deref());
+        let graph = GraphReplay::of(&self.run, self.nodes, made, is_open, substituted, fork);
         ReplayDocument::of(&self.run.run, is_same, divergence, unknown, None, Some(graph)).into()
     }
 
@@ -718,7 +783,13 @@ impl Answer for GraphReplayed {
         match &self.substituted {
             None => {
                 let output = self.output.as_ref().map(quote::value).unwrap_or_default();
-                lines.push(Line::from(format!("output       {output}")));
+                lines.push(match &self.limit {
+                    None => Line::from(format!("output       {output}")),
+                    Some(path) => {
+                        let what = format!("limit        {path} came to its limit and ended the run");
+                        Line::styled(Style::Warn, quote::escape(&what))
+                    }
+                });
                 lines.push(Line::styled(
                     Style::Good,
                     "replay(graph, frontier) == output   OK, no model and no tool was called",

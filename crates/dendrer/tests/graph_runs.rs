@@ -91,6 +91,7 @@ fn record(store: &Shared, name: &str, order: Vec<&'static str>, request: &Value,
         stage: None,
         inputs: BTreeMap::from([("request".to_owned(), request.clone())]),
         redactor: None,
+        resume: None,
     };
     let order = Order { order, turn: Mutex::new(0), moved: Condvar::new() };
     let executor = |asked: &EdgeRequest| {

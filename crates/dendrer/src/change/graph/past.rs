@@ -167,12 +167,15 @@ pub(super) fn go_on(
         Some((asked, terms.clean(value)))
     });
     let given: Vec<_> = given.collect();
+    // The effects that are still to be asked are known only with these values.
     runner.take_by_hand(&given);
-    if let Some(call) = runner.unanswered(|call| resume.answered.contains(call)) {
+    let made = runner.evaluate();
+    let unanswered = runner.unanswered(|call| resume.answered.contains(call));
+    if let (Ok(()), Some(call)) = (&made, unanswered) {
         return Err(GraphRefused::NoExecutor(call.to_owned()).into());
     }
     runner.record_by_hand(given)?;
-    runner.advance()?;
+    runner.kept(made)?;
     runner.run(executor)
 }
 

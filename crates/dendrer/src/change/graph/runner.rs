@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 
 use dendrer_graph::Graph;
-use dendrer_graph::eval::{EdgeRequest, Evaluation, GraphValues, NodeFault};
+use dendrer_graph::eval::{EdgeRequest, Evaluation, GraphValues};
 use dendrer_graph::frontier::replay;
 use dendrer_graph::functions::Functions;
 use dendrer_kernel::step::Outcome;
@@ -87,6 +87,24 @@ impl<'g> Runner<'g> {
 
     /// Evaluates as far as values are there. A node that cannot be computed is on record.
     pub(super) fn advance(&mut self) -> Result<(), Error> {
+        let made = self.evaluate();
+        self.kept(made)
+    }
+
+    /// Records the node that an evaluation could not compute, unless it is on record.
+    pub(super) fn kept(&mut self, made: Result<(), GraphRefused>) -> Result<(), Error> {
+        if let Err(GraphRefused::Node(fault)) = &made {
+            let intent = records::node_failed(self.terms, fault);
+            if !self.past.has_failure(&intent) {
+                propose(&mut self.recorder, &intent, &fault.path)?;
+                self.recorder.commit()?;
+            }
+        }
+        Ok(made?)
+    }
+
+    /// As [`Runner::advance`], and records nothing.
+    pub(super) fn evaluate(&mut self) -> Result<(), GraphRefused> {
         let mut other = None;
         let Runner { evaluation, past, due, functions, .. } = self;
         let made = evaluation.advance(&mut |asked: &EdgeRequest| match past.values.get(&asked.path) {
@@ -100,23 +118,11 @@ impl<'g> Runner<'g> {
                 None
             }
         });
-        if let Err(fault) = made {
-            self.node_failed(&fault)?;
-            return Err(GraphRefused::Node(fault).into());
-        }
+        made.map_err(GraphRefused::Node)?;
         match other {
-            Some(path) => Err(GraphRefused::Diverged { run: self.terms.run.clone(), path }.into()),
+            Some(path) => Err(GraphRefused::Diverged { run: self.terms.run.clone(), path }),
             None => Ok(()),
         }
-    }
-
-    fn node_failed(&mut self, fault: &NodeFault) -> Result<(), Error> {
-        let intent = records::node_failed(self.terms, fault);
-        if !self.past.has_failure(&intent) {
-            propose(&mut self.recorder, &intent, &fault.path)?;
-            self.recorder.commit()?;
-        }
-        Ok(())
     }
 
     /// The edges that are due, in canonical order.
