@@ -652,7 +652,8 @@ impl Answer for GraphRunAnswer<'_> {
                 lines.push(Line::styled(Style::Good, words));
             }
             Some(path) => {
-                let words = format!("closed     limit: {path} came to its limit, and nothing after it was asked");
+                let words =
+                    format!("closed     limit: {path} came to its limit, and nothing after it was asked");
                 lines.push(Line::styled(Style::Warn, quote::escape(&words)));
                 lines.push(Line::note("note: `or limit` at the end of the repeat lets the graph go on"));
             }
@@ -714,7 +715,10 @@ impl Answer for FrontierAnswer<'_> {
             lines.push(Line::from(line));
         }
         lines.extend(self.0.frontier.limit.as_ref().map(|path| {
-            Line::styled(Style::Warn, quote::escape(&format!("limit        {path} came to its limit and ended the run")))
+            Line::styled(
+                Style::Warn,
+                quote::escape(&format!("limit        {path} came to its limit and ended the run")),
+            )
         }));
         let edges = count(self.0.frontier.edges.len() as u64, "edge", "edges");
         let nodes = count(self.0.frontier.nodes.len() as u64, "pure node", "pure nodes");

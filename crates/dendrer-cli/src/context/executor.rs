@@ -81,7 +81,9 @@ impl<'a> Executor<'a> {
     pub(crate) fn ask(&self, asked: &EdgeRequest) -> Answer<Value> {
         let line = format!("{}\n", quote::json(&asked.to_value()));
         match &self.kind {
-            ExecutorKind::Command(command) => value_of(of_command(command, line, self.timeout)?, self.is_json),
+            ExecutorKind::Command(command) => {
+                value_of(of_command(command, line, self.timeout)?, self.is_json)
+            }
             ExecutorKind::Service(url, agent) => {
                 let (bytes, is_json) = of_service(agent, url, &line)?;
                 value_of(bytes, self.is_json || is_json)
@@ -229,9 +231,8 @@ impl Running {
 }
 
 fn of_command(command: &str, line: String, timeout: Option<Duration>) -> Answer<Vec<u8>> {
-    let mut running = Running::begin(command, line, timeout).map_err(|error| {
-        EdgeFailure::new(EdgeEnd::NoStart, format!("the command cannot be run: {error}"))
-    })?;
+    let mut running = Running::begin(command, line, timeout)
+        .map_err(|error| EdgeFailure::new(EdgeEnd::NoStart, format!("the command cannot be run: {error}")))?;
     let ended = running.wait();
     if !matches!(ended, Some(Ok(_))) {
         running.kill();
@@ -244,7 +245,10 @@ fn of_command(command: &str, line: String, timeout: Option<Duration>) -> Answer<
         }
         None => {
             let time = timeout.unwrap_or_default().as_millis();
-            EdgeFailure::new(EdgeEnd::Timeout, format!("the command took longer than {time} ms, and was ended"))
+            EdgeFailure::new(
+                EdgeEnd::Timeout,
+                format!("the command took longer than {time} ms, and was ended"),
+            )
         }
     };
     Err(EdgeFailure { stderr: running.stderr.end(), ..failure })

@@ -93,7 +93,8 @@ pub(super) fn read_rules(
 pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> Vec<Tool> {
     let mut tools = Vec::new();
     for (name, at) in root.named(faults, "tools", "what they do") {
-        if at.object(faults, "a tool", &["effect", "failed", "files", "output", "timeout", "words"]).is_none() {
+        if at.object(faults, "a tool", &["effect", "failed", "files", "output", "timeout", "words"]).is_none()
+        {
             continue;
         }
         let words = at.shared(faults, "words");
@@ -136,7 +137,15 @@ pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> V
                 }
             },
         };
-        tools.push(Tool { name: name.into(), effect, words, failed, files, timeout, is_json: output.is_some() });
+        tools.push(Tool {
+            name: name.into(),
+            effect,
+            words,
+            failed,
+            files,
+            timeout,
+            is_json: output.is_some(),
+        });
     }
     tools
 }

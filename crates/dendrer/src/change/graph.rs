@@ -225,11 +225,7 @@ pub fn run_graph(
 }
 
 /// The start of a run, as it is recorded.
-fn beginning(
-    terms: &GraphTerms<'_>,
-    form: &Value,
-    inputs: &BTreeMap<String, Value>,
-) -> Result<Start, Error> {
+fn beginning(terms: &GraphTerms<'_>, form: &Value, inputs: &BTreeMap<String, Value>) -> Result<Start, Error> {
     let mut start =
         with_places(terms.pack)?.bind(Start { stage: terms.stage, ..Start::new(terms.run.clone()) })?;
     start.graph = Some(form.clone());

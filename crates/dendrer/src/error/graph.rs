@@ -126,13 +126,17 @@ impl GraphRefused {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> Code {
         match self {
-            GraphRefused::NotGraph(_) | GraphRefused::NoEdge { .. } | GraphRefused::NotDue { .. } => Code::E0938,
+            GraphRefused::NotGraph(_) | GraphRefused::NoEdge { .. } | GraphRefused::NotDue { .. } => {
+                Code::E0938
+            }
             GraphRefused::UnderWay(_) => Code::E0943,
             GraphRefused::Another { .. } => Code::E0942,
             GraphRefused::OfOthers { .. } => Code::E0941,
             GraphRefused::Malformed { .. } => Code::E0301,
             GraphRefused::Rules | GraphRefused::Pack(_) => Code::E0905,
-            GraphRefused::NoInput(_) | GraphRefused::HoldsSecret(_) | GraphRefused::NoExecutor(_) => Code::E0934,
+            GraphRefused::NoInput(_) | GraphRefused::HoldsSecret(_) | GraphRefused::NoExecutor(_) => {
+                Code::E0934
+            }
             GraphRefused::Node(_) => Code::E0935,
             GraphRefused::Edge { .. } => Code::E0936,
             GraphRefused::Diverged { .. } => Code::E0937,

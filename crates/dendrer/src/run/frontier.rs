@@ -121,9 +121,8 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
             }
         }
         if type_name == "observation.add" && record.header().author == Author::Runtime {
-            let path = |content: &Value| {
-                content.get("intent")?.get(LIMIT)?.get("path")?.as_str().map(str::to_owned)
-            };
+            let path =
+                |content: &Value| content.get("intent")?.get(LIMIT)?.get("path")?.as_str().map(str::to_owned);
             frontier.limit = frontier.limit.take().or_else(|| path(&content));
         }
         ControlFlow::Continue(())

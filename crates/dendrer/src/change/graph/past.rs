@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use dendrer_graph::form;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::{Digest, EDGE, Intent, Value};
-use dendrer_store::prelude::*;
 use dendrer_store::Shared;
+use dendrer_store::prelude::*;
 
 use crate::error::{Error, GraphRefused};
 use crate::record::recorder::{Environment, Recorder};
@@ -24,7 +24,7 @@ use super::{
 pub(super) struct Past {
     /// The recorded value of each edge, with the digest of what it was asked.
     pub(super) values: BTreeMap<String, (Digest, Value)>,
-    /// The newest request of each edge.
+    /// The request of each edge that has no result.
     pub(super) requests: BTreeMap<String, Digest>,
     /// The edges of which it is not known whether they have acted.
     unknown: BTreeMap<String, NoAnswer>,
@@ -83,6 +83,7 @@ impl Past {
 
     /// Reads the result of an edge.
     fn answered(&mut self, path: String, content: &Value) {
+        self.requests.remove(&path);
         let said = |name: &str| content.get("result")?.get(name).cloned();
         if said("status").is_some_and(|status| status.as_str() == Some("ok")) {
             self.unknown.remove(&path);

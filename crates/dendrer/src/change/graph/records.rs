@@ -76,9 +76,11 @@ fn error(terms: &GraphTerms<'_>, failure: &EdgeFailure) -> Value {
         ("message", Value::from(terms.clean_text(why).as_str())),
     ];
     let numbers = [("exit", exit), ("signal", signal)];
-    members.extend(numbers.into_iter().filter_map(|(name, number)| {
-        number.map(|number| (name, Value::from(i64::from(number))))
-    }));
+    members.extend(
+        numbers
+            .into_iter()
+            .filter_map(|(name, number)| number.map(|number| (name, Value::from(i64::from(number))))),
+    );
     if let Some(stderr) = stderr {
         let clean = terms.clean_text(stderr);
         members.push(("stderr", Value::from(end_of(&clean))));

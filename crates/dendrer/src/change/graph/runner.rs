@@ -79,8 +79,7 @@ impl<'g> Runner<'g> {
         digest: Digest,
         recorder: Recorder,
     ) -> Result<Runner<'g>, Error> {
-        let evaluation =
-            Evaluation::new(graph, children, functions, inputs).map_err(GraphRefused::Node)?;
+        let evaluation = Evaluation::new(graph, children, functions, inputs).map_err(GraphRefused::Node)?;
         let (due, past) = (Due::default(), Past::default());
         Ok(Runner { store, terms, functions, digest, recorder, evaluation, due, past, asked: 0 })
     }
