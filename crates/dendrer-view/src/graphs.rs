@@ -265,11 +265,14 @@ document! {
 
     /// Frontiers that were replayed
     pub object GraphTestDocument: "graph-test" (tested: &[GraphTested]) {
-        let failures = tested.iter().filter(|one| !one.is_ok()).count();
+        let unended = tested.iter().filter(|one| one.is_open()).count();
+        let failures = tested.iter().filter(|one| !one.is_ok()).count() - unended;
         /// The number of frontiers that replay
-        passed: usize = tested.len() - failures,
+        passed: usize = tested.len() - failures - unended,
         /// The number of frontiers that do not
         failed: usize = failures,
+        /// The number of frontiers of runs that did not end
+        open: usize = unended,
         /// The frontiers
         items: Vec<GraphTestedObject> = tested.iter().map(GraphTestedObject::of).collect(),
     }
@@ -282,6 +285,8 @@ document! {
         run?: &str = (!tested.is_file).then_some(&tested.name),
         /// Whether the frontier replays
         ok: bool = tested.is_ok(),
+        /// Whether the run did not end, so that nothing is said of its output
+        open: bool = tested.is_open(),
         /// The first difference
         divergence: Option<DivergenceObject> = tested.divergence.as_ref().map(DivergenceObject::of),
         /// The reason for which it cannot be replayed
@@ -845,6 +850,8 @@ pub struct GraphTested {
     pub name: String,
     /// Whether it is a file.
     pub is_file: bool,
+    /// Whether the run ended, with an output or at a limit.
+    pub is_ended: bool,
     /// The first divergence.
     pub divergence: Option<FrontierDivergence>,
     /// The reason for which it cannot be replayed.
@@ -852,8 +859,14 @@ pub struct GraphTested {
 }
 
 impl GraphTested {
+    /// Whether the run did not end, and what is on record of it replays.
+    pub(crate) fn is_open(&self) -> bool {
+        let is_missing = |one: &FrontierDivergence| one.kind == DivergenceKind::Missing;
+        !self.is_ended && self.error.is_none() && self.divergence.as_ref().is_none_or(is_missing)
+    }
+
     fn is_ok(&self) -> bool {
-        self.divergence.is_none() && self.error.is_none()
+        self.is_ended && self.divergence.is_none() && self.error.is_none()
     }
 }
 
@@ -885,6 +898,11 @@ impl Answer for GraphTestAnswer {
                 lines.push(Line::styled(Style::Bad, quote::escape(&what)));
                 continue;
             }
+            if one.is_open() {
+                let what = format!("OPEN  {}: the run did not end", one.name);
+                lines.push(Line::styled(Style::Bad, quote::escape(&what)));
+                continue;
+            }
             match &one.divergence {
                 None => lines.push(Line::styled(Style::Good, format!("OK    {}", quote::escape(&one.name)))),
                 Some(divergence) => {
@@ -900,8 +918,13 @@ impl Answer for GraphTestAnswer {
                 lines.extend(divergence_lines(divergence).into_iter().skip(1));
             }
         }
-        let failed = self.0.iter().filter(|one| !one.is_ok()).count();
-        lines.push(format!("{} passed, {failed} failed", self.0.len() - failed).into());
+        let open = self.0.iter().filter(|one| one.is_open()).count();
+        let failed = self.0.iter().filter(|one| !one.is_ok()).count() - open;
+        let passed = self.0.len() - failed - open;
+        lines.push(match open {
+            0 => format!("{passed} passed, {failed} failed").into(),
+            _ => format!("{passed} passed, {failed} failed, {open} open").into(),
+        });
         lines
     }
 

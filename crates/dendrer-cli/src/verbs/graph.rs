@@ -165,6 +165,9 @@ pub(crate) struct GraphTest {
     /// Another pack to evaluate with
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<String>,
+    /// With --graph: a graph that it runs, by its own name
+    #[arg(long, value_name = "FILE", requires = "graph")]
+    pub(crate) child: Vec<String>,
     /// With --runs: only those that were written to within this time, like 30d, 12h or 2w
     #[arg(long, value_name = "TIME", value_parser = age_arg, requires = "runs")]
     pub(crate) since: Option<u64>,
@@ -226,11 +229,7 @@ struct Checked {
 impl Checked {
     fn of(file: &str, with: &With) -> Result<Checked> {
         let text = read_text(file)?;
-        let mut children = BTreeMap::new();
-        for path in &with.child {
-            let (child, _) = read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?;
-            children.insert(child.name.clone(), child);
-        }
+        let mut children = read_children(&with.child)?;
         let functions = match &with.pack {
             None => Functions::open(),
             Some(path) => {
@@ -332,6 +331,15 @@ fn read_graph(written: &str) -> std::result::Result<(Graph, BTreeMap<String, Gra
         .and_then(Value::as_str)
         .is_some_and(|schema| schema.starts_with("dendrer.graph/"));
     form::read(value.get("graph").filter(|_| whole).unwrap_or(&value)).map_err(finding)
+}
+
+/// Reads graphs that a graph runs, by their names.
+fn read_children(paths: &[String]) -> Result<BTreeMap<String, Graph>> {
+    let child = |path: &String| {
+        let (child, _) = read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?;
+        Ok((child.name.clone(), child))
+    };
+    paths.iter().map(child).collect()
 }
 
 fn unread(path: &str, finding: &GraphFinding) -> Failure {
@@ -569,7 +577,12 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     }
     let graph = match &args.graph {
         None => None,
-        Some(path) => Some(read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?),
+        Some(path) => {
+            let (graph, own) = read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?;
+            let mut children = read_children(&args.child)?;
+            children.extend(own);
+            Some((graph, children))
+        }
     };
     let functions =
         args.pack.as_ref().map(|path| Ok::<_, Failure>(functions_of(packs::load(path)?.pack.value())));
@@ -596,7 +609,7 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
         }
         let replayed = replay(graph, children, functions, &run.frontier);
         replayed
-            .map(|(_, divergence)| divergence)
+            .map(|(_, divergence)| (divergence, !run.frontier.is_open()))
             .map_err(|fault| GraphTestError { code: Code::E0935, message: fault.to_string() })
     };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
@@ -608,11 +621,11 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
                 (*is_file, run.as_ref().as_ref().map_err(Clone::clone).and_then(one))
             }
         };
-        let (divergence, error) = match result {
-            Ok(divergence) => (divergence, None),
-            Err(error) => (None, Some(error)),
+        let ((divergence, is_ended), error) = match result {
+            Ok(tested) => (tested, None),
+            Err(error) => ((None, false), Some(error)),
         };
-        GraphTested { name: name.clone(), is_file, divergence, error }
+        GraphTested { name: name.clone(), is_file, is_ended, divergence, error }
     });
     let answer = &GraphTestAnswer(tested);
     match global.format.as_deref().and_then(FindingsForm::parse) {

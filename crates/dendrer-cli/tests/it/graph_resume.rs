@@ -522,3 +522,45 @@ fn a_cut_connection_is_no_answer() {
     let error = content(&place, "pay@tip").get("result").unwrap().get("error").unwrap().clone();
     assert_eq!((text(&error, "ended"), lines(&place, "charges.txt")), ("no_start", 1));
 }
+
+/// A run that never ended is open and passes no suite; runs are chosen by the name of their graph; `--child` is that of `--graph`.
+#[cfg(unix)]
+#[test]
+fn an_open_run_never_passes_a_suite() {
+    let place = place_of(&PAY);
+    assert_eq!(pay(&place, "exit 1", &[]).code, 8);
+    assert_eq!(pay(&place, "echo sent", &["--as", "whole"]).code, 0);
+    place.run_with(&["commit", "--run", "plain", "--new"], b"{\"type\":\"observation.add\"}\n");
+    let chosen = ["graph", "test", "--runs", "graph == \"pay\""];
+    let (code, tested) = place.json(&chosen);
+    let count = |name: &str| tested.get(name).unwrap().as_u64().unwrap();
+    assert_eq!((code, count("passed"), count("failed"), count("open")), (7, 1, 0, 1));
+    assert_eq!(
+        place.run(&chosen).stdout,
+        "OPEN  pay: the run did not end\nOK    whole\n1 passed, 0 failed, 1 open\n"
+    );
+    let junit = place.run(&[&chosen[..], &["--format", "junit"]].concat());
+    assert!(junit.code == 7 && junit.stdout.contains("the run did not end"), "{}", junit.stdout);
+    let none = place.run(&["graph", "test", "--runs", "graph == \"other\""]);
+    assert_eq!(none.code, 2, "{}", none.stdout);
+    place.ok(&["export", "pay", "--format", "frontier", "-o", "open.frontier"]);
+    let ran = place.run(&["graph", "test", "open.frontier"]);
+    assert!(ran.code == 7 && ran.stdout.contains("0 passed, 0 failed, 1 open"), "{}", ran.stdout);
+    // It goes on, and passes.
+    assert_eq!(pay(&place, "echo sent", &["--resume", "pay"]).code, 0);
+    assert_eq!(place.run(&chosen).stdout, "OK    pay\nOK    whole\n2 passed, 0 failed\n");
+    // The same edges, in a graph that computes its last node in a child.
+    let outer = PAY[0]
+        .1
+        .replace("n1 done(e1, e2) pure", "e3 graph.last(e1, e2) -> rec frontier[3]\nn1 same(e3) pure");
+    let last = "graph last\nn0 done(c, m) pure\nreplay(graph, frontier) == output required\n";
+    let pack = PAY[1].1.replace("define:\n", "define:\n  same(a): a\n");
+    write(place.path(), &[("outer.graph", &outer), ("last.graph", last), ("outer.yaml", &pack)]);
+    let with =
+        ["graph", "test", "--runs", "name == \"whole\"", "--graph", "outer.graph", "--pack", "outer.yaml"];
+    let without = place.run(&with);
+    assert!(without.code != 0 && without.stdout.contains("refused"), "{}", without.stdout);
+    let ran = place.run(&[&with[..], &["--child", "last.graph"]].concat());
+    assert!(ran.stdout.contains("changed_node") || ran.code == 0, "{}", ran.stdout);
+    assert!(!ran.stdout.contains("refused"), "{}", ran.stdout);
+}

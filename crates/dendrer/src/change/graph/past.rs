@@ -229,3 +229,63 @@ fn outcome(recorded: &GraphRun, needs: Vec<EdgeNeed>) -> GraphOutcome {
         asked: 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use dendrer_graph::eval::EdgeRequest;
+    use dendrer_graph::text;
+    use dendrer_object::Code;
+    use dendrer_testkit::{memory_with_key, run_name};
+
+    use super::*;
+    use crate::change::graph::{EdgeFailure, run_graph};
+    use crate::record::recorder::Fixed;
+
+    const GRAPH: &str = "graph one\ne1 look.at(1) -> rec frontier[1]\nn1 same(e1) pure\nreplay(graph, frontier) == output required\n";
+    const PACK: &str =
+        "name: one\nversion: v1\ndefine: {same(a): a}\ntools:\n  look.at: {effect: effectful}\n";
+
+    /// A line that no graph wrote ends the going on; nothing is asked.
+    #[test]
+    fn a_run_with_lines_of_others_does_not_go_on() {
+        let (graph, pack) = (text::parse(GRAPH).unwrap(), crate::pack::read(PACK.as_bytes()).unwrap());
+        for is_of_others in [false, true] {
+            let (store, run, children) = (memory_with_key(1), run_name("one"), BTreeMap::new());
+            let world = || Box::new(Fixed::new("one", 0, 1));
+            let mut terms = GraphTerms {
+                run: run.clone(),
+                graph: &graph,
+                children: &children,
+                pack: &pack,
+                inputs: BTreeMap::new(),
+                stage: None,
+                redactor: None,
+                resume: None,
+            };
+            let asked = AtomicU64::new(0);
+            let executor = |_: &EdgeRequest| match asked.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(EdgeFailure::new(EdgeEnd::Answered, "not yet")),
+                _ => Ok(Value::from(7u64)),
+            };
+            let failed = run_graph(&store, &terms, &executor, world()).unwrap_err();
+            assert_eq!(failed.code(), Code::E0936);
+            if is_of_others {
+                let mut recorder = Recorder::resume_if(&store, &run, world(), |_| Ok(())).unwrap();
+                recorder.propose(&Intent::new("observation.add".parse().unwrap(), "other")).unwrap();
+                recorder.commit().unwrap();
+            }
+            let answered = BTreeSet::from(["look.at".to_owned()]);
+            terms.resume = Some(GraphResume { answered, ..GraphResume::default() });
+            let made = run_graph(&store, &terms, &executor, world());
+            match made {
+                Ok(outcome) => {
+                    assert_eq!((is_of_others, outcome.closed(), outcome.asked), (false, Some("good"), 1))
+                }
+                Err(error) => assert_eq!((is_of_others, error.code()), (true, Code::E0941)),
+            }
+            assert_eq!(asked.into_inner(), if is_of_others { 1 } else { 2 });
+        }
+    }
+}
