@@ -1,6 +1,6 @@
 //! The values of all nodes from inputs and edge values, and what the edges ask.
 //!
-//! One [`Evaluation`] serves a run and its replay: a run brings values as its effects answer, a replay those that were recorded.
+//! One [`GraphEvaluation`] serves a run and its replay: a run brings values as its effects answer, a replay those that were recorded.
 //! Each value that is brought makes the statements go on that waited for it, and no other.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Value, json};
 use crate::functions::{BUILT_IN, Functions};
 use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 
-/// How many rounds a repeat may have, whatever its text says.
+/// How many rounds a repeat may have, whatever its text has.
 pub const ROUNDS_MAX: u64 = 100_000;
 
 /// How deep graphs may run graphs.
@@ -33,7 +33,7 @@ pub struct EdgeRequest {
     pub args: Vec<Value>,
     /// The digest of both.
     pub asked: Digest,
-    /// Whether its statement lets it be asked beside others, though it is effectful.
+    /// Whether its statement lets it overlap with others, though it is effectful.
     pub at_once: bool,
 }
 
@@ -91,7 +91,7 @@ pub fn evaluate(
     inputs: &BTreeMap<String, Value>,
     values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
 ) -> Result<GraphValues, NodeFault> {
-    let mut evaluation = Evaluation::new(graph, children, functions, inputs)?;
+    let mut evaluation = GraphEvaluation::new(graph, children, functions, inputs)?;
     evaluation.advance(values)?;
     Ok(evaluation.values())
 }
@@ -160,7 +160,7 @@ impl<'g> Scope<'g> {
     }
 }
 
-/// What a statement came to.
+/// The outcome of a statement in an evaluation.
 enum Step {
     /// It has a value.
     Done(Value),
@@ -172,7 +172,7 @@ enum Step {
 
 /// A graph that is evaluated as values come.
 #[derive(Debug)]
-pub struct Evaluation<'g> {
+pub struct GraphEvaluation<'g> {
     children: &'g BTreeMap<String, Graph>,
     functions: Functions,
     scopes: Vec<Scope<'g>>,
@@ -192,21 +192,21 @@ pub struct Evaluation<'g> {
     left: u64,
 }
 
-impl<'g> Evaluation<'g> {
+impl<'g> GraphEvaluation<'g> {
     /// Begins the evaluation of a graph.
     pub fn new(
         graph: &'g Graph,
         children: &'g BTreeMap<String, Graph>,
         functions: &Functions,
         inputs: &BTreeMap<String, Value>,
-    ) -> Result<Evaluation<'g>, NodeFault> {
+    ) -> Result<GraphEvaluation<'g>, NodeFault> {
         let mut functions = functions.clone();
         for statement in graph.each().into_iter().chain(children.values().flat_map(|child| child.each())) {
             if let StatementBody::Node { call, args } = &statement.body {
                 functions.prepare(call, args.len()).map_err(|why| fault(&statement.id, why))?;
             }
         }
-        let mut evaluation = Evaluation {
+        let mut evaluation = GraphEvaluation {
             children,
             functions,
             scopes: Vec::new(),
@@ -225,7 +225,7 @@ impl<'g> Evaluation<'g> {
         Ok(evaluation)
     }
 
-    /// Goes on as far as it can. `values` brings the value of an edge that is reached, or nothing while it is not there.
+    /// Evaluates as far as values are there. `values` brings the value of an edge that is reached, or nothing while it is not there.
     pub fn advance(
         &mut self,
         values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
@@ -242,7 +242,7 @@ impl<'g> Evaluation<'g> {
         Ok(())
     }
 
-    /// Brings the value of an edge that is due; [`Evaluation::advance`] goes on with it. Returns whether there is such an edge.
+    /// Brings the value of an edge that is due; [`GraphEvaluation::advance`] uses it. Returns whether there is such an edge.
     pub fn bring(&mut self, path: &str, value: Value) -> bool {
         let Some((place, instance)) = self.asked.get(path).cloned() else { return false };
         let is_due = self.due.remove(&place);
@@ -359,7 +359,7 @@ impl<'g> Evaluation<'g> {
         if let Some(condition) = &statement.condition {
             match self.value(number, condition, &here)? {
                 Err(waits) => return Ok(Step::Waits(waits)),
-                // What was skipped is null, and so is what is skipped for it.
+                // Skipped statements are null, and so are those that depend on them by `if`.
                 Ok(value) if matches!(value, Value::Null) || value.as_bool() == Some(false) => {
                     return Ok(Step::Done(Value::Null));
                 }
@@ -439,7 +439,7 @@ impl<'g> Evaluation<'g> {
         Ok(Ok(value.clone()))
     }
 
-    /// The value of a statement in a scope and those around it; the statement, if it has none yet; `None` if there is none.
+    /// The value of a statement in a scope and those around it; the statement, if it has none yet; `None` if the id is unknown.
     fn statement(&self, mut number: usize, id: &str) -> Option<Result<&Value, Instance>> {
         loop {
             let scope = &self.scopes[number];
@@ -596,7 +596,7 @@ impl<'g> Evaluation<'g> {
         Ok(())
     }
 
-    /// Goes on with the statement around a scope: a child has the value of its last node, a repeat ends or begins its next round.
+    /// Steps the statement around a scope: a child has the value of its last node, a repeat ends or begins its next round.
     fn follow(
         &mut self,
         instance: Instance,

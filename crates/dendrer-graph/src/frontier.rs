@@ -202,7 +202,7 @@ pub fn replay(
     };
     match evaluate(graph, children, functions, &frontier.inputs, &mut values) {
         Ok(found) => {
-            // Where a repeat ended the run, what else was due was not asked.
+            // A run that a repeat ended has not asked what else was due.
             let first = if found.limit.is_some() { first_there } else { first };
             let first = first.or_else(|| recorded.differs(&found));
             Ok((found, first))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer::casebook::{self, Place};
-use dendrer::change::graph::{EdgeNeed, GraphOutcome, NoAnswer};
+use dendrer::change::graph::{EdgeNeed, GraphOutcome, Unanswered};
 use dendrer::change::replay::GraphReplayed;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning};
 use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge};
@@ -183,7 +183,7 @@ document! {
         closed: ["good" | "limit" | null] = outcome.closed(),
         /// The path of the repeat that came to its limit and closed the run; null if none did
         limit: Option<&str> = outcome.limit.as_deref(),
-        /// The edges for which it must be said how the run goes on, because their effects may have acted
+        /// The edges for which it must be decided before the run is resumed, because their effects may have acted
         needs: Vec<EdgeNeedObject> = outcome.needs.iter().map(EdgeNeedObject::of).collect(),
     }
 
@@ -194,7 +194,7 @@ document! {
         /// The name of the effect
         call: &str = &need.call,
         /// The reason for which it is not known
-        why: NoAnswer = need.why,
+        why: Unanswered = need.why,
     }
 
     /// The first line of a frontier file
@@ -676,11 +676,11 @@ impl Answer for GraphRunAnswer<'_> {
     }
 }
 
-fn no_answer_words(why: NoAnswer) -> &'static str {
+fn no_answer_words(why: Unanswered) -> &'static str {
     match why {
-        NoAnswer::NoAnswer => "its request is on record, and no answer",
-        NoAnswer::Killed => "its call was killed or cut",
-        NoAnswer::Timeout => "its call took longer than its timeout",
+        Unanswered::Unanswered => "its request is on record, and no answer",
+        Unanswered::Killed => "its call was killed or cut",
+        Unanswered::Timeout => "its call took longer than its timeout",
     }
 }
 

@@ -1,4 +1,4 @@
-//! What answers an effect of a graph: a command, or a service by HTTP. Both are sent one JSON line and answer with JSON or text.
+//! Executors of the effects of a graph: a command, or a service by HTTP. Both are sent one JSON line and answer with JSON or text.
 //!
 //! Rule: an output is text as it was printed, unless it can only be meant as JSON; test `printed_numbers_stay_text`.
 
@@ -181,7 +181,7 @@ impl Running {
         std::thread::Builder::new().spawn(move || {
             let mut bytes = Vec::new();
             let read = stdout.take(ANSWER_SIZE_MAX as u64 + 1).read_to_end(&mut bytes);
-            // Ignored: behind its timeout, no one waits for the output.
+            // Ignored: after the timeout, the output is not read.
             let _ = sender.send(read.map(|_| bytes));
         })?;
         Ok(Running { child, output, stderr: Stderr::read(stderr)?, deadline })
@@ -272,7 +272,7 @@ fn failure_of(bytes: &[u8], status: ExitStatus) -> EdgeFailure {
     EdgeFailure { exit, signal, ..EdgeFailure::new(ended, why) }
 }
 
-/// Asks a service. Returns its answer, and whether it says that this is JSON.
+/// Asks a service. Returns its answer, and whether its content type is JSON.
 fn of_service(agent: &ureq::Agent, url: &str, line: &str) -> Answer<(Vec<u8>, bool)> {
     let sent = agent.post(url).header("content-type", "application/json").send(line);
     let mut answer = sent.map_err(|error| cut(&error, format!("the service cannot be asked: {error}")))?;

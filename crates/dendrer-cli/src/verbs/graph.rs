@@ -452,7 +452,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     out.answer(&GraphRunAnswer { graph: &graph.name, outcome: &outcome })
 }
 
-/// Reads the inputs of a graph. A run that goes on has its own.
+/// Reads the inputs of a graph. A resumed run has its own.
 fn inputs_of(graph: &Graph, args: &GraphRunArgs) -> Result<BTreeMap<String, Value>> {
     let (mut inputs, names) = (BTreeMap::new(), graph.inputs());
     for text in &args.input {
@@ -508,7 +508,7 @@ fn refuse_unanswered(
     }
 }
 
-/// How a run goes on, if it is to.
+/// The terms of `--resume`, if it was given.
 fn resume_of<'a>(
     args: &GraphRunArgs,
     answered: impl Iterator<Item = &'a &'a str>,

@@ -35,7 +35,7 @@ pub enum GraphRefused {
     /// Another process runs the graph under the same name.
     #[error("another process runs {0}")]
     UnderWay(RunName),
-    /// A run goes on with other parts than it was begun with.
+    /// The parts of a resumed run differ from those that it was begun with.
     #[error("{run} was begun with another {what}")]
     Another {
         /// The run.

@@ -138,7 +138,7 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
     Ok(GraphRun { run, graph, children, form, digest, pack, functions, frontier, ticks, effects })
 }
 
-/// The value of an edge, as its result says; nothing for one that failed.
+/// The value of an edge in its result; `None` for one that failed.
 fn recorded(content: &Value) -> Option<RecordedEdge> {
     let (edge, action, result) = (content.get(EDGE)?, content.get("action")?, content.get("result")?);
     if result.get("status").and_then(Value::as_str) != Some("ok") {
@@ -157,7 +157,7 @@ fn recorded(content: &Value) -> Option<RecordedEdge> {
     })
 }
 
-/// The version of frontier files. In files of the first one, a repeat at its limit goes on.
+/// The version of frontier files. In files of the first one, a repeat at its limit does not end the run.
 pub const FRONTIER_VERSION: u64 = 2;
 
 /// The members of the first line of a frontier file; the first version has no `limit`.

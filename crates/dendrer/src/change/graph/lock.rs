@@ -19,7 +19,7 @@ const LOCKS: &str = "graph-runs";
 /// E0943 if another process has it.
 pub(super) fn take(store: &Path, run: &RunName) -> Result<File, Error> {
     let locks = store.join(LOCKS);
-    let name = Digest::of_parts(&[b"dendrer/graph-run/v1\n", run.as_str().as_bytes()]);
+    let name = Digest::of(run.as_str().as_bytes());
     let path = locks.join(format!("{}.lock", name.hex()));
     let io = |action, path: &Path| {
         let path = path.to_owned();

@@ -1,14 +1,17 @@
 //! The intents of a graph's run: requests and answers of edges, a node that failed, and the end.
 
 use dendrer_graph::eval::{EdgeRequest, GraphValues, NodeFault};
+use dendrer_kernel::step::Outcome;
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::record::{Author, Link, Rel};
+use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Digest, EDGE, Intent, Pointer, Value};
 
+use crate::error::{Error, GraphRefused};
+use crate::record::recorder::Recorder;
 use crate::redact::TakenSecrets;
 use crate::run::frontier::{LIMIT, NODE_FAILED};
 
-use super::{EdgeFailure, GraphTerms};
+use super::terms::{EdgeFailure, GraphTerms};
 
 /// How much of the end of stderr is on record.
 const STDERR_MAX: usize = 4 << 10;
@@ -139,4 +142,16 @@ pub(super) fn completion(terms: &GraphTerms<'_>, found: &GraphValues) -> Intent 
     let result = [("output", output), ("status", Value::from("ok"))];
     let done = done.with("intent", Value::record([("description", Value::from(words))]));
     terms.noted(done.with("result", Value::record(result)).with_delta(Delta(ops)), &TakenSecrets::default())
+}
+
+/// Proposes what the runtime writes; one that the door refuses is an error.
+pub(super) fn propose(recorder: &mut Recorder, intent: &Intent, path: &str) -> Result<Record, Error> {
+    match recorder.propose(intent)? {
+        Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record),
+        Outcome::Refused(refused) => {
+            recorder.commit()?;
+            let (code, why) = (refused.reason.code(), refused.reason.to_string());
+            Err(GraphRefused::Turned { path: path.to_owned(), code, why }.into())
+        }
+    }
 }

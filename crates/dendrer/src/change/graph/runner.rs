@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 
 use dendrer_graph::Graph;
-use dendrer_graph::eval::{EdgeRequest, Evaluation, GraphValues};
+use dendrer_graph::eval::{EdgeRequest, GraphEvaluation, GraphValues};
 use dendrer_graph::frontier::replay;
 use dendrer_graph::functions::Functions;
 use dendrer_kernel::step::Outcome;
@@ -22,7 +22,8 @@ use crate::run::frontier::graph_run;
 use crate::run::trace::Trace;
 
 use super::past::Past;
-use super::{AskEdge, EdgeEnd, EdgeFailure, GraphOutcome, GraphTerms, propose, records};
+use super::records::{self, propose};
+use super::terms::{AskEdge, EdgeEnd, EdgeFailure, GraphOutcome, GraphTerms};
 
 /// A graph, the graphs that it runs, its functions and its inputs.
 pub(super) type Parts<'g> =
@@ -34,7 +35,7 @@ type Answer = Result<(Value, TakenSecrets), EdgeFailure>;
 /// The edges that are due and not asked, in canonical order: by their places in the frontier.
 #[derive(Debug, Default)]
 struct Due {
-    /// Those that are asked beside others.
+    /// Those that may overlap with others.
     together: BTreeMap<Vec<u64>, EdgeRequest>,
     /// Effectful ones: each is asked when nothing else is under way.
     alone: BTreeMap<Vec<u64>, EdgeRequest>,
@@ -64,9 +65,9 @@ pub(super) struct Runner<'g> {
     functions: &'g Functions,
     digest: Digest,
     recorder: Recorder,
-    evaluation: Evaluation<'g>,
+    evaluation: GraphEvaluation<'g>,
     due: Due,
-    /// The record of a run that goes on.
+    /// The record of a run that is resumed.
     pub(super) past: Past,
     asked: u64,
 }
@@ -79,7 +80,8 @@ impl<'g> Runner<'g> {
         digest: Digest,
         recorder: Recorder,
     ) -> Result<Runner<'g>, Error> {
-        let evaluation = Evaluation::new(graph, children, functions, inputs).map_err(GraphRefused::Node)?;
+        let evaluation =
+            GraphEvaluation::new(graph, children, functions, inputs).map_err(GraphRefused::Node)?;
         let (due, past) = (Due::default(), Past::default());
         Ok(Runner { store, terms, functions, digest, recorder, evaluation, due, past, asked: 0 })
     }
