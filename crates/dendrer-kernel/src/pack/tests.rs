@@ -634,7 +634,7 @@ fn a_tool_has_a_timeout_and_an_output() {
     assert_eq!(look(r#""words": "looks""#, ""), (None, false, 64));
     let declared = r#""timeout": "1m30.5s", "output": "json""#;
     assert_eq!(look(declared, r#""concurrency": 8,"#), (Some(90_500), true, 8));
-    let timeout = "E0902 /tools/look/timeout: a timeout is a duration above zero (like `timeout: 30s`)";
+    let timeout = "E0902 tools.look.timeout: a timeout is a duration above zero (like `timeout: 30s`)";
     for text in ["30", "0", "\"0s\"", "\"-1s\"", "\"soon\"", "null"] {
         check("/tools/look/timeout", text, timeout);
     }
@@ -642,14 +642,14 @@ fn a_tool_has_a_timeout_and_an_output() {
         check(
             "/tools/look/output",
             text,
-            "E0902 /tools/look/output: an output is declared as json, or not at all (like `output: json`)",
+            "E0902 tools.look.output: an output is declared as json, or not at all (like `output: json`)",
         );
     }
     for text in ["0", "1025", "\"8\"", "1.5", "null"] {
         check(
             "/concurrency",
             text,
-            "E0902 /concurrency: concurrency is a number from 1 to 1024 (like `concurrency: 8`)",
+            "E0902 concurrency: concurrency is a number from 1 to 1024 (like `concurrency: 8`)",
         );
     }
 }
