@@ -1724,6 +1724,8 @@ export type Frontier = {
     /** The value */
     value: unknown;
   }[] | number;
+  /** The path of the repeat that came to its limit and ended the run; null if none did */
+  limit: string | null;
   /** The number of pure nodes */
   nodes: number;
   /** The run */

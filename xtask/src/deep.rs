@@ -75,6 +75,7 @@ const ROWS: &[Row] = &[
     Row { name: "causal", asked: 100_000, run: causal },
     Row { name: "graphs", asked: 20_000, run: graphs },
     Row { name: "graph-runs", asked: 1_000, run: graph_runs },
+    Row { name: "graph-kills", asked: 1_000, run: graph_kills },
     Row { name: "door", asked: 100_000, run: door },
     Row { name: "power-loss", asked: 200_000, run: power_loss },
     Row { name: "bit-flips", asked: 100_000, run: bit_flips },
@@ -217,6 +218,11 @@ fn graphs(here: &Here, _: u64) -> Found {
 /// Runs of a graph, whose effects answer in every order.
 fn graph_runs(here: &Here, _: u64) -> Found {
     tests(here, "graph-runs", "dendrer", "graph_runs", &[], &[("DENDRER_DEEP", "1")])
+}
+
+/// Runs of a graph whose program or executors are killed.
+fn graph_kills(here: &Here, _: u64) -> Found {
+    tests(here, "graph-kills", "dendrer-cli", "it", &["graph_kills::"], &[("DENDRER_DEEP", "1")])
 }
 
 /// Lines of an adversary, over a pipe.

@@ -1,6 +1,6 @@
 //! The values of all nodes from inputs and edge values, and what the edges ask.
 //!
-//! One [`Evaluation`] serves a run and its replay: a run brings values as its effects answer, a replay those that were recorded.
+//! One [`GraphEvaluation`] serves a run and its replay: a run brings values as its effects answer, a replay those that were recorded.
 //! Each value that is brought makes the statements go on that waited for it, and no other.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Value, json};
 use crate::functions::{BUILT_IN, Functions};
 use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 
-/// How many rounds a repeat may have, whatever its text says.
+/// How many rounds a repeat may have, whatever its text has.
 pub const ROUNDS_MAX: u64 = 100_000;
 
 /// How deep graphs may run graphs.
@@ -33,6 +33,8 @@ pub struct EdgeRequest {
     pub args: Vec<Value>,
     /// The digest of both.
     pub asked: Digest,
+    /// Whether its statement lets it overlap with others, though it is effectful.
+    pub at_once: bool,
 }
 
 impl EdgeRequest {
@@ -96,7 +98,7 @@ pub fn evaluate(
     inputs: &BTreeMap<String, Value>,
     values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
 ) -> Result<GraphValues, NodeFault> {
-    let mut evaluation = Evaluation::new(graph, children, functions, inputs)?;
+    let mut evaluation = GraphEvaluation::new(graph, children, functions, inputs)?;
     evaluation.advance(values)?;
     Ok(evaluation.values())
 }
@@ -165,7 +167,7 @@ impl<'g> Scope<'g> {
     }
 }
 
-/// What a statement came to.
+/// The outcome of a statement in an evaluation.
 enum Step {
     /// It has a value.
     Done(Value),
@@ -177,7 +179,7 @@ enum Step {
 
 /// A graph that is evaluated as values come.
 #[derive(Debug)]
-pub struct Evaluation<'g> {
+pub struct GraphEvaluation<'g> {
     children: &'g BTreeMap<String, Graph>,
     functions: Functions,
     scopes: Vec<Scope<'g>>,
@@ -191,26 +193,27 @@ pub struct Evaluation<'g> {
     asked: BTreeMap<String, (Place, Instance)>,
     /// Those without a value.
     due: BTreeSet<Place>,
-    limits: BTreeMap<Place, String>,
+    /// The repeats that came to their limit, each with its path and its limit.
+    limits: BTreeMap<Place, (String, u64)>,
     output: Option<&'g str>,
     left: u64,
 }
 
-impl<'g> Evaluation<'g> {
+impl<'g> GraphEvaluation<'g> {
     /// Begins the evaluation of a graph.
     pub fn new(
         graph: &'g Graph,
         children: &'g BTreeMap<String, Graph>,
         functions: &Functions,
         inputs: &BTreeMap<String, Value>,
-    ) -> Result<Evaluation<'g>, NodeFault> {
+    ) -> Result<GraphEvaluation<'g>, NodeFault> {
         let mut functions = functions.clone();
         for statement in graph.each().into_iter().chain(children.values().flat_map(|child| child.each())) {
             if let StatementBody::Node { call, args } = &statement.body {
                 functions.prepare(call, args.len()).map_err(|why| fault(&statement.id, why))?;
             }
         }
-        let mut evaluation = Evaluation {
+        let mut evaluation = GraphEvaluation {
             children,
             functions,
             scopes: Vec::new(),
@@ -229,7 +232,7 @@ impl<'g> Evaluation<'g> {
         Ok(evaluation)
     }
 
-    /// Goes on as far as it can. `values` brings the value of an edge that is reached, or nothing while it is not there.
+    /// Evaluates as far as values are there. `values` brings the value of an edge that is reached, or nothing while it is not there.
     pub fn advance(
         &mut self,
         values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
@@ -246,7 +249,7 @@ impl<'g> Evaluation<'g> {
         Ok(())
     }
 
-    /// Brings the value of an edge that is due; [`Evaluation::advance`] goes on with it. Returns whether there is such an edge.
+    /// Brings the value of an edge that is due; [`GraphEvaluation::advance`] uses it. Returns whether there is such an edge.
     pub fn bring(&mut self, path: &str, value: Value) -> bool {
         let Some((place, instance)) = self.asked.get(path).cloned() else { return false };
         let is_due = self.due.remove(&place);
@@ -264,14 +267,43 @@ impl<'g> Evaluation<'g> {
         self.due.iter().filter_map(|place| self.edges.get(place).map(|(asked, _)| asked))
     }
 
-    /// The path of the first repeat that came to its limit and ends the graph.
-    pub fn limit(&self) -> Option<&str> {
-        self.limits.values().next().map(String::as_str)
+    /// The path and the limit of the first repeat that came to it and ends the graph.
+    pub fn limit(&self) -> Option<(&str, u64)> {
+        self.limits.values().next().map(|(path, max)| (&**path, *max))
+    }
+
+    /// The effects that may be asked yet, whatever values come; none once a limit ends the graph.
+    pub fn open_calls(&self) -> BTreeSet<&'g str> {
+        let mut open = BTreeSet::new();
+        if self.limit().is_none() {
+            for scope in &self.scopes {
+                let waiting = scope.statements.iter().zip(&scope.values).filter(|(_, value)| value.is_none());
+                waiting.for_each(|(statement, _)| self.calls_of(statement, &mut open));
+            }
+        }
+        open.retain(|call| !call.starts_with("graph."));
+        open
+    }
+
+    /// Adds the effects of a statement, and of the statements and graphs inside; graphs are in the set too, so that each is walked once.
+    fn calls_of(&self, statement: &'g Statement, open: &mut BTreeSet<&'g str>) {
+        let inside = match &statement.body {
+            StatementBody::Node { .. } => return,
+            StatementBody::Repeat { statements, .. } => statements,
+            StatementBody::Edge { call, .. } => {
+                let child = call.strip_prefix("graph.").and_then(|name| self.children.get(name));
+                match (open.insert(call), child) {
+                    (true, Some(child)) => &child.statements,
+                    _ => return,
+                }
+            }
+        };
+        inside.iter().for_each(|statement| self.calls_of(statement, open));
     }
 
     /// The values so far.
     pub fn values(self) -> GraphValues {
-        let limit = self.limit().map(str::to_owned);
+        let limit = self.limit().map(|(path, _)| path.to_owned());
         let mut waits: Vec<(Place, String)> = Vec::new();
         for scope in &self.scopes {
             for (position, statement) in scope.statements.iter().enumerate() {
@@ -334,7 +366,7 @@ impl<'g> Evaluation<'g> {
         if let Some(condition) = &statement.condition {
             match self.value(number, condition, &here)? {
                 Err(waits) => return Ok(Step::Waits(waits)),
-                // What was skipped is null, and so is what is skipped for it.
+                // Skipped statements are null, and so are those that depend on them by `if`.
                 Ok(value) if matches!(value, Value::Null) || value.as_bool() == Some(false) => {
                     return Ok(Step::Done(Value::Null));
                 }
@@ -414,7 +446,7 @@ impl<'g> Evaluation<'g> {
         Ok(Ok(value.clone()))
     }
 
-    /// The value of a statement in a scope and those around it; the statement, if it has none yet; `None` if there is none.
+    /// The value of a statement in a scope and those around it; the statement, if it has none yet; `None` if the id is unknown.
     fn statement(&self, mut number: usize, id: &str) -> Option<Result<&Value, Instance>> {
         loop {
             let scope = &self.scopes[number];
@@ -504,6 +536,7 @@ impl<'g> Evaluation<'g> {
             call: call.to_owned(),
             asked: asked(call, &args),
             args,
+            at_once: matches!(scope.statements[position].body, StatementBody::Edge { at_once: true, .. }),
         };
         let value = values(&request);
         self.asked.insert(request.path.clone(), (place.clone(), instance));
@@ -570,7 +603,7 @@ impl<'g> Evaluation<'g> {
         Ok(())
     }
 
-    /// Goes on with the statement around a scope: a child has the value of its last node, a repeat ends or begins its next round.
+    /// Steps the statement around a scope: a child has the value of its last node, a repeat ends or begins its next round.
     fn follow(
         &mut self,
         instance: Instance,
@@ -603,7 +636,7 @@ impl<'g> Evaluation<'g> {
             return Ok(Step::Done(made));
         }
         if is_last {
-            self.limits.insert(place.clone(), self.scopes[instance.0].path_of(instance.1));
+            self.limits.insert(place.clone(), (self.scopes[instance.0].path_of(instance.1), round));
             return Ok(Step::Rests);
         }
         self.forget(inner);

@@ -80,6 +80,13 @@ pub struct Frontier {
     pub is_ordered: bool,
 }
 
+impl Frontier {
+    /// Whether the run did not end: neither with an output nor at a limit.
+    pub fn is_open(&self) -> bool {
+        self.output.is_none() && self.limit.is_none()
+    }
+}
+
 /// The text of what an edge asks, to be shown beside another.
 pub fn request(call: &str, args: &[Value]) -> Value {
     Value::record([("args", Value::array(args.iter().cloned())), ("call", Value::from(call))])
@@ -195,7 +202,7 @@ pub fn replay(
     };
     match evaluate(graph, children, functions, &frontier.inputs, &mut values) {
         Ok(found) => {
-            // Where a repeat ended the run, what else was due was not asked.
+            // A run that a repeat ended has not asked what else was due.
             let first = if found.limit.is_some() { first_there } else { first };
             let first = first.or_else(|| recorded.differs(&found));
             Ok((found, first))

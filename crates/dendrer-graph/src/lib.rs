@@ -73,7 +73,7 @@ pub enum StatementBody {
         max: Option<u64>,
         /// The statement of a round whose value ends it when it is true.
         until: String,
-        /// Whether the graph goes on if no round did; else it ends there.
+        /// Whether the graph is evaluated further if no round did; else it ends there.
         or_limit: bool,
         /// The statements of one round.
         statements: Vec<Statement>,
@@ -150,7 +150,7 @@ impl Graph {
         last_node(&self.statements)
     }
 
-    /// Walks all statements, those of repeats behind the repeat.
+    /// Walks all statements, those of repeats after the repeat.
     pub fn each(&self) -> Vec<&Statement> {
         fn walk<'g>(statements: &'g [Statement], found: &mut Vec<&'g Statement>) {
             for statement in statements {

@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use dendrer_graph::check::{GraphRule, ambient, check};
-use dendrer_graph::eval::{EdgeRequest, Evaluation, GraphValues, evaluate};
+use dendrer_graph::eval::{EdgeRequest, GraphEvaluation, GraphValues, evaluate};
 use dendrer_graph::frontier::{DivergenceKind, Frontier, RecordedEdge, replay};
 use dendrer_graph::functions::Functions;
 use dendrer_graph::{form, text};
@@ -356,7 +356,7 @@ fn values_that_come_in_any_order_give_the_same_values() {
         let children = BTreeMap::new();
         let whole =
             evaluate(&graph, &children, &functions, &inputs, &mut |asked: &EdgeRequest| Some(of(asked)));
-        let mut evaluation = Evaluation::new(&graph, &children, &functions, &inputs).unwrap();
+        let mut evaluation = GraphEvaluation::new(&graph, &children, &functions, &inputs).unwrap();
         loop {
             evaluation.advance(&mut |_: &EdgeRequest| None).unwrap();
             let due: Vec<EdgeRequest> = evaluation.due().cloned().collect();

@@ -64,8 +64,8 @@ use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use lex::TEXT_SIZE_MAX;
-pub use time::is_same_moment;
 pub(crate) use time::{Until, is_datetime, until_of};
+pub use time::{is_same_moment, milliseconds};
 pub use turns::Way;
 
 /// How deep the tree of an expression, and the parentheses of its text, may be nested.

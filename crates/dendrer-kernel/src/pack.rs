@@ -85,6 +85,8 @@ pub struct Pack {
     pub types: BTreeMap<TypeName, Option<Arc<str>>>,
     /// The tools of the task, by name.
     pub tools: Vec<Tool>,
+    /// How many effects of a graph are asked at once.
+    pub concurrency: u64,
     /// The predicates, by name.
     pub predicates: Vec<Declared>,
     /// The obligations, in the order of the pack.
@@ -180,6 +182,10 @@ pub struct Tool {
     pub failed: Option<Expr>,
     /// The places where a call names files; empty for a tool that names none.
     pub files: Option<Vec<Arc<str>>>,
+    /// How long an answer of it is waited for in the run of a graph, in milliseconds.
+    pub timeout: Option<u64>,
+    /// Whether its command prints JSON, so that any other text is a failure.
+    pub is_json: bool,
 }
 
 impl Tool {

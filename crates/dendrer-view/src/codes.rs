@@ -507,15 +507,26 @@ E0934 2 "An input or an executor is missing."
 E0935 8 "A node cannot be computed."
 "A function of the pack met a value that it cannot take. The message names the path and the reason; the run stays open with what was recorded."
 E0936 8 "An edge failed."
-"The command of its effect ended with an error or gave no value. It is on record with status `error`, and the run stays open."
+"The command of its effect ended with an error or gave no value. It is on record with status `error`, its exit code and the end of its \
+stderr, and the run stays open. `graph run .. --resume RUN` goes on with it: what is on record is not asked again."
 E0937 7 "A graph and its frontier part."
 "Replay evaluates the graph over the recorded values, and something came out otherwise. The answer names the first place with what was recorded and what was made."
 E0938 2 "The run is not that of a graph."
 "Only `graph run` records a graph and its frontier. `dendrer replay RUN` makes any run again from its ticks."
 E0939 5 "A run of this name exists, so the graph was not run."
-"Nothing was called, and nothing was recorded. `--as` gives the run another name; `dendrer replay RUN` makes the one that is there again."
+"Nothing was called, and nothing was recorded. `graph run .. --resume RUN` goes on with the run that is there; `dendrer replay RUN` makes it \
+again from its record."
+E0940 5 "It is not known whether an effectful edge has acted, so the run did not go on."
+"Its request is on record and no answer of it: the program was ended, the call was killed or cut, or it took longer than its timeout. Nothing was \
+asked. Look whether it has acted: `--set PATH=FILE` gives the value that it had, `--ask-again PATH` asks it once more."
 E0941 5 "The run is that of a graph, and its lines are written by `graph run` alone."
 "What another process writes into it would change what the graph has computed. `dendrer fork RUN` makes a run that takes lines."
+E0942 2 "A run goes on only with the graph, the pack and the inputs that it was begun with."
+"Nothing was called, and nothing was recorded. The message names the part that differs; what was asked already would not fit another one. \
+`dendrer graph show RUN` prints the graph on record. A new run is begun without `--resume`, with `--as NAME`."
+E0943 5 "Another process runs this graph under the same name."
+"Two would ask the same effects twice. Nothing was called, and nothing was recorded. When the other one has ended, `--resume RUN` goes on \
+with what it left."
 W0441 1 "Something is compared more finely than its field is kept."
 "A field is rounded to its decimals whenever it is written, and a contract counts a number to its precision. What is finer than that is \
 no place where a value can be. Write both with the same number of decimals."

@@ -180,7 +180,8 @@ impl GraphTestFindingsAnswer<'_> {
                 .error
                 .as_ref()
                 .map(|one| ("error", (name(), format!("{}: {}", one.code, one.message))));
-            let found = diverged.or(unread);
+            let unended = tested.is_open().then(|| ("open", (name(), "the run did not end".to_owned())));
+            let found = unended.or(diverged).or(unread);
             if self.form == FindingsForm::Junit {
                 let found = found.into_iter().map(|(_, found)| found).collect();
                 let words = "the graph makes what was recorded".to_owned();

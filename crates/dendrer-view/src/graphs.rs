@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer::casebook::{self, Place};
+use dendrer::change::graph::{EdgeNeed, GraphOutcome, Unanswered};
 use dendrer::change::replay::GraphReplayed;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning};
 use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge};
 use dendrer::graph::minimize::{Minimal, Minimality};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::problem::Problem;
-use dendrer::run::frontier::GraphRun;
+use dendrer::run::frontier::{FRONTIER_VERSION, GraphRun};
 use dendrer::source::Desk;
 use dendrer_object::document::{As, Shape};
 use dendrer_object::value::Object;
@@ -163,30 +164,49 @@ document! {
 
     /// A graph that was run
     pub object GraphRunDocument: "graph-run" (answer: &GraphRunAnswer<'_>) {
+        let outcome = answer.outcome;
         /// The run
-        run: &RunName = answer.run,
+        run: &RunName = &outcome.run,
         /// The name of the graph
         graph: &str = answer.graph,
         /// The digest of the graph
-        digest: Digest = answer.digest,
+        digest: Digest = outcome.digest,
         /// The number of nodes that were computed
-        nodes: u64 = answer.nodes,
+        nodes: u64 = outcome.nodes,
         /// The number of edge values that were recorded
-        edges: u64 = answer.edges,
-        /// The output
-        output: &Value = &answer.output,
-        /// The status with which the run was closed
-        closed: ["good"] = "good",
+        edges: u64 = outcome.edges,
+        /// The number of edges that were asked by this command
+        asked: u64 = outcome.asked,
+        /// The output; null if the run came to a limit, or is not closed
+        output: Option<&Value> = outcome.output.as_ref(),
+        /// The status with which the run was closed; null if it is open
+        closed: ["good" | "limit" | null] = outcome.closed(),
+        /// The path of the repeat that came to its limit and closed the run; null if none did
+        limit: Option<&str> = outcome.limit.as_deref(),
+        /// The edges for which it must be decided before the run is resumed, because their effects may have acted
+        needs: Vec<EdgeNeedObject> = outcome.needs.iter().map(EdgeNeedObject::of).collect(),
+    }
+
+    /// An effectful edge of which it is not known whether it has acted
+    object EdgeNeedObject(need: &EdgeNeed) {
+        /// The path of the edge
+        path: &str = &need.path,
+        /// The name of the effect
+        call: &str = &need.call,
+        /// The reason for which it is not known
+        why: Unanswered = need.why,
     }
 
     /// The first line of a frontier file
     object FrontierHeader(recorded: &GraphRun) {
         /// The version of the file
-        frontier: u64 = 1,
+        frontier: u64 = FRONTIER_VERSION,
         /// The graph in its JSON form
         graph: &Value = &recorded.form,
         /// The inputs by name
         inputs: &BTreeMap<String, Value> = &recorded.frontier.inputs,
+        /// The path of the repeat that came to its limit and ended the run; null if none did
+        limit: Option<&str> = recorded.frontier.limit.as_deref(),
         /// The values of the nodes by path
         nodes: &BTreeMap<String, Value> = &recorded.frontier.nodes,
         /// The output; null if the run did not end
@@ -207,6 +227,8 @@ document! {
         edges: usize = recorded.frontier.edges.len(),
         /// The number of pure nodes
         nodes: usize = recorded.frontier.nodes.len(),
+        /// The path of the repeat that came to its limit and ended the run; null if none did
+        limit: Option<&str> = recorded.frontier.limit.as_deref(),
     }
 
     /// A recorded edge value
@@ -243,11 +265,14 @@ document! {
 
     /// Frontiers that were replayed
     pub object GraphTestDocument: "graph-test" (tested: &[GraphTested]) {
-        let failures = tested.iter().filter(|one| !one.is_ok()).count();
+        let unended = tested.iter().filter(|one| one.is_open()).count();
+        let failures = tested.iter().filter(|one| !one.is_ok()).count() - unended;
         /// The number of frontiers that replay
-        passed: usize = tested.len() - failures,
+        passed: usize = tested.len() - failures - unended,
         /// The number of frontiers that do not
         failed: usize = failures,
+        /// The number of frontiers of runs that did not end
+        open: usize = unended,
         /// The frontiers
         items: Vec<GraphTestedObject> = tested.iter().map(GraphTestedObject::of).collect(),
     }
@@ -260,6 +285,8 @@ document! {
         run?: &str = (!tested.is_file).then_some(&tested.name),
         /// Whether the frontier replays
         ok: bool = tested.is_ok(),
+        /// Whether the run did not end, so that nothing is said of its output
+        open: bool = tested.is_open(),
         /// The first difference
         divergence: Option<DivergenceObject> = tested.divergence.as_ref().map(DivergenceObject::of),
         /// The reason for which it cannot be replayed
@@ -344,13 +371,21 @@ fn statement_text(one: &Value) -> String {
     if let Some(repeat) = one.get("repeat") {
         let from = repeat.get("from").map(argument).unwrap_or_default();
         let max = repeat.get("max").map(quote::value).unwrap_or_default();
-        return quote::escape(&format!("{id} repeat({from}) max {max} until {}", text_of(repeat, "until")));
+        let or_limit = match repeat.get("or_limit").and_then(Value::as_bool) {
+            Some(true) => " or limit",
+            _ => "",
+        };
+        let until = text_of(repeat, "until");
+        return quote::escape(&format!("{id} repeat({from}) max {max} until {until}{or_limit}"));
     }
     let when = one.get("if").and_then(Value::as_str).map(|id| format!(" if {id}")).unwrap_or_default();
     let args = one.get("args").and_then(Value::as_array);
     let args: Vec<String> = args.into_iter().flat_map(|args| args.iter()).map(argument).collect();
     let tail = match one.get("rec").and_then(Value::as_str) {
-        Some(rec) => format!("-> rec frontier[{rec}]"),
+        Some(rec) => match one.get("at_once").and_then(Value::as_bool) {
+            Some(true) => format!("-> rec frontier[{rec}] at once"),
+            _ => format!("-> rec frontier[{rec}]"),
+        },
         None => "pure".to_owned(),
     };
     quote::escape(&format!("{id} {}({}){when} {tail}", text_of(one, "call"), args.join(", ")))
@@ -586,18 +621,10 @@ impl Answer for GraphAnswer<'_> {
 /// A graph that was run.
 #[derive(Debug, Clone)]
 pub struct GraphRunAnswer<'g> {
-    /// The run.
-    pub run: &'g RunName,
     /// The name of the graph.
     pub graph: &'g str,
-    /// The digest of the graph.
-    pub digest: Digest,
-    /// The number of nodes that were computed.
-    pub nodes: u64,
-    /// The number of edge values that were recorded.
-    pub edges: u64,
-    /// The output.
-    pub output: Value,
+    /// The result.
+    pub outcome: &'g GraphOutcome,
 }
 
 impl Answer for GraphRunAnswer<'_> {
@@ -606,14 +633,54 @@ impl Answer for GraphRunAnswer<'_> {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let (nodes, edges) = (count(self.nodes, "node", "nodes"), count(self.edges, "edge", "edges"));
-        vec![
-            format!("ran        graph {} as {}: {nodes}, {edges}", quote::escape(self.graph), self.run)
-                .into(),
-            Line::from(format!("output     {}", quote::value(&self.output))),
-            Line::styled(Style::Good, "closed     good: its replay from the record gave the same output"),
-            Line::help(["dendrer", "replay", self.run.as_str()]),
-        ]
+        let GraphOutcome { run, nodes, edges, output, limit, needs, .. } = self.outcome;
+        let (nodes, edges) = (count(*nodes, "node", "nodes"), count(*edges, "edge", "edges"));
+        let name = quote::escape(self.graph);
+        if !needs.is_empty() {
+            let mut lines: Vec<Line> = vec![format!("open       {run}: nothing was asked").into()];
+            lines.extend(needs.iter().map(|need| {
+                let EdgeNeed { path, call, why } = need;
+                let what = format!("{path} {call} may have acted: {}", no_answer_words(*why));
+                Line::styled(Style::Warn, format!("needs      {}", quote::escape(&what)))
+            }));
+            lines.push(Line::note(
+                "note: --ask-again PATH asks it once more; --set PATH=FILE gives the value that it had",
+            ));
+            return lines;
+        }
+        let mut lines: Vec<Line> = vec![format!("ran        graph {name} as {run}: {nodes}, {edges}").into()];
+        match limit {
+            None => {
+                let output = output.as_ref().map(quote::value).unwrap_or_default();
+                lines.push(Line::from(format!("output     {output}")));
+                let words = "closed     good: its replay from the record gave the same output";
+                lines.push(Line::styled(Style::Good, words));
+            }
+            Some(path) => {
+                let words =
+                    format!("closed     limit: {path} came to its limit, and nothing after it was asked");
+                lines.push(Line::styled(Style::Warn, quote::escape(&words)));
+                lines.push(Line::note("note: `or limit` at the end of the repeat lets the graph go on"));
+            }
+        }
+        lines.push(Line::help(["dendrer", "replay", run.as_str()]));
+        lines
+    }
+
+    fn end(&self) -> End {
+        match self.outcome.closed() {
+            Some("good") => End::Answered,
+            Some(_) => End::No,
+            None => End::Problem(Code::E0940),
+        }
+    }
+}
+
+fn no_answer_words(why: Unanswered) -> &'static str {
+    match why {
+        Unanswered::Unanswered => "its request is on record, and no answer",
+        Unanswered::Killed => "its call was killed or cut",
+        Unanswered::Timeout => "its call took longer than its timeout",
     }
 }
 
@@ -652,6 +719,12 @@ impl Answer for FrontierAnswer<'_> {
             );
             lines.push(Line::from(line));
         }
+        lines.extend(self.0.frontier.limit.as_ref().map(|path| {
+            Line::styled(
+                Style::Warn,
+                quote::escape(&format!("limit        {path} came to its limit and ended the run")),
+            )
+        }));
         let edges = count(self.0.frontier.edges.len() as u64, "edge", "edges");
         let nodes = count(self.0.frontier.nodes.len() as u64, "pure node", "pure nodes");
         lines.push(format!("{edges}, {nodes}, nothing else").into());
@@ -692,7 +765,8 @@ impl Answer for GraphReplayed {
         let unknown = substituted.map(|found| found.unknown.to_value());
         let divergence = self.divergence.as_ref().map(|one| DivergenceObject::of(one).into());
         let is_same = divergence.is_none() && !is_open;
-        let graph = GraphReplay::of(&self.run, self.nodes, self.output.as_ref(), is_open, substituted, fork);
+        let made = (self.output.as_ref(), self.limit.as_deref());
+        let graph = GraphReplay::of(&self.run, self.nodes, made, is_open, substituted, fork);
         ReplayDocument::of(&self.run.run, is_same, divergence, unknown, None, Some(graph)).into()
     }
 
@@ -718,7 +792,13 @@ impl Answer for GraphReplayed {
         match &self.substituted {
             None => {
                 let output = self.output.as_ref().map(quote::value).unwrap_or_default();
-                lines.push(Line::from(format!("output       {output}")));
+                lines.push(match &self.limit {
+                    None => Line::from(format!("output       {output}")),
+                    Some(path) => {
+                        let what = format!("limit        {path} came to its limit and ended the run");
+                        Line::styled(Style::Warn, quote::escape(&what))
+                    }
+                });
                 lines.push(Line::styled(
                     Style::Good,
                     "replay(graph, frontier) == output   OK, no model and no tool was called",
@@ -770,6 +850,8 @@ pub struct GraphTested {
     pub name: String,
     /// Whether it is a file.
     pub is_file: bool,
+    /// Whether the run ended, with an output or at a limit.
+    pub is_ended: bool,
     /// The first divergence.
     pub divergence: Option<FrontierDivergence>,
     /// The reason for which it cannot be replayed.
@@ -777,8 +859,14 @@ pub struct GraphTested {
 }
 
 impl GraphTested {
+    /// Whether the run did not end, and what is on record of it replays.
+    pub(crate) fn is_open(&self) -> bool {
+        let is_missing = |one: &FrontierDivergence| one.kind == DivergenceKind::Missing;
+        !self.is_ended && self.error.is_none() && self.divergence.as_ref().is_none_or(is_missing)
+    }
+
     fn is_ok(&self) -> bool {
-        self.divergence.is_none() && self.error.is_none()
+        self.is_ended && self.divergence.is_none() && self.error.is_none()
     }
 }
 
@@ -810,6 +898,11 @@ impl Answer for GraphTestAnswer {
                 lines.push(Line::styled(Style::Bad, quote::escape(&what)));
                 continue;
             }
+            if one.is_open() {
+                let what = format!("OPEN  {}: the run did not end", one.name);
+                lines.push(Line::styled(Style::Bad, quote::escape(&what)));
+                continue;
+            }
             match &one.divergence {
                 None => lines.push(Line::styled(Style::Good, format!("OK    {}", quote::escape(&one.name)))),
                 Some(divergence) => {
@@ -825,8 +918,13 @@ impl Answer for GraphTestAnswer {
                 lines.extend(divergence_lines(divergence).into_iter().skip(1));
             }
         }
-        let failed = self.0.iter().filter(|one| !one.is_ok()).count();
-        lines.push(format!("{} passed, {failed} failed", self.0.len() - failed).into());
+        let open = self.0.iter().filter(|one| one.is_open()).count();
+        let failed = self.0.iter().filter(|one| !one.is_ok()).count() - open;
+        let passed = self.0.len() - failed - open;
+        lines.push(match open {
+            0 => format!("{passed} passed, {failed} failed").into(),
+            _ => format!("{passed} passed, {failed} failed, {open} open").into(),
+        });
         lines
     }
 

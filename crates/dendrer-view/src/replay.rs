@@ -79,7 +79,7 @@ document! {
     pub object GraphReplay(
         run: &GraphRun,
         made: u64,
-        value: Option<&Value>,
+        end: (Option<&Value>, Option<&str>),
         is_open: bool,
         found: Option<&Substituted>,
         name: Option<&RunName>,
@@ -93,7 +93,9 @@ document! {
         /// The number of recorded values
         edges: usize = run.frontier.edges.len(),
         /// The output that was made; null if it is missing
-        output: Option<&Value> = value,
+        output: Option<&Value> = end.0,
+        /// The path of the repeat that came to its limit and ended the run; null if none did
+        limit: Option<&str> = end.1,
         /// Whether the run did not end
         open: bool = is_open,
         ..?SubstitutedReplay = found.map(|found| SubstitutedReplay::of(found, name)),

@@ -91,6 +91,7 @@ fn record(store: &Shared, name: &str, order: Vec<&'static str>, request: &Value,
         stage: None,
         inputs: BTreeMap::from([("request".to_owned(), request.clone())]),
         redactor: None,
+        resume: None,
     };
     let order = Order { order, turn: Mutex::new(0), moved: Condvar::new() };
     let executor = |asked: &EdgeRequest| {
@@ -166,4 +167,38 @@ fn a_divergence_is_a_kernel_anomaly_of_the_casebook() {
     assert_eq!(noted.get("kind").and_then(Value::as_str), Some("replay_divergence"));
     assert_eq!(noted.get("divergence"), Some(&divergence));
     assert_eq!(noted.get("run").and_then(Value::as_str), Some("fan"));
+}
+
+/// How long a graph runs whose edges all wait for an answer.
+fn waiting(count: usize) -> std::time::Duration {
+    let edges =
+        (1..=count).map(|k| format!("e{k} tool.look({k}) -> rec frontier[{k}]\n")).collect::<String>();
+    let text =
+        format!("graph wide\n{edges}n1 same(e{count}) pure\nreplay(graph, frontier) == output required\n");
+    let graph = text::parse(&text).unwrap();
+    let pack = "name: wide\nversion: v1\ndefine: {same(a): a}\ntools: {tool.look: {effect: read}}\n";
+    let terms = GraphTerms {
+        run: run_name("wide"),
+        graph: &graph,
+        children: &BTreeMap::new(),
+        pack: &pack::read(pack.as_bytes()).unwrap(),
+        stage: None,
+        inputs: BTreeMap::new(),
+        redactor: None,
+        resume: None,
+    };
+    let begun = std::time::Instant::now();
+    let world = Box::new(Fixed::new("wide", 0, 1));
+    let made =
+        run_graph(&memory_with_key(1), &terms, &|_: &EdgeRequest| Ok(Value::from(7u64)), world).unwrap();
+    assert_eq!((made.asked, made.edges), (count as u64, count as u64));
+    begun.elapsed()
+}
+
+/// The time grows with the number of edges, and not with its square: that would be a hundred times as long.
+#[test]
+fn ten_times_as_many_edges_take_ten_times_as_long() {
+    let best = |count| (0..2).map(|_| waiting(count)).min().unwrap();
+    let (few, many) = (best(300), best(3_000));
+    assert!(many < few * 25, "{few:?} {many:?}");
 }

@@ -9,7 +9,7 @@ use dendrer::address::is_bundle_name;
 use dendrer::ask::graphs;
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::runs::{self, RunsOrder};
-use dendrer::change::graph::GraphTerms;
+use dendrer::change::graph::{EdgeEnd, EdgeFailure, GraphResume, GraphTerms};
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning, check};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::frontier::replay;
@@ -18,6 +18,7 @@ use dendrer::graph::minimize::minimize;
 use dendrer::graph::text::TEXT_SIZE_MAX;
 use dendrer::graph::{Graph, StatementBody, form, text};
 use dendrer::kernel::expr::{Expr, Scope};
+use dendrer::kernel::pack::Tool;
 use dendrer::kernel::step::Stage;
 use dendrer::pack;
 use dendrer::repo::new_run::refuse_unreachable;
@@ -56,7 +57,7 @@ pub(crate) enum GraphVerb {
     Show(GraphShow),
     /// Run a graph: each edge asks its executor, is recorded, and a replay closes the run
     #[command(
-        after_help = "Examples:\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\"\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\" --as monday"
+        after_help = "Examples:\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\"\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\" --as monday\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\" --resume monday"
     )]
     Run(GraphRunArgs),
     /// List the recorded edge values of a run: all that was impure in it
@@ -133,8 +134,17 @@ pub(crate) struct GraphRunArgs {
     #[arg(long, value_name = "CALL=URL")]
     pub(crate) http: Vec<String>,
     /// What the run is called; the name of the graph if not given
-    #[arg(long = "as", value_name = "RUN")]
+    #[arg(long = "as", value_name = "RUN", conflicts_with = "resume")]
     pub(crate) new: Option<String>,
+    /// Go on with a run that was interrupted: only what its record does not have is asked
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<String>,
+    /// With --resume: ask the effect of an edge again, though it may have acted
+    #[arg(long, value_name = "PATH", requires = "resume")]
+    pub(crate) ask_again: Vec<String>,
+    /// With --resume: the value of an edge that was found out by hand, a JSON file
+    #[arg(long, value_name = "PATH=FILE", requires = "resume")]
+    pub(crate) set: Vec<String>,
     /// The stage that it is recorded at; 2 if the pack asks for enforcement, else 1
     #[arg(long, value_parser = clap::value_parser!(u64).range(0..=3))]
     pub(crate) stage: Option<u64>,
@@ -155,6 +165,9 @@ pub(crate) struct GraphTest {
     /// Another pack to evaluate with
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<String>,
+    /// With --graph: a graph that it runs, by its own name
+    #[arg(long, value_name = "FILE", requires = "graph")]
+    pub(crate) child: Vec<String>,
     /// With --runs: only those that were written to within this time, like 30d, 12h or 2w
     #[arg(long, value_name = "TIME", value_parser = age_arg, requires = "runs")]
     pub(crate) since: Option<u64>,
@@ -216,11 +229,7 @@ struct Checked {
 impl Checked {
     fn of(file: &str, with: &With) -> Result<Checked> {
         let text = read_text(file)?;
-        let mut children = BTreeMap::new();
-        for path in &with.child {
-            let (child, _) = read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?;
-            children.insert(child.name.clone(), child);
-        }
+        let mut children = read_children(&with.child)?;
         let functions = match &with.pack {
             None => Functions::open(),
             Some(path) => {
@@ -266,6 +275,19 @@ impl Checked {
         Ok(Checked { text, graph: Some(graph), children, digest, findings, warnings, has_pack })
     }
 
+    /// The graph, if nothing is wrong with it.
+    fn sound(&self, file: &str, pack_file: &str) -> Result<&Graph> {
+        let Some(first) = self.findings.first() else {
+            return self.graph.as_ref().ok_or_else(|| Failure::new(Code::E0920, "the graph cannot be read"));
+        };
+        let many = self.findings.len();
+        Err(Failure::new(first.rule.code(), format!("{}: {}", first.rule.as_str(), first.message))
+            .at("line", first.line.to_string())
+            .at("findings", many.to_string())
+            .note(NOTHING)
+            .help(&["dendrer", "graph", "check", file, "--pack", pack_file]))
+    }
+
     fn answer<'c>(&'c self, file: &'c str) -> GraphCheckAnswer<'c> {
         GraphCheckAnswer {
             file,
@@ -309,6 +331,15 @@ fn read_graph(written: &str) -> std::result::Result<(Graph, BTreeMap<String, Gra
         .and_then(Value::as_str)
         .is_some_and(|schema| schema.starts_with("dendrer.graph/"));
     form::read(value.get("graph").filter(|_| whole).unwrap_or(&value)).map_err(finding)
+}
+
+/// Reads graphs that a graph runs, by their names.
+fn read_children(paths: &[String]) -> Result<BTreeMap<String, Graph>> {
+    let child = |path: &String| {
+        let (child, _) = read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?;
+        Ok((child.name.clone(), child))
+    };
+    paths.iter().map(child).collect()
 }
 
 fn unread(path: &str, finding: &GraphFinding) -> Failure {
@@ -364,94 +395,138 @@ fn find_fewest(global: &Global, args: &GraphMinimize, out: &mut Out) -> Result {
     out.answer(&GraphMinimizeAnswer { run: &run.run, predicate: &args.predicate, minimal: &minimal })
 }
 
+/// Note on a run of a graph that fails before anything is done.
+const NOTHING: &str = "nothing was called, and nothing was recorded";
+
 fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
-    let nothing = "nothing was called, and nothing was recorded";
     let Some(pack_file) = &args.with.pack else {
-        return Err(Failure::new(Code::E0934, "a graph runs with a pack: --pack FILE").note(nothing));
+        return Err(Failure::new(Code::E0934, "a graph runs with a pack: --pack FILE").note(NOTHING));
     };
     let checked = Checked::of(&args.file, &args.with)?;
-    let Some(graph) = checked.graph.as_ref().filter(|_| checked.findings.is_empty()) else {
-        let first = &checked.findings[0];
-        let many = checked.findings.len();
-        return Err(Failure::new(first.rule.code(), format!("{}: {}", first.rule.as_str(), first.message))
-            .at("line", first.line.to_string())
-            .at("findings", many.to_string())
-            .note(nothing)
-            .help(&["dendrer", "graph", "check", &args.file, "--pack", pack_file]));
-    };
+    let graph = checked.sound(&args.file, pack_file)?;
     let source = packs::load(pack_file)?;
-    let mut inputs = BTreeMap::new();
-    for text in &args.input {
-        let (name, file) = pair("--input", "NAME=FILE", text)?;
-        inputs.insert(name.to_owned(), files::json(file)?);
+    let inputs = inputs_of(graph, args)?;
+    let executors = executors_of(args, &source.pack.tools)?;
+    let resume = resume_of(args, executors.keys())?;
+    if resume.is_none() {
+        refuse_unanswered(graph, &checked.children, &executors)?;
     }
-    let missing = graph.inputs().into_iter().find(|name| !inputs.contains_key(name));
-    if let Some(name) = missing {
-        return Err(Failure::new(Code::E0934, format!("the graph has an input {name}: --input {name}=FILE"))
-            .note(nothing));
-    }
-    if let Some(name) = inputs.keys().find(|name| !graph.inputs().contains(name)) {
-        return Err(Failure::new(Code::E0934, format!("the graph has no input {name}")).note(nothing));
-    }
-    let mut executors: BTreeMap<&str, Executor<'_>> = BTreeMap::new();
-    for text in &args.exec {
-        let (call, command) = pair("--exec", "CALL=CMD", text)?;
-        executors.insert(call, Executor::Command(command));
-    }
-    for text in &args.http {
-        let (call, url) = pair("--http", "CALL=URL", text)?;
-        if executors.insert(call, Executor::service(url)?).is_some() {
-            let twice = format!("{call} has two executors; --exec or --http, once");
-            return Err(Failure::new(Code::E0106, twice).note(nothing));
-        }
-    }
-    let calls = std::iter::once(graph).chain(checked.children.values()).flat_map(Graph::each);
-    let unanswered = calls.filter_map(|statement| match &statement.body {
-        StatementBody::Edge { call, .. } if !call.starts_with("graph.") => Some(call),
-        _ => None,
-    });
-    if let Some(call) = unanswered.into_iter().find(|call| !executors.contains_key(&***call)) {
-        return Err(Failure::new(
-            Code::E0934,
-            format!("nothing answers {call}: --exec {call}=CMD or --http {call}=URL"),
-        )
-        .note(nothing));
-    }
-    let name = args.new.as_deref().unwrap_or(&graph.name);
+    let name = args.resume.as_ref().or(args.new.as_ref()).unwrap_or(&graph.name);
     let name: RunName = name.parse().map_err(|error: dendrer_object::name::NameError| {
         Failure::new(error.code(), error.to_string()).note("--as gives the run a name")
     })?;
     let repo = context::write_store(global)?;
-    if repo.writer()?.run(&name)?.is_some() {
-        return Err(Failure::new(Code::E0939, format!("{name} exists already"))
-            .note(nothing)
-            .note("--as gives the run another name"));
+    let going_on = ["dendrer", "graph", "run", &args.file, "--pack", pack_file, "--resume", name.as_str()];
+    let goes_on = format!("--resume {name} goes on with it");
+    if resume.is_none() {
+        if repo.writer()?.run(&name)?.is_some() {
+            return Err(Failure::new(Code::E0939, format!("{name} exists already"))
+                .note(NOTHING)
+                .note(goes_on)
+                .help(&going_on));
+        }
+        refuse_unreachable(&name)?;
     }
-    refuse_unreachable(&name)?;
     context::say_no_key(&repo, out)?;
     let redactor = Some(repo.redactor(Some(source.pack.value()))?);
-    let children = &checked.children;
-    let stage = args.stage.and_then(Stage::from_number);
-    let terms = GraphTerms { run: name.clone(), graph, children, pack: &source, inputs, stage, redactor };
-    let executor = |asked: &EdgeRequest| executors[&*asked.call].ask(asked);
+    let (children, stage) = (&checked.children, args.stage.and_then(Stage::from_number));
+    let run = name.clone();
+    let terms = GraphTerms { run, graph, children, pack: &source, inputs, stage, redactor, resume };
+    let executor = |asked: &EdgeRequest| match executors.get(&*asked.call) {
+        Some(executor) => executor.ask(asked),
+        None => Err(EdgeFailure::new(EdgeEnd::NoStart, format!("nothing answers {}", asked.call))),
+    };
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;
-    let made = made.map_err(|error| {
-        let exists = error.code() == Code::E0111;
-        let failure = Failure::from(error);
-        if exists {
-            return Failure::new(Code::E0939, format!("{name} was begun meanwhile")).note(nothing);
+    let outcome = made.map_err(|error| match error.code() {
+        Code::E0111 => Failure::new(Code::E0939, format!("{name} was begun meanwhile")).note(NOTHING),
+        Code::E0101 | Code::E0934 | Code::E0938 | Code::E0941 | Code::E0942 | Code::E0943 => {
+            Failure::from(error).note(NOTHING)
         }
-        failure.note("what was recorded stays").help(&["dendrer", "log", name.as_str()])
+        Code::E0936 => {
+            let failure = Failure::from(error).note(format!("what was recorded stays; {goes_on}"));
+            failure.help(&going_on).help(&["dendrer", "log", name.as_str()])
+        }
+        _ => Failure::from(error).note("what was recorded stays").help(&["dendrer", "log", name.as_str()]),
     })?;
-    out.answer(&GraphRunAnswer {
-        run: &name,
-        graph: &graph.name,
-        digest: made.digest,
-        nodes: made.found.nodes.len() as u64,
-        edges: made.found.edges.len() as u64,
-        output: made.found.output.clone().unwrap_or(Value::Null),
-    })
+    out.answer(&GraphRunAnswer { graph: &graph.name, outcome: &outcome })
+}
+
+/// Reads the inputs of a graph. A resumed run has its own.
+fn inputs_of(graph: &Graph, args: &GraphRunArgs) -> Result<BTreeMap<String, Value>> {
+    let (mut inputs, names) = (BTreeMap::new(), graph.inputs());
+    for text in &args.input {
+        let (name, file) = pair("--input", "NAME=FILE", text)?;
+        inputs.insert(name.to_owned(), files::json(file)?);
+    }
+    let missing = names.iter().find(|name| !inputs.contains_key(*name));
+    if let Some(name) = missing.filter(|_| args.resume.is_none()) {
+        return Err(Failure::new(Code::E0934, format!("the graph has an input {name}: --input {name}=FILE"))
+            .note(NOTHING));
+    }
+    if let Some(name) = inputs.keys().find(|name| !names.contains(name)) {
+        return Err(Failure::new(Code::E0934, format!("the graph has no input {name}")).note(NOTHING));
+    }
+    Ok(inputs)
+}
+
+/// The executors of a command line, by effect.
+fn executors_of<'a>(args: &'a GraphRunArgs, tools: &[Tool]) -> Result<BTreeMap<&'a str, Executor<'a>>> {
+    let tool = |call: &str| tools.iter().find(|tool| *tool.name == *call);
+    let mut executors: BTreeMap<&str, Executor<'_>> = BTreeMap::new();
+    for text in &args.exec {
+        let (call, command) = pair("--exec", "CALL=CMD", text)?;
+        executors.insert(call, Executor::command(command, tool(call)));
+    }
+    for text in &args.http {
+        let (call, url) = pair("--http", "CALL=URL", text)?;
+        if executors.insert(call, Executor::service(url, tool(call))?).is_some() {
+            let twice = format!("{call} has two executors; --exec or --http, once");
+            return Err(Failure::new(Code::E0106, twice).note(NOTHING));
+        }
+    }
+    Ok(executors)
+}
+
+/// Refuses a graph with an effect that no executor answers.
+fn refuse_unanswered(
+    graph: &Graph,
+    children: &BTreeMap<String, Graph>,
+    executors: &BTreeMap<&str, Executor<'_>>,
+) -> Result<()> {
+    let calls = std::iter::once(graph).chain(children.values()).flat_map(Graph::each);
+    let mut effects = calls.filter_map(|statement| match &statement.body {
+        StatementBody::Edge { call, .. } if !call.starts_with("graph.") => Some(call),
+        _ => None,
+    });
+    match effects.find(|call| !executors.contains_key(&***call)) {
+        None => Ok(()),
+        Some(call) => {
+            let what = format!("nothing answers {call}: --exec {call}=CMD or --http {call}=URL");
+            Err(Failure::new(Code::E0934, what).note(NOTHING))
+        }
+    }
+}
+
+/// The terms of `--resume`, if it was given.
+fn resume_of<'a>(
+    args: &GraphRunArgs,
+    answered: impl Iterator<Item = &'a &'a str>,
+) -> Result<Option<GraphResume>> {
+    if args.resume.is_none() {
+        return Ok(None);
+    }
+    let mut set = BTreeMap::new();
+    for text in &args.set {
+        let (path, file) = pair("--set", "PATH=FILE", text)?;
+        if args.ask_again.iter().any(|again| again == path) {
+            let what = format!("{path} is asked again or its value is set; --ask-again or --set, once");
+            return Err(Failure::new(Code::E0106, what).note(NOTHING));
+        }
+        set.insert(path.to_owned(), files::json(file)?);
+    }
+    let ask_again = args.ask_again.iter().cloned().collect();
+    Ok(Some(GraphResume { ask_again, set, answered: answered.map(|call| (*call).to_owned()).collect() }))
 }
 
 /// What is to be tested.
@@ -502,7 +577,12 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     }
     let graph = match &args.graph {
         None => None,
-        Some(path) => Some(read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?),
+        Some(path) => {
+            let (graph, own) = read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?;
+            let mut children = read_children(&args.child)?;
+            children.extend(own);
+            Some((graph, children))
+        }
     };
     let functions =
         args.pack.as_ref().map(|path| Ok::<_, Failure>(functions_of(packs::load(path)?.pack.value())));
@@ -529,7 +609,7 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
         }
         let replayed = replay(graph, children, functions, &run.frontier);
         replayed
-            .map(|(_, divergence)| divergence)
+            .map(|(_, divergence)| (divergence, !run.frontier.is_open()))
             .map_err(|fault| GraphTestError { code: Code::E0935, message: fault.to_string() })
     };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
@@ -541,11 +621,11 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
                 (*is_file, run.as_ref().as_ref().map_err(Clone::clone).and_then(one))
             }
         };
-        let (divergence, error) = match result {
-            Ok(divergence) => (divergence, None),
-            Err(error) => (None, Some(error)),
+        let ((divergence, is_ended), error) = match result {
+            Ok(tested) => (tested, None),
+            Err(error) => ((None, false), Some(error)),
         };
-        GraphTested { name: name.clone(), is_file, divergence, error }
+        GraphTested { name: name.clone(), is_file, is_ended, divergence, error }
     });
     let answer = &GraphTestAnswer(tested);
     match global.format.as_deref().and_then(FindingsForm::parse) {

@@ -30,8 +30,19 @@ pub(crate) fn write_note(dir: &Path) {
         ("monday.json", r#"{"day":"monday"}"#),
         ("again.graph", &block(PAGE, "graph").replace("cal_read(n1)", "cal_read(request)")),
         ("late.graph", "graph late\nn0 parse(today) pure\nreplay(graph, frontier) == output required\n"),
+        ("charge.json", r#"{"id":"ch_1"}"#),
+        ("sent.json", r#""sent""#),
+        ("done.json", r#"{"status":"done"}"#),
+        ("waiting.json", r#"{"status":"waiting"}"#),
     ] {
         std::fs::write(dir.join(name), text).unwrap();
+    }
+    // A block with a name is a file.
+    for block in PAGE.split("```").skip(1).step_by(2) {
+        let (first, text) = block.split_once('\n').unwrap();
+        if let Some((_, name)) = first.split_once(' ') {
+            std::fs::write(dir.join(name), text).unwrap();
+        }
     }
 }
 
@@ -65,7 +76,7 @@ fn the_page_shows_what_is_printed() {
             tried += 1;
         }
     }
-    assert!(tried >= 8, "{tried}");
+    assert!(tried >= 16, "{tried}");
     // The run of a graph takes no lines of others.
     let more = place.run_with(&["commit", "--run", "run-84f2"], b"{\"type\":\"observation.add\"}\n");
     assert_eq!((more.code, more.stderr.contains("E0941")), (5, true), "{}", more.stderr);
@@ -277,7 +288,7 @@ define:
   join(a, b): string(a) + ' ' + string(b)
   \"result(words, n, at)\": \"{'words': words, 'n': n, 'at': at}\"
 tools:
-  tool.add: {effect: read}
+  tool.add: {effect: read, output: json}
   model.praise: {effect: read}
   clock.now: {effect: read}
 ";

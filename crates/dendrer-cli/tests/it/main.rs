@@ -36,6 +36,8 @@ mod fork;
 mod forms;
 mod full;
 mod governance;
+mod graph_kills;
+mod graph_resume;
 mod graphs;
 mod heads;
 mod help;

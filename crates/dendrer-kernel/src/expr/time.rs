@@ -365,6 +365,16 @@ pub(crate) fn is_datetime(text: &str) -> bool {
     Written::read(text).is_some()
 }
 
+/// How many milliseconds a duration has, like `1m30s`; `None` for any other text, and for one below zero.
+pub fn milliseconds(text: &str) -> Option<u64> {
+    match Time::duration(text).ok()? {
+        Time::Duration { seconds, nanos } => {
+            Some(u64::try_from(seconds).ok()?.checked_mul(1000)?.saturating_add(u64::from(nanos / 1_000_000)))
+        }
+        Time::Timestamp { .. } => None,
+    }
+}
+
 /// Tells whether two texts are two spellings of one moment: other offsets, or other numbers of fraction digits.
 pub fn is_same_moment(a: &str, b: &str) -> bool {
     a != b && may_be_moment(a) && Time::timestamp(a).is_ok_and(|at| Time::timestamp(b) == Ok(at))

@@ -19,7 +19,7 @@ const fn member(name: &'static str, in_terms: bool, in_comparison: bool) -> Memb
 }
 
 /// All members, in the order of the documentation.
-pub const MEMBERS: [Member; 26] = [
+pub const MEMBERS: [Member; 27] = [
     member("name", true, true),
     member("version", true, true),
     member("words", true, true),
@@ -33,6 +33,7 @@ pub const MEMBERS: [Member; 26] = [
     member("state", true, true),
     member("types", true, true),
     member("tools", true, true),
+    member("concurrency", false, false),
     member("rules", true, true),
     member("predicates", true, true),
     member("contracts", true, true),
@@ -78,6 +79,7 @@ mod tests {
                 "goal",
                 "policy",
                 "clock",
+                "concurrency",
                 "approvers",
                 "obligations",
                 "progress_contracts",
@@ -94,6 +96,7 @@ mod tests {
                 "goal",
                 "policy",
                 "clock",
+                "concurrency",
                 "approvers",
                 "progress_contracts",
                 "progress",

@@ -11,7 +11,7 @@ use super::commitments::check_commitments;
 use super::members::MEMBERS;
 use super::merging::{check_merge, read_combine};
 use super::modules::{self, Made, Modules, Reading};
-use super::rules::{read_rules, read_template, read_tools};
+use super::rules::{read_concurrency, read_rules, read_template, read_tools};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
     DECIMALS_MAX, DECLARATIONS_MAX, Declared, MONOTONE_LIFT, Pack, PackEngine, PackFault, PackField, cases,
@@ -338,6 +338,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules, by: u64) -> Result<Pack
     let scopes = Scopes::new(&mut faults, constants, &decimals, (&datetimes, is_timed, by), definitions);
     let types = read_types(&mut faults, &root);
     let tools = read_tools(&mut faults, &root, &scopes.rules);
+    let concurrency = read_concurrency(&mut faults, &root);
     let rules = read_rules(&mut faults, &root, &scopes.rules, &declared, &types, &taken);
     if engine != PackEngine::Fold && !rules.is_empty() {
         let at = root.member_or_self("rules");
@@ -404,6 +405,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules, by: u64) -> Result<Pack
             fields,
             types,
             tools,
+            concurrency,
             approvers,
             predicates,
             obligations,

@@ -93,11 +93,17 @@ pub(super) fn read_rules(
 pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> Vec<Tool> {
     let mut tools = Vec::new();
     for (name, at) in root.named(faults, "tools", "what they do") {
-        if at.object(faults, "a tool", &["effect", "failed", "files", "words"]).is_none() {
+        if at.object(faults, "a tool", &["effect", "failed", "files", "output", "timeout", "words"]).is_none()
+        {
             continue;
         }
         let words = at.shared(faults, "words");
         let files = read_files(faults, &at);
+        let timeout = read_timeout(faults, &at);
+        let output = at.member("output");
+        if let Some(other) = output.as_ref().filter(|output| output.value.as_str() != Some("json")) {
+            other.fault(faults, "an output is declared as json, or not at all", "like `output: json`");
+        }
         let failed = at.condition(faults, "failed", place);
         if let (Some(expr), Some(at)) = (&failed, at.member("failed")) {
             if ["state", "before"].iter().any(|root| !expr.reads_of(root).is_empty())
@@ -131,9 +137,39 @@ pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> V
                 }
             },
         };
-        tools.push(Tool { name: name.into(), effect, words, failed, files });
+        tools.push(Tool {
+            name: name.into(),
+            effect,
+            words,
+            failed,
+            files,
+            timeout,
+            is_json: output.is_some(),
+        });
     }
     tools
+}
+
+/// How many answers a graph may wait for at once, where a pack says nothing.
+pub(super) const CONCURRENCY: u64 = 64;
+
+/// Reads how many effects of a graph are asked at once.
+pub(super) fn read_concurrency(faults: &mut Faults, root: &At<'_>) -> u64 {
+    let Some(at) = root.member("concurrency") else { return CONCURRENCY };
+    at.value.as_u64().filter(|count| (1..=1_024).contains(count)).unwrap_or_else(|| {
+        at.fault(faults, "concurrency is a number from 1 to 1024", "like `concurrency: 8`");
+        CONCURRENCY
+    })
+}
+
+/// Reads how long a tool may take, in milliseconds.
+fn read_timeout(faults: &mut Faults, at: &At<'_>) -> Option<u64> {
+    let at = at.member("timeout")?;
+    let read = at.value.as_str().and_then(crate::expr::milliseconds).filter(|ms| *ms > 0);
+    if read.is_none() {
+        at.fault(faults, "a timeout is a duration above zero", "like `timeout: 30s`");
+    }
+    read
 }
 
 /// Reads the places where calls of a tool name files.

@@ -620,3 +620,36 @@ fn an_index_below_zero_is_a_fault_of_a_new_pack_alone() {
     assert_eq!(faults, ["predicates.within_limit.holds: an index below zero is always missing"]);
     assert!(whole().faults_of_new().is_empty());
 }
+
+#[test]
+fn a_tool_has_a_timeout_and_an_output() {
+    let look = |tool: &str, concurrency: &str| {
+        let text = WHOLE
+            .replace(r#""words": "looks""#, tool)
+            .replace(r#""goal""#, &format!("{concurrency} \"goal\""));
+        let pack = Pack::read(&json(&text)).unwrap_or_else(|faults| panic!("{faults:#?}"));
+        let tool = pack.tools.iter().find(|tool| &*tool.name == "look").unwrap();
+        (tool.timeout, tool.is_json, pack.concurrency)
+    };
+    assert_eq!(look(r#""words": "looks""#, ""), (None, false, 64));
+    let declared = r#""timeout": "1m30.5s", "output": "json""#;
+    assert_eq!(look(declared, r#""concurrency": 8,"#), (Some(90_500), true, 8));
+    let timeout = "E0902 tools.look.timeout: a timeout is a duration above zero (like `timeout: 30s`)";
+    for text in ["30", "0", "\"0s\"", "\"-1s\"", "\"soon\"", "null"] {
+        check("/tools/look/timeout", text, timeout);
+    }
+    for text in ["\"text\"", "true", "null"] {
+        check(
+            "/tools/look/output",
+            text,
+            "E0902 tools.look.output: an output is declared as json, or not at all (like `output: json`)",
+        );
+    }
+    for text in ["0", "1025", "\"8\"", "1.5", "null"] {
+        check(
+            "/concurrency",
+            text,
+            "E0902 concurrency: concurrency is a number from 1 to 1024 (like `concurrency: 8`)",
+        );
+    }
+}

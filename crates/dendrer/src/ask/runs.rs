@@ -12,11 +12,11 @@ use crate::casebook;
 use crate::environment::{Environment as _, World};
 use crate::error::Error;
 use crate::problem::Problem;
-use crate::run::declared;
 use crate::run::thread::{NAMED_BY_DIGEST, THREAD};
 use crate::run::trace::Trace;
 use crate::run::trace::{ReadHandle, all_runs};
 use crate::run::unfinished::{self, Unfinished};
+use crate::run::{declared, frontier};
 
 use self::question::RunsQuestion;
 
@@ -77,6 +77,8 @@ pub struct ListedRun {
     pub thread: Option<Value>,
     /// The thread that it is of, as recorded.
     pub of_thread: Option<Value>,
+    /// The name of the graph that it is the run of, as recorded.
+    pub graph: Option<Value>,
     /// The run and tick it was forked from.
     pub forked_from: Option<(String, u64)>,
     /// Whether it was found intact as it is now.
@@ -216,6 +218,7 @@ impl ListedRun {
         let is_of_thread = summary.name.as_str().starts_with(NAMED_BY_DIGEST);
         let of_thread = meta.as_ref().and_then(|meta| meta.get(THREAD).cloned());
         let thread = of_thread.clone().filter(|_| is_of_thread);
+        let graph = start.get(frontier::GRAPH).and_then(|graph| graph.get("graph").cloned());
         let synthetic = meta.and_then(|meta| meta.get("synthetic").cloned());
         Ok(ListedRun {
             summary,
@@ -225,6 +228,7 @@ impl ListedRun {
             redaction,
             thread,
             of_thread,
+            graph,
             forked_from,
             verified,
             casebook,
@@ -250,7 +254,7 @@ struct Condition {
 }
 
 /// The names that a condition on runs may use besides the state.
-pub const ROOTS: [&str; 11] = [
+pub const ROOTS: [&str; 12] = [
     "name",
     "ticks",
     "stage",
@@ -261,6 +265,7 @@ pub const ROOTS: [&str; 11] = [
     "forked",
     "updated",
     "thread",
+    "graph",
     "verified",
 ];
 
@@ -313,6 +318,7 @@ impl Condition {
             "forked" => Value::from(run.forked_from.is_some()),
             dates::UPDATED => Value::from(ordered(run.summary.last_ts)),
             "thread" => Value::from(run.of_thread.clone()),
+            "graph" => Value::from(run.graph.clone()),
             _ => Value::from(run.verified),
         });
         let others: Vec<(&str, &Value)> = ROOTS.iter().copied().zip(&values).collect();

@@ -123,6 +123,8 @@ pub struct GraphReplayed {
     pub nodes: u64,
     /// The output that was made.
     pub output: Option<Value>,
+    /// The path of the repeat that ended it at its limit.
+    pub limit: Option<String>,
     /// The first divergence.
     pub divergence: Option<FrontierDivergence>,
     /// The consequences of other values, if some were given.
@@ -136,7 +138,7 @@ impl GraphReplayed {
     pub fn is_open(&self) -> bool {
         let is_missing = |one: &FrontierDivergence| one.kind == DivergenceKind::Missing;
         self.substituted.is_none()
-            && self.run.frontier.output.is_none()
+            && self.run.frontier.is_open()
             && self.divergence.as_ref().is_none_or(is_missing)
     }
 }
@@ -208,6 +210,7 @@ impl ReplayQuestion {
             run,
             nodes: found.nodes.len() as u64,
             output: found.output,
+            limit: found.limit,
             divergence,
             substituted: None,
             fork: None,
@@ -221,6 +224,7 @@ impl ReplayQuestion {
         let substituted = substituted.map_err(node)?;
         replayed.nodes = substituted.found.nodes.len() as u64;
         replayed.output = substituted.found.output.clone();
+        replayed.limit = substituted.found.limit.clone();
         replayed.substituted = Some(substituted);
         if let Some(name) = &self.r#as {
             let repo = desk.writable()?;

@@ -29,6 +29,36 @@ pub enum GraphRefused {
     /// An input has no value.
     #[error("the graph has an input {0}, and no value for it was given")]
     NoInput(String),
+    /// An effect that a run may ask yet has no executor.
+    #[error("nothing answers {0}: --exec {0}=CMD or --http {0}=URL")]
+    NoExecutor(String),
+    /// Another process runs the graph under the same name.
+    #[error("another process runs {0}")]
+    UnderWay(RunName),
+    /// The parts of a resumed run differ from those that it was begun with.
+    #[error("{run} was begun with another {what}")]
+    Another {
+        /// The run.
+        run: RunName,
+        /// The part: `graph`, `pack`, `input NAME` or `stage`.
+        what: String,
+    },
+    /// A run has lines that no graph wrote.
+    #[error("{run} has a line of others at tick {tick}, and does not go on")]
+    OfOthers {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+    },
+    /// A path names no edge of a run that waits for an answer.
+    #[error("{path} of {run} waits for no answer")]
+    NotDue {
+        /// The run.
+        run: RunName,
+        /// The path.
+        path: String,
+    },
     /// A node cannot be computed.
     #[error(transparent)]
     Node(#[from] NodeFault),
@@ -96,10 +126,17 @@ impl GraphRefused {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> Code {
         match self {
-            GraphRefused::NotGraph(_) | GraphRefused::NoEdge { .. } => Code::E0938,
+            GraphRefused::NotGraph(_) | GraphRefused::NoEdge { .. } | GraphRefused::NotDue { .. } => {
+                Code::E0938
+            }
+            GraphRefused::UnderWay(_) => Code::E0943,
+            GraphRefused::Another { .. } => Code::E0942,
+            GraphRefused::OfOthers { .. } => Code::E0941,
             GraphRefused::Malformed { .. } => Code::E0301,
             GraphRefused::Rules | GraphRefused::Pack(_) => Code::E0905,
-            GraphRefused::NoInput(_) | GraphRefused::HoldsSecret(_) => Code::E0934,
+            GraphRefused::NoInput(_) | GraphRefused::HoldsSecret(_) | GraphRefused::NoExecutor(_) => {
+                Code::E0934
+            }
             GraphRefused::Node(_) => Code::E0935,
             GraphRefused::Edge { .. } => Code::E0936,
             GraphRefused::Diverged { .. } => Code::E0937,

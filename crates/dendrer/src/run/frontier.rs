@@ -8,6 +8,8 @@ use dendrer_graph::check::{GraphFinding, check};
 use dendrer_graph::form;
 use dendrer_graph::frontier::{Frontier, RecordedEdge};
 use dendrer_graph::functions::Functions;
+use dendrer_kernel::step::MARKERS_VERSION;
+use dendrer_object::record::Author;
 use dendrer_object::{Digest, EDGE, Object, RunName, Value};
 
 use crate::error::Error;
@@ -17,6 +19,12 @@ use crate::run::trace::Trace;
 
 /// The member of a `run` record with the graph, in its JSON form.
 pub const GRAPH: &str = "graph";
+
+/// The member of an observation's `intent` that closes a run at the limit of a repeat: its `path` and its `max`.
+pub const LIMIT: &str = "limit";
+
+/// The member of an observation's `intent` about a node that could not be computed: its `path` and the `error`.
+pub const NODE_FAILED: &str = "node_failed";
 
 /// The run of a graph, as it was recorded.
 #[derive(Debug, Clone)]
@@ -64,6 +72,12 @@ pub fn is_graph(trace: &Trace) -> bool {
     trace.start().body().value(&format!("/{GRAPH}")).is_some()
 }
 
+/// Graphs as they were understood before a repeat at its limit ended the run.
+fn with_or_limit(graph: Graph, children: BTreeMap<String, Graph>) -> (Graph, BTreeMap<String, Graph>) {
+    let children = children.into_iter().map(|(name, child)| (name, child.with_or_limit()));
+    (graph.with_or_limit(), children.collect())
+}
+
 /// Reads the graph of a run and its frontier.
 pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
     let run = trace.name().clone();
@@ -71,6 +85,10 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
     let form = content.get(GRAPH).cloned().ok_or_else(|| GraphRefused::NotGraph(run.clone()))?;
     let malformed = |why: String| GraphRefused::Malformed { run: run.clone(), why };
     let (graph, children) = form::read(&form).map_err(|fault| malformed(fault.message))?;
+    let (graph, children) = match trace.rules_version(0) < MARKERS_VERSION {
+        true => with_or_limit(graph, children),
+        false => (graph, children),
+    };
     let pack = pack::of_segment(trace, trace.segment(trace.tip()))?;
     let pack = pack.map_or_else(Value::object, |pack| pack.value().clone());
     let functions = functions_of(&pack);
@@ -102,6 +120,11 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
                 frontier.edges.push(edge);
             }
         }
+        if type_name == "observation.add" && record.header().author == Author::Runtime {
+            let path =
+                |content: &Value| content.get("intent")?.get(LIMIT)?.get("path")?.as_str().map(str::to_owned);
+            frontier.limit = frontier.limit.take().or_else(|| path(&content));
+        }
         ControlFlow::Continue(())
     })?;
     if let Some(tick) = withheld {
@@ -115,7 +138,7 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
     Ok(GraphRun { run, graph, children, form, digest, pack, functions, frontier, ticks, effects })
 }
 
-/// The value of an edge, as its result says; nothing for one that failed.
+/// The value of an edge in its result; `None` for one that failed.
 fn recorded(content: &Value) -> Option<RecordedEdge> {
     let (edge, action, result) = (content.get(EDGE)?, content.get("action")?, content.get("result")?);
     if result.get("status").and_then(Value::as_str) != Some("ok") {
@@ -134,9 +157,27 @@ fn recorded(content: &Value) -> Option<RecordedEdge> {
     })
 }
 
+/// The version of frontier files. In files of the first one, a repeat at its limit does not end the run.
+pub const FRONTIER_VERSION: u64 = 2;
+
+/// The members of the first line of a frontier file; the first version has no `limit`.
+const HEADER: [&str; 8] = ["frontier", "graph", "inputs", "limit", "nodes", "output", "pack", "run"];
+
+/// The members of the line of an edge.
+const EDGE_LINE: [&str; 8] = ["args", "asked", "call", "digest", "effect", "index", "path", "value"];
+
+/// Refuses a member that a line of a frontier file does not have. The error is a sentence.
+fn only(line: u64, value: &Value, known: &[&str]) -> Result<(), String> {
+    let members = value.as_object().ok_or_else(|| format!("line {line}: it is no object"))?;
+    match members.iter().find(|(name, _)| !known.contains(&&***name)) {
+        Some((name, _)) => Err(format!("line {line}: it has a member {name}, which no such line has")),
+        None => Ok(()),
+    }
+}
+
 /// Reads a line of a frontier file.
 fn edge_of_line(edge: &Value) -> Option<RecordedEdge> {
-    let text = |name: &str| edge.get(name)?.as_str().map(str::to_owned);
+    let text = |name: &str| edge.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     Some(RecordedEdge {
         path: text("path")?,
         index: text("index")?,
@@ -148,40 +189,14 @@ fn edge_of_line(edge: &Value) -> Option<RecordedEdge> {
     })
 }
 
-/// Reads the lines of a frontier file: a header, then one for each edge in canonical order. The error is a sentence with its line.
-pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
-    let (header, edges) = lines.split_first().ok_or("line 1: a frontier file begins with its header")?;
-    if header.get("frontier").and_then(Value::as_u64) != Some(1) {
-        return Err("line 1: a frontier file begins with {\"frontier\":1,...}".to_owned());
-    }
-    let form = header.get(GRAPH).cloned().ok_or("line 1: it has no graph")?;
-    let (graph, children) = form::read(&form).map_err(|fault| format!("line 1: {}", fault.message))?;
-    let pack = header.get("pack").cloned().unwrap_or_else(Value::object);
-    let run = header.get("run").and_then(Value::as_str).and_then(|name| name.parse().ok());
-    let functions = functions_of(&pack);
-    for name in ["inputs", "nodes", "output", "pack"] {
-        header.get(name).ok_or_else(|| format!("line 1: it has no {name}"))?;
-    }
-    let findings = std::iter::once(&graph)
-        .chain(children.values())
-        .flat_map(|graph| check(graph, &functions, &children).0);
-    if let Some(GraphFinding { rule, statement, message, .. }) = findings.into_iter().next() {
-        return Err(format!("line 1: its graph is refused: {} at {statement}: {message}", rule.as_str()));
-    }
-    let named = |name: &str| {
-        let members = header.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
-        members.iter().map(|(name, value)| (name.to_string(), value.clone())).collect::<BTreeMap<_, _>>()
-    };
-    let mut frontier = Frontier {
-        inputs: named("inputs"),
-        edges: Vec::with_capacity(edges.len()),
-        nodes: named("nodes"),
-        output: header.get("output").cloned(),
-        limit: None,
-        is_ordered: true,
-    };
-    let mut effects = BTreeMap::new();
-    for (line, edge) in (2..).zip(edges) {
+/// Reads the edges of a frontier file, each with its class.
+fn edges_of_file(
+    lines: &[Value],
+    functions: &Functions,
+) -> Result<(Vec<RecordedEdge>, BTreeMap<String, String>), String> {
+    let (mut edges, mut effects) = (Vec::with_capacity(lines.len()), BTreeMap::new());
+    for (line, edge) in (2..).zip(lines) {
+        only(line, edge, &EDGE_LINE)?;
         let read = edge_of_line(edge).ok_or_else(|| {
             format!("line {line}: an edge has path, index, call, args, asked, digest and value")
         })?;
@@ -192,20 +207,73 @@ pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
             return Err(format!("line {line}: its effect is {effect:?}, and the pack says {declared}"));
         }
         effects.insert(read.call.clone(), effect.unwrap_or_default());
-        frontier.edges.push(read);
+        edges.push(read);
     }
-    let run = run.ok_or("line 1: it has no name of a run")?;
-    let digest = form::digest(&form);
-    Ok(GraphRun {
-        run,
-        graph,
-        children,
-        form,
-        digest,
-        pack,
-        functions,
-        frontier,
-        ticks: BTreeMap::new(),
-        effects,
+    Ok((edges, effects))
+}
+
+/// Inputs, nodes, output and limit of a frontier file. An emptied member would pass where the whole one fails.
+fn frontier_of_header(header: &Value, graph: &Graph, version: u64) -> Result<Frontier, String> {
+    let named = |name: &str| {
+        let members = header.get(name).and_then(Value::as_object);
+        let members = members.ok_or_else(|| format!("line 1: {name} is no object"))?;
+        let members = members.iter().map(|(name, value)| (name.to_string(), value.clone()));
+        Ok::<_, String>(members.collect::<BTreeMap<_, _>>())
+    };
+    let (inputs, nodes) = (named("inputs")?, named("nodes")?);
+    if let Some(name) = graph.inputs().into_iter().find(|name| !inputs.contains_key(name)) {
+        return Err(format!("line 1: inputs has no {name}, and the graph takes it"));
+    }
+    let output = header.get("output").ok_or("line 1: it has no output")?.clone();
+    let limit = match header.get("limit") {
+        None if version == 1 => None,
+        Some(Value::Null) if version > 1 => None,
+        Some(Value::String(path)) if version > 1 && !path.is_empty() => Some(path.to_string()),
+        _ => return Err("line 1: limit is the path of a repeat, or null".to_owned()),
+    };
+    let has_end = limit.is_some() || !matches!(output, Value::Null);
+    if nodes.is_empty() && has_end {
+        return Err("line 1: nodes is empty, and the run ended".to_owned());
+    }
+    Ok(Frontier {
+        inputs,
+        edges: Vec::new(),
+        // A run that did not end has no nodes on record, and no output.
+        output: (!nodes.is_empty() && limit.is_none()).then_some(output),
+        nodes,
+        limit,
+        is_ordered: true,
     })
+}
+
+/// Reads the lines of a frontier file: a header, then one for each edge in canonical order. The error is a sentence with its line.
+pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
+    let (header, edges) = lines.split_first().ok_or("line 1: a frontier file begins with its header")?;
+    let version = header.get("frontier").and_then(Value::as_u64);
+    let version = version.filter(|version| (1..=FRONTIER_VERSION).contains(version)).ok_or_else(|| {
+        format!("line 1: a frontier file begins with {{\"frontier\":{FRONTIER_VERSION},...}}")
+    })?;
+    only(1, header, &HEADER)?;
+    let form = header.get(GRAPH).cloned().ok_or("line 1: it has no graph")?;
+    let (graph, children) = form::read(&form).map_err(|fault| format!("line 1: {}", fault.message))?;
+    let (graph, children) = match version {
+        1 => with_or_limit(graph, children),
+        _ => (graph, children),
+    };
+    let pack = header.get("pack").filter(|pack| pack.as_object().is_some());
+    let pack = pack.cloned().ok_or("line 1: pack is no object")?;
+    let run = header.get("run").and_then(Value::as_str).and_then(|name| name.parse().ok());
+    let run = run.ok_or("line 1: it has no name of a run")?;
+    let functions = functions_of(&pack);
+    let findings = std::iter::once(&graph)
+        .chain(children.values())
+        .flat_map(|graph| check(graph, &functions, &children).0);
+    if let Some(GraphFinding { rule, statement, message, .. }) = findings.into_iter().next() {
+        return Err(format!("line 1: its graph is refused: {} at {statement}: {message}", rule.as_str()));
+    }
+    let frontier = frontier_of_header(header, &graph, version)?;
+    let (edges, effects) = edges_of_file(edges, &functions)?;
+    let frontier = Frontier { edges, ..frontier };
+    let (digest, ticks) = (form::digest(&form), BTreeMap::new());
+    Ok(GraphRun { run, graph, children, form, digest, pack, functions, frontier, ticks, effects })
 }

@@ -601,6 +601,7 @@ fn graph(asked: &Asked<'_>) -> Found {
         stage: Some(asked.stage),
         inputs: BTreeMap::from([("request".to_owned(), params.clone())]),
         redactor: None,
+        resume: None,
     };
     let answer = |_: &dendrer::graph::eval::EdgeRequest| Ok(Value::from(1u64));
     let made = run_graph(world.store(), &terms, &answer, world.times());
