@@ -15,7 +15,8 @@ fn verified(name: &str, store: &Shared, options: &VerifyTerms) -> VerifiedLog {
     let mut report = verify::store(store, options).unwrap();
     report.signed = Some(report.log.0);
     let info = info(7);
-    VerifiedLog { name: name.to_owned(), report, is_bundle: true, store: info.id, key: info.key }
+    let chains = Default::default();
+    VerifiedLog { name: name.to_owned(), report, is_bundle: true, store: info.id, key: info.key, chains }
 }
 
 fn outcome(log: VerifiedLog) -> VerifyOutcome {

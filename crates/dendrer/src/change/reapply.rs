@@ -51,7 +51,7 @@ impl ReplacedAnswer {
             answer.set("status", Value::from("ok"));
         }
         set_member(intent, member, Value::Object(answer));
-        // What was recorded was redacted; the other answer is not yet.
+        // The recorded answer was redacted; the other one is not yet.
         intent.members.retain(|(name, _)| &**name != REDACTION);
         if self.delta.is_some() {
             intent.delta.clone_from(&self.delta);

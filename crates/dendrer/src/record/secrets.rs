@@ -259,7 +259,7 @@ impl RunSecrets {
         for (place, text) in places_of_texts(intent) {
             let mut tail = before.remove(&place).unwrap_or_default();
             if tail.may_go_on(text) && !self.shared(&place, &tail, number, text, &mut found) {
-                // What does not go on here does not go on in a later line.
+                // A secret that ends here ends for later lines, too.
                 tail = TailText::default();
             }
             tail.push(number, text);
@@ -300,7 +300,7 @@ impl RunSecrets {
             Some(_) => begins_sentence(&tail.text, head),
             None => false,
         };
-        // The next text goes on with a token: it is drawn by chance, or ends it where tokens of its kind end.
+        // The next text continues a token: it is drawn by chance, or ends it where tokens of its kind end.
         let goes_on = |one: &SecretSpan| {
             let part = &head[..(one.end - border).min(head.len())];
             tail.is_stream(head)

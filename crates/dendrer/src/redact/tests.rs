@@ -522,7 +522,7 @@ fn markup_in_json_stays_json() {
     }
 }
 
-/// The words of a head in a text are no key, and what stands between a head and a foot is no part of one.
+/// The words of a head in a text are no key, and text between a head and a foot is no part of one.
 #[test]
 fn text_around_a_key_stays() {
     for (text, kept) in [

@@ -241,8 +241,7 @@ impl WitnessStep {
         let stamp =
             StepStamp { step_id: record.id().hex()[..12].to_owned(), started_at: StartedAt::of(header.ts) };
         let description = text_of(said.and_then(|said| said.get("description")));
-        let tool = content.get("action").and_then(|action| action.get("tool"));
-        let tool = text_of(tool).or_else(|| marker_of(tool));
+        let tool = tool_of(&content);
         let name = match action {
             ActionType::ToolCall | ActionType::CliCmd | ActionType::Payment => tool,
             _ if of_call.is_some() && own.is_none() => tool,
@@ -294,6 +293,12 @@ impl WitnessStep {
         };
         Some(made)
     }
+}
+
+/// The tool of a call; the marker in its place, if it was redacted.
+fn tool_of(content: &Value) -> Option<String> {
+    let tool = content.get("action").and_then(|action| action.get("tool"));
+    text_of(tool).or_else(|| marker_of(tool))
 }
 
 /// Puts the time of a step into UTC, and returns it as it was if that is another text.
