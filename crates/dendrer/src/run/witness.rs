@@ -231,8 +231,7 @@ impl WitnessStep {
     pub fn of(record: &Record) -> Option<WitnessStep> {
         let header = record.header();
         let tick = header.tick?;
-        let type_name = header.type_name.as_ref()?;
-        let content = record.content();
+        let (type_name, content) = (header.type_name.as_ref()?, record.content());
         let mut unknown = unknown_of(record);
         let said = content.get("intent");
         let own = content.get(ACTION_TYPE).and_then(Value::as_str).and_then(|name| name.parse().ok());
