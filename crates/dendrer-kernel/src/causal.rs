@@ -5,7 +5,7 @@
 //! of the run is a write of all of it at tick 0. The value of a unit at a node is that of the newest writes among its causal
 //! ancestors: those that no other such write follows. So each change counts once, by whatever ways it is reached, and a value
 //! never comes back that was written over. If several newest writes differ, the unit is in conflict at the first node that sees
-//! both, the *sync node*:
+//! both, the *sync node*. It decides by a strategy, where the sides are objects leaf by leaf.
 //!
 //! Nothing is computed for a node but what differs between its parents. Ancestors are found by vector clocks: a branch is a
 //! chain, so a node is an ancestor if the clock of the other has its place in its branch. Nodes that see the same of other
@@ -17,7 +17,10 @@ use std::sync::Arc;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Object, Pointer, Value};
 
+mod leaves;
+
 use crate::names::{COUNTERS, KERNEL_PATHS};
+use crate::step::LEAVES_VERSION;
 use crate::unknown::{Since, UnknownPlaces};
 
 /// How many entries the clocks of a graph may have together: some 2 GB.
@@ -109,6 +112,8 @@ pub struct CausalNode {
     pub confidence: f64,
     /// How it decides units in conflict.
     pub merge: MergeRules,
+    /// The version of the kernel's rules by which it was recorded: before [`LEAVES_VERSION`] a strategy takes whole units.
+    pub version: u64,
 }
 
 /// The content of a unit.
@@ -148,21 +153,59 @@ struct Unit {
     writes: BTreeMap<usize, Vec<Write>>,
 }
 
-/// A unit that several newest writes give different values, and how the sync node decided.
+/// What one side of a conflict left at the place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SyncSide {
+    /// The tick of the write.
+    pub tick: u64,
+    /// Its agent; `None` for the beginning of the run.
+    pub agent: Option<Arc<str>>,
+    /// The value; `None` if the side has none there.
+    pub value: Option<Value>,
+}
+
+/// A place that several newest writes give different values, and how the sync node decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SyncConflict {
     /// The tick of the sync node.
     pub at: u64,
-    /// The unit.
+    /// The place: a unit, or a place below it that was decided by itself.
     pub path: Pointer,
-    /// The writes in the order of ticks: the tick, the agent (`None` for the beginning of the run), and the value, if it left one.
-    pub values: Vec<(u64, Option<Arc<str>>, Option<Value>)>,
+    /// The sides that differ, in the order of ticks.
+    pub values: Vec<SyncSide>,
     /// The strategy that decided.
     pub strategy: SyncStrategy,
     /// The tick of the write that was taken; `None` where all are kept.
     pub taken: Option<u64>,
-    /// Whether the sync node wrote the unit itself, over what was decided.
+    /// Whether the sync node wrote the place itself, over what was decided.
     pub is_written: bool,
+}
+
+impl SyncConflict {
+    /// The unit of the place.
+    pub fn unit(&self) -> Pointer {
+        unit_of(&self.path)
+    }
+
+    /// The side that was taken; `None` where all are kept.
+    pub fn winner(&self) -> Option<&SyncSide> {
+        self.values.iter().find(|side| Some(side.tick) == self.taken)
+    }
+}
+
+/// A unit that a sync node put together from what its parents had.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SyncWrite {
+    /// The tick of the sync node.
+    pub at: u64,
+    /// The unit.
+    pub unit: Pointer,
+    /// Its value; `None` if none is left.
+    pub value: Option<Value>,
+    /// Its value for the agent before; `None` if it had none, or if the node is its first.
+    pub before: Option<Value>,
+    /// The strategy for what the sides left differently.
+    pub strategy: SyncStrategy,
 }
 
 /// A node of the graph.
@@ -192,6 +235,7 @@ pub struct CausalGraph {
     /// The members of each member of the state, as units.
     below: BTreeMap<usize, Vec<usize>>,
     conflicts: Vec<SyncConflict>,
+    merged: Vec<SyncWrite>,
     clocks: usize,
 }
 
@@ -223,6 +267,7 @@ impl CausalGraph {
             by_path: BTreeMap::new(),
             below: BTreeMap::new(),
             conflicts: Vec::new(),
+            merged: Vec::new(),
             clocks: 0,
         };
         let unknown = UnknownPlaces::of(initial);
@@ -286,6 +331,11 @@ impl CausalGraph {
     /// The conflicts that sync nodes decided, in order of ticks.
     pub fn conflicts(&self) -> &[SyncConflict] {
         &self.conflicts
+    }
+
+    /// The units that sync nodes put together from different values, in order of ticks.
+    pub fn merged(&self) -> &[SyncWrite] {
+        &self.merged
     }
 
     /// Up to which place a node sees the branch of an agent, itself included.
@@ -431,6 +481,11 @@ impl CausalGraph {
         if found.is_empty() {
             return vec![&unit.first];
         }
+        self.unfollowed(found)
+    }
+
+    /// Those of several writes of a unit that no other one follows, in order of ticks.
+    fn unfollowed<'w>(&self, mut found: Vec<&'w Write>) -> Vec<&'w Write> {
         let all = found.clone();
         let is_followed = |write: &Write| {
             all.iter().any(|other| other.tick != write.tick && self.reaches(write.tick, other.tick))
@@ -513,24 +568,14 @@ impl CausalGraph {
         let dotted = path.dotted();
         let said = node.merge.of_unit(&dotted).into_iter().chain(self.rules.of_unit(&dotted)).flatten();
         let strategy = said.into_iter().next().unwrap_or_default();
-        let values = newest.iter().map(|write| {
-            let value = match write.content {
-                Content::Members => Some(self.members(unit, write.tick)),
-                _ => shown(&write.content),
-            };
-            (write.tick, self.agent(write.tick).cloned(), value)
-        });
-        let values: Vec<_> = values.collect();
-        let taken = self.taken(strategy, &newest).map(|at| newest[at].clone());
-        let (content, at) = match taken {
-            Some(write) => (write.content, Some(write.tick)),
-            None => {
-                let kept = values.iter().map(|(.., value)| {
-                    value.clone().unwrap_or_else(|| Value::record([(REMOVED, Value::from(true))]))
-                });
-                let members = [(CONFLICT, Value::from(true)), ("values", Value::array(kept))];
-                (Content::Value(Value::record(members)), None)
-            }
+        let newest: Vec<Write> = newest.into_iter().cloned().collect();
+        let newest: Vec<&Write> = newest.iter().collect();
+        let is_leafwise = node.version >= LEAVES_VERSION
+            && strategy != SyncStrategy::Manual
+            && newest.iter().all(|write| leaves::has_leaves(&write.content));
+        let (content, conflicts) = match is_leafwise {
+            true => self.decide_leaves(unit, &newest, strategy, tick),
+            false => self.decide_whole(unit, &newest, strategy, tick),
         };
         if content != Content::Members {
             for below in self.below.get(&unit).cloned().unwrap_or_default() {
@@ -540,9 +585,99 @@ impl CausalGraph {
                 }
             }
         }
+        let value = shown(&content);
+        let own = self.branches[self.nodes[index(tick)].agent].iter().rev().nth(1);
+        let before = own.and_then(|own| shown(&self.content(unit, *own)));
         // The decision is the node's own write, as sure as it is.
         self.write(unit, tick, content, unknown, node.confidence);
-        self.conflicts.push(SyncConflict { at: tick, path, values, strategy, taken: at, is_written: false });
+        self.conflicts.extend(conflicts);
+        self.merged.push(SyncWrite { at: tick, unit: path, value, before, strategy });
+    }
+
+    /// Takes one of several writes of a unit, or keeps all.
+    fn decide_whole(
+        &self,
+        unit: usize,
+        newest: &[&Write],
+        strategy: SyncStrategy,
+        at: u64,
+    ) -> (Content, Vec<SyncConflict>) {
+        let values: Vec<SyncSide> = newest
+            .iter()
+            .map(|write| {
+                let value = match write.content {
+                    Content::Members => Some(self.members(unit, write.tick)),
+                    _ => shown(&write.content),
+                };
+                self.side(write, value)
+            })
+            .collect();
+        let best = *self.ranked(strategy, newest).last().expect("a conflict has sides");
+        let (content, taken) = match strategy {
+            SyncStrategy::Manual => {
+                let removed = || Value::record([(REMOVED, Value::from(true))]);
+                let kept = values.iter().map(|side| side.value.clone().unwrap_or_else(removed));
+                let members = [(CONFLICT, Value::from(true)), ("values", Value::array(kept))];
+                (Content::Value(Value::record(members)), None)
+            }
+            _ => (newest[best].content.clone(), Some(newest[best].tick)),
+        };
+        let path = self.units[unit].path.clone();
+        (content, vec![SyncConflict { at, path, values, strategy, taken, is_written: false }])
+    }
+
+    /// Merges several objects leaf by leaf.
+    fn decide_leaves(
+        &self,
+        unit: usize,
+        newest: &[&Write],
+        strategy: SyncStrategy,
+        at: u64,
+    ) -> (Content, Vec<SyncConflict>) {
+        let count = newest.len();
+        let mut common = vec![Vec::new(); count * count];
+        for (a, left) in newest.iter().enumerate() {
+            for (b, right) in newest.iter().enumerate().skip(a + 1) {
+                common[a * count + b] = self.newest_common(unit, left.tick, right.tick);
+            }
+        }
+        let mut ranks = vec![0; count];
+        for (rank, side) in self.ranked(strategy, newest).into_iter().enumerate() {
+            ranks[side] = rank;
+        }
+        let (value, decided) =
+            leaves::Sides { unit: &self.units[unit].path, writes: newest, common, ranks }.merge();
+        let conflict = |one: leaves::Decided| SyncConflict {
+            at,
+            path: one.path,
+            values: one.sides.into_iter().map(|(side, value)| self.side(newest[side], value)).collect(),
+            strategy,
+            taken: Some(newest[one.taken].tick),
+            is_written: false,
+        };
+        let conflicts = decided.into_iter().map(conflict).collect();
+        (value.map_or(Content::Absent, Content::Value), conflicts)
+    }
+
+    fn side(&self, write: &Write, value: Option<Value>) -> SyncSide {
+        SyncSide { tick: write.tick, agent: self.agent(write.tick).cloned(), value }
+    }
+
+    /// The newest writes of a unit among the common causal ancestors of two nodes: the writes of the last common state.
+    fn newest_common(&self, unit: usize, a: u64, b: u64) -> Vec<&Write> {
+        let unit = &self.units[unit];
+        let node = &self.nodes[index(a)];
+        // Agents that the first node has not seen have no common write.
+        let own = [node.agent].into_iter().filter(|agent| *agent != BEGINNING);
+        let agents = (0..node.others.len()).filter(|agent| *agent != node.agent).chain(own);
+        let of_agent = |agent: usize| {
+            let writes = unit.writes.get(&agent)?;
+            let seen = self.seen(a, agent).min(self.seen(b, agent));
+            let upto = writes.partition_point(|write| write.index <= seen);
+            upto.checked_sub(1).map(|at| &writes[at])
+        };
+        let found: Vec<&Write> = agents.filter_map(of_agent).collect();
+        if found.is_empty() { vec![&unit.first] } else { self.unfollowed(found) }
     }
 
     /// The members of a unit of one name, at a node.
@@ -556,8 +691,9 @@ impl CausalGraph {
         Value::Object(members)
     }
 
-    /// Which of several writes a strategy takes; `None` to keep all.
-    fn taken(&self, strategy: SyncStrategy, writes: &[&Write]) -> Option<usize> {
+    /// The numbers of several writes, the one that a strategy takes last. The tick, confidence or role is that of the whole
+    /// write.
+    fn ranked(&self, strategy: SyncStrategy, writes: &[&Write]) -> Vec<usize> {
         let rank = |write: &Write| match strategy {
             SyncStrategy::Manual | SyncStrategy::Lww => 0.0,
             SyncStrategy::Confidence => match &write.content {
@@ -569,11 +705,11 @@ impl CausalGraph {
                 self.agent(write.tick).and_then(|agent| self.rules.roles.get(agent)).copied().unwrap_or(0.0)
             }
         };
-        let best = |a: &usize, b: &usize| {
+        let mut ranked: Vec<usize> = (0..writes.len()).collect();
+        ranked.sort_by(|a, b| {
             rank(writes[*a]).total_cmp(&rank(writes[*b])).then_with(|| writes[*a].tick.cmp(&writes[*b].tick))
-        };
-        let best = (0..writes.len()).max_by(best);
-        best.filter(|_| strategy != SyncStrategy::Manual)
+        });
+        ranked
     }
 
     /// Whether there is, or may be, something at a unit.

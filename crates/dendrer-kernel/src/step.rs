@@ -75,7 +75,7 @@ pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
 
-pub use version::{FIRST_VERSION, KERNEL_VERSION, MARKERS_VERSION};
+pub use version::{FIRST_VERSION, KERNEL_VERSION, LEAVES_VERSION, MARKERS_VERSION};
 
 /// Member of a transition with the change that was proposed, if the kernel recorded a rounded one in `delta`.
 const PROPOSED: &str = "proposed";

@@ -1,6 +1,7 @@
 //! The conflicts of a merged run, and the decision of one, as lines and documents.
 
 use dendrer::change::conflicts::{ConflictsAnswer, ResolvedConflict};
+use dendrer::kernel::causal::{SyncConflict, SyncSide, SyncStrategy};
 use dendrer::kernel::step::latched_by;
 use dendrer::merge::{ConflictStanding, SyncItem};
 use dendrer_object::document::{As, Either};
@@ -30,31 +31,37 @@ document! {
         items: Vec<Either<ConflictObject, SyncObject>> = runs.chain(agents).collect(),
         /// The number of conflicts that are open
         open: As<u64> = As::new(answer.open),
+        /// The number of places that a strategy decided; --decided lists them
+        decided: u64 = answer.decided,
     }
 
     /// A place in conflict between agents
     object SyncObject(item: &SyncItem) {
-        let conflict = &item.conflict;
-        /// The place, as a JSON pointer
-        path: &Pointer = &conflict.path,
-        /// The tick of the sync node that kept the values
-        at: u64 = conflict.at,
-        /// The value of each agent
-        values: Vec<SyncValue> = conflict
-            .values
-            .iter()
-            .map(|(tick, agent, value)| SyncValue::of(*tick, agent.as_deref(), value.as_ref()))
-            .collect(),
+        ..DecisionObject = DecisionObject::of(&item.conflict),
         ..StandingObject = StandingObject::of(&item.standing),
     }
 
+    /// What a sync node made of a place in conflict between agents
+    pub(crate) object DecisionObject(conflict: &SyncConflict) {
+        /// The place, as a JSON pointer
+        path: &Pointer = &conflict.path,
+        /// The tick of the sync node
+        at: u64 = conflict.at,
+        /// The value of each agent
+        values: Vec<SyncValue> = conflict.values.iter().map(SyncValue::of).collect(),
+        /// The strategy
+        rule: SyncStrategy = conflict.strategy,
+        /// The side that the strategy took; null if all were kept
+        winner: Option<SyncValue> = conflict.winner().map(SyncValue::of),
+    }
+
     /// The value of an agent
-    object SyncValue(at: u64, agent: Option<&str>, left: Option<&Value>) {
+    object SyncValue(side: &SyncSide) {
         /// The agent; empty for the beginning of the run
-        source: &str = agent.unwrap_or_default(),
+        source: &str = side.agent.as_deref().unwrap_or_default(),
         /// The tick of the write
-        tick: u64 = at,
-        ..LeftValue = LeftValue::of(left),
+        tick: u64 = side.tick,
+        ..LeftValue = LeftValue::of(side.value.as_ref()),
     }
 
     /// A conflict that was resolved
@@ -100,15 +107,57 @@ impl Answer for ConflictsAnswer {
             }));
         }
         for SyncItem { conflict, standing } in &self.sync {
-            lines.push(head(&conflict.path, standing, format!("   at tick {}", conflict.at)));
-            lines.extend(conflict.values.iter().map(|(tick, agent, value)| {
-                let agent = agent.as_deref().map_or_else(|| "the beginning".to_owned(), quote::escape);
-                Line::from(format!("  {agent}   {}   written at tick {tick}", merge::value(value.as_ref())))
+            let line = match (standing, conflict.winner()) {
+                (ConflictStanding::Taken(_), Some(winner)) => {
+                    let (path, agent) = (quote::path(&conflict.path), agent(winner));
+                    let (at, rule) = (conflict.at, conflict.strategy);
+                    Line::styled(Style::Good, format!("{path}   at tick {at}   {agent} taken by {rule}"))
+                }
+                (_, Some(winner)) => {
+                    let rule = format!("   at tick {}   {} by {}, then", conflict.at, agent(winner), conflict.strategy);
+                    head(&conflict.path, standing, rule)
+                }
+                _ => head(&conflict.path, standing, format!("   at tick {}", conflict.at)),
+            };
+            lines.push(line);
+            lines.extend(conflict.values.iter().map(|side| {
+                let value = merge::value(side.value.as_ref());
+                Line::from(format!("  {}   {value}   written at tick {}", agent(side), side.tick))
             }));
         }
-        let all = count(self.total, "conflict", "conflicts");
-        lines.push(format!("{} of {all}, {} open", self.items.len() + self.sync.len(), self.open).into());
+        let shown = self.items.len() + self.sync.len();
+        let decided = count(self.decided, "place", "places");
+        lines.push(match self.of_strategies {
+            true => format!("{shown} of {decided} decided by a strategy").into(),
+            false => {
+                let all = count(self.total, "conflict", "conflicts");
+                format!("{shown} of {all}, {} open", self.open).into()
+            }
+        });
+        if !self.of_strategies && self.decided > 0 && self.sync.iter().all(|item| !item.is_decided()) {
+            lines.push(format!("{decided} decided by a strategy (--decided lists them)").into());
+        }
         lines
+    }
+}
+
+fn agent(side: &SyncSide) -> String {
+    side.agent.as_deref().map_or_else(|| "the beginning".to_owned(), quote::escape)
+}
+
+/// Writes what a sync node made of a place: the strategy, the side that it took, and the sides that lost.
+pub(crate) fn decision(conflict: &SyncConflict) -> String {
+    let side = |side: &SyncSide| {
+        format!("{} {} (tick {})", agent(side), merge::value(side.value.as_ref()), side.tick)
+    };
+    let list = |sides: Vec<String>| sides.join(", ");
+    let (path, rule) = (quote::path(&conflict.path), conflict.strategy);
+    match conflict.winner() {
+        None => format!("{path}   {rule}: kept {}", list(conflict.values.iter().map(side).collect())),
+        Some(winner) => {
+            let lost = conflict.values.iter().filter(|one| one.tick != winner.tick).map(side).collect();
+            format!("{path}   {rule}: took {} over {}", side(winner), list(lost))
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dendrer::ask::log::{LaneMark, LogSummary, LoggedRecord};
 use dendrer::ask::provenance::LinkedRecord;
-use dendrer::ask::show::{ShownRecord, ShownWrites};
+use dendrer::ask::show::{ShownRecord, ShownSync, ShownWrites};
 use dendrer_object::document::As;
 use dendrer_object::record::Rel;
 use dendrer_object::{Digest, Object, RunName, Value, document};
@@ -381,7 +381,15 @@ fn whole_lines(item: &LoggedRecord, page: &Page) -> Vec<Line> {
     let LoggedRecord { run, record, writes, .. } = item.clone();
     let writes = writes.unwrap_or(ShownWrites::Known(Vec::new()));
     let tick = record.header().tick;
-    let shown = ShownRecord { run: Some(run), tick, record, writes, state: None, provenance: None };
+    let shown = ShownRecord {
+        run: Some(run),
+        tick,
+        record,
+        writes,
+        sync: ShownSync::default(),
+        state: None,
+        provenance: None,
+    };
     let parts =
         ShowParts { all: true, intent: true, result: true, changes: true, provenance: false, run: false };
     ShowAnswer { shown: &shown, parts }.lines(page)

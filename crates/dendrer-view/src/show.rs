@@ -1,6 +1,6 @@
 //! One record in full: its document, its lines, and what it changed.
 
-use dendrer::ask::show::{ShownRecord, ShownWrites, missing_words};
+use dendrer::ask::show::{ShownRecord, ShownSync, ShownWrites, missing_words};
 use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
@@ -17,11 +17,12 @@ use crate::answer::{Answer, Line, Page, Style};
 use crate::certainty::{Certainty, UnknownPlace, left_unknown, unknown_line, unknown_places};
 pub use crate::change::content_json;
 use crate::change::{ChangeObject, ShownChange};
+use crate::conflicts::DecisionObject;
 use crate::layout::{columns, pad};
 use crate::provenance::ProvenanceObject;
 use crate::text::pretty;
 use crate::why::op_words;
-use crate::{contents, count, messages, provenance, quote, row};
+use crate::{conflicts, contents, count, messages, provenance, quote, row};
 
 /// A record, and the parts of it that people asked for. The document has every part.
 #[derive(Debug, Clone, Copy)]
@@ -96,6 +97,12 @@ document! {
         closed: Vec<Pointer> = closed(record),
         /// The changes of the state; null if a value was erased or withheld
         changes: Option<Vec<ChangeObject>> = changes,
+        /// The units that it put together from the states of its parents; absent if it did not have to
+        merged?: Vec<&Pointer> = (!shown.sync.merged.is_empty())
+            .then(|| shown.sync.merged.iter().map(|merged| &merged.unit).collect()),
+        /// The conflicts of agents that it kept or decided; absent if there were none
+        decided?: Vec<DecisionObject> = (!shown.sync.conflicts.is_empty())
+            .then(|| shown.sync.conflicts.iter().map(DecisionObject::of).collect()),
         /// The certainty
         certainty: ["recorded"] = Certainty::Recorded.as_str(),
         /// The places that the transition left unknown; absent if it left none
@@ -164,6 +171,7 @@ impl Answer for ShowAnswer<'_> {
         }
         if parts.changes && self.shown.tick.is_some_and(|tick| tick > 0) {
             lines.extend(writes_lines(&self.shown.writes, &whole, page));
+            lines.extend(sync_lines(&self.shown.sync));
         }
         lines.extend(left_unknown(record).map(|words| Line::styled(Style::Warn, words)));
         if parts.all {
@@ -182,6 +190,19 @@ impl Answer for ShowAnswer<'_> {
         }
         lines
     }
+}
+
+/// Writes what a sync node made of its parents: each conflict, and units that were put together without one.
+fn sync_lines(sync: &ShownSync) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for merged in &sync.merged {
+        let mut here = sync.conflicts.iter().filter(|one| merged.unit.contains(&one.path)).peekable();
+        if here.peek().is_none() {
+            lines.push(format!("merged     {}   no place in conflict", quote::path(&merged.unit)).into());
+        }
+        lines.extend(here.map(|one| Line::from(format!("merged     {}", conflicts::decision(one)))));
+    }
+    lines
 }
 
 /// The command that prints a record whole.

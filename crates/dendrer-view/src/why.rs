@@ -11,11 +11,12 @@ use dendrer_object::{Object, Pointer, Record, RunName, Value, document};
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{Certainty, UnknownPlace, unknown_line, unknown_places};
 use crate::change::{ChangeObject, ShownChange, place_text, whole_command};
+use crate::conflicts::DecisionObject;
 use crate::first_seen::{FirstSeenMembers, seen_lines};
 use crate::layout::{columns, pad};
 use crate::row::{Row, TransitionObject, row};
 use crate::verdict::list;
-use crate::{count, quote};
+use crate::{conflicts, count, quote};
 
 /// The words for a delta without any other record of its inputs.
 pub const UNKNOWN: &str =
@@ -309,6 +310,9 @@ document! {
         before?: &Value = before.and_then(Option::as_ref),
         /// The value after; absent if it is missing or it was not asked for
         after?: &Value = after.and_then(Option::as_ref),
+        /// The conflicts of agents at the place that the write, of a sync node, kept or decided
+        decided?: Vec<DecisionObject> = (!write.conflicts.is_empty())
+            .then(|| write.conflicts.iter().map(DecisionObject::of).collect()),
         /// The inputs, if they were asked for
         inputs?: Vec<NodeObject> =
             inputs.map(|node| node.inputs.iter().map(|input| NodeObject::of(records, input)).collect()),
@@ -547,6 +551,7 @@ fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
                 lines.push(Line::value(format!("  {head}  {what}  {in_run}").trim_end(), more));
             }
         }
+        lines.extend(write.conflicts.iter().map(|one| Line::from(format!("      {}", conflicts::decision(one)))));
         let Some(mut node) = write.inputs.clone() else { continue };
         // Only one step is listed here; `why` shows the rest.
         node.inputs.iter_mut().for_each(|input| input.stops = None);

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_kernel::causal::{CausalGraph, CausalNode, MergeRules, SyncStrategy};
+use dendrer_kernel::step::LEAVES_VERSION;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::json::parse_door;
 use dendrer_object::{Pointer, Value};
@@ -31,6 +32,12 @@ struct Drawn {
     ops: Vec<Op>,
     confidence: f64,
     merge: MergeRules,
+    version: u64,
+}
+
+/// Whether a value is an object that is no kept conflict.
+fn is_map(value: &Value) -> bool {
+    value.as_object().is_some() && value.get("__conflict").is_none()
 }
 
 fn strategy(dice: &mut Dice) -> SyncStrategy {
@@ -68,7 +75,12 @@ fn draw(dice: &mut Dice) -> Vec<Drawn> {
             let key = KEYS[dice.below(3) as usize];
             let value = Value::from(dice.below(4));
             let at = Pointer::of(["memory", key]);
-            ops.push(match dice.below(7) {
+            ops.push(match dice.below(9) {
+                7 => Op::set(Pointer::of(["memory", key, "flat"]), value),
+                8 => {
+                    let flat = Value::from(dice.below(4));
+                    Op::set(at, Value::record([("deep", value), ("flat", flat)]))
+                }
                 0..=2 => Op::set(at, value),
                 3 => Op { action: Action::Remove, path: at, value: None },
                 4 => Op::set(Pointer::of(["memory", key, "deep"]), value),
@@ -84,6 +96,7 @@ fn draw(dice: &mut Dice) -> Vec<Drawn> {
             ops,
             confidence,
             merge: rules(dice),
+            version: 2 + dice.below(2),
         });
     }
     drawn
@@ -155,8 +168,16 @@ impl Model {
                     Some(Value::record([("__conflict", Value::from(true)), ("values", Value::array(values))]))
                 }
                 _ => {
-                    let most = newest.iter().map(rank).fold(f64::MIN, f64::max);
-                    value(newest.iter().filter(|tick| rank(tick) == most).max().unwrap())
+                    let best = |ticks: &[u64]| {
+                        let most = ticks.iter().map(rank).fold(f64::MIN, f64::max);
+                        *ticks.iter().filter(|tick| rank(tick) == most).max().unwrap()
+                    };
+                    let are_objects =
+                        newest.iter().all(|tick| value(tick).is_some_and(|value| is_map(&value)));
+                    match are_objects && node.version >= 3 {
+                        true => Some(self.leaves(&unit, &newest, &best)),
+                        false => value(&best(&newest)),
+                    }
                 }
             };
             writes.insert(unit.clone(), decided);
@@ -171,6 +192,34 @@ impl Model {
         self.writes.push(writes);
         self.agents.push(Some(node.agent.clone()));
         self.confidence.push(node.confidence);
+    }
+
+    /// The objects that several writes left in a unit, leaf by leaf: all leaves are members of the unit here.
+    fn leaves(&self, unit: &Pointer, newest: &[u64], best: &dyn Fn(&[u64]) -> u64) -> Value {
+        let mut merged = Vec::new();
+        for leaf in ["deep", "flat"] {
+            let of = |tick: &u64| self.writes[*tick as usize].get(unit)?.clone()?.get(leaf).cloned();
+            let place = Pointer::of(unit.tokens().map(|token| token.into_owned()).collect::<Vec<_>>().iter().map(String::as_str).chain([leaf]));
+            let is_known = |tick: &u64| {
+                let unknown = self.unknown[*tick as usize].get(unit);
+                !unknown.is_some_and(|places| places.iter().any(|one| one.contains(&place)))
+            };
+            let lost = |a: &u64| {
+                newest.iter().filter(|b| *b != a).any(|b| {
+                    let both = self.seen[*a as usize].intersection(&self.seen[*b as usize]);
+                    let common = self.newest(unit, &both.copied().collect());
+                    of(a) != of(b) && common.iter().all(|base| is_known(base) && of(base) == of(a))
+                })
+            };
+            let mut count: Vec<u64> = newest.iter().copied().filter(|tick| !lost(tick)).collect();
+            if count.is_empty() {
+                count = newest.to_vec();
+            }
+            if let Some(value) = of(&best(&count)) {
+                merged.push((leaf, value));
+            }
+        }
+        Value::record(merged)
     }
 
     /// The unknown places at or below a unit, behind what a node has done so far.
@@ -286,6 +335,7 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
                 unknown: Vec::new(),
                 confidence: node.confidence,
                 merge: node.merge.clone(),
+                version: node.version,
             };
             graph.push(added).unwrap();
             model.push(node, own.insert(node.agent.clone(), tick), &of_pack);
@@ -320,7 +370,82 @@ fn node(agent: &str, parents: &[u64], delta: &str, merge: &str) -> CausalNode {
         unknown: Vec::new(),
         confidence: 0.0,
         merge: MergeRules::of(Some(&v(merge))),
+        version: LEAVES_VERSION,
     }
+}
+
+/// Two agents change an object that both know; `rules` are those of the pack. Returns the state and the decisions of the sync
+/// node, each as place, winner and losers.
+fn synced(sides: [&str; 2], merge: &str, rules: &str, version: u64) -> (Value, Vec<String>) {
+    let mut graph = CausalGraph::new(&v("{}"), MergeRules::of(Some(&v(rules))));
+    let base = r#"[{"set":"/memory/b","value":{"hotel":"none","trip":{"flight":"none","seat":1}}}]"#;
+    graph.push(node("lead", &[], base, "{}")).unwrap();
+    graph.push(CausalNode { confidence: 0.9, ..node("ann", &[1], sides[0], "{}") }).unwrap();
+    graph.push(CausalNode { confidence: 0.2, ..node("bob", &[1], sides[1], "{}") }).unwrap();
+    graph.push(CausalNode { version, ..node("ann", &[3], "[]", merge) }).unwrap();
+    let decided = graph.conflicts().iter().map(|one| {
+        let lost = one.values.iter().filter(|side| Some(side.tick) != one.taken);
+        let lost: Vec<u64> = lost.map(|side| side.tick).collect();
+        format!("{} {} {:?} {lost:?}", one.path, one.strategy, one.taken)
+    });
+    (graph.state(4).get("memory").unwrap().get("b").cloned().unwrap(), decided.collect())
+}
+
+const HOTEL: &str = r#"[{"set":"/memory/b/hotel","value":"Rose"}]"#;
+const FLIGHT: &str = r#"[{"set":"/memory/b/trip/flight","value":"X1"}]"#;
+
+/// Each strategy keeps what one side alone changed since the last common ancestor, deep down too; `manual` keeps both whole.
+#[test]
+fn what_one_side_alone_changed_stays() {
+    for strategy in ["lww", "confidence", "policy"] {
+        let merge = format!(r#"{{"strategy":"{strategy}"}}"#);
+        let (state, decided) = synced([HOTEL, FLIGHT], &merge, "{}", LEAVES_VERSION);
+        assert_eq!(state, v(r#"{"hotel":"Rose","trip":{"flight":"X1","seat":1}}"#), "{strategy}");
+        assert_eq!(decided, [""; 0], "{strategy}");
+        let removed = r#"[{"remove":"/memory/b/trip/seat"},{"set":"/memory/b/hotel","value":"Rose"}]"#;
+        let (state, decided) = synced([removed, FLIGHT], &merge, "{}", LEAVES_VERSION);
+        assert_eq!(state, v(r#"{"hotel":"Rose","trip":{"flight":"X1"}}"#), "{strategy}");
+        assert_eq!(decided, [""; 0], "{strategy}");
+    }
+    let (state, decided) = synced([HOTEL, FLIGHT], "{}", "{}", LEAVES_VERSION);
+    assert_eq!(state.get("values").unwrap().as_array().unwrap().len(), 2);
+    assert_eq!(decided, ["/memory/b manual None [2, 3]"]);
+}
+
+/// The tick, the confidence or the role of the whole side decides what both changed; each place is a decision.
+#[test]
+fn the_whole_side_decides_what_both_changed() {
+    let ann = r#"[{"set":"/memory/b/hotel","value":"Rose"},{"set":"/memory/b/trip/seat","value":2}]"#;
+    let bob = r#"[{"set":"/memory/b/hotel","value":"Ritz"},{"set":"/memory/b/trip/flight","value":"X1"}]"#;
+    for (strategy, rules, hotel, taken) in [
+        ("lww", "{}", "Ritz", "Some(3) [2]"),
+        ("confidence", "{}", "Rose", "Some(2) [3]"),
+        ("policy", r#"{"roles":{"ann":2,"bob":1}}"#, "Rose", "Some(2) [3]"),
+        ("policy", r#"{"roles":{"bob":1}}"#, "Ritz", "Some(3) [2]"),
+    ] {
+        let merge = format!(r#"{{"strategy":"{strategy}"}}"#);
+        let (state, decided) = synced([ann, bob], &merge, rules, LEAVES_VERSION);
+        let expected = format!(r#"{{"hotel":"{hotel}","trip":{{"flight":"X1","seat":2}}}}"#);
+        assert_eq!(state, v(&expected), "{strategy} {rules}");
+        assert_eq!(decided, [format!("/memory/b/hotel {strategy} {taken}")]);
+    }
+}
+
+/// An object that one side removed and the other changed below is one decision at the object.
+#[test]
+fn a_removed_object_is_decided_at_the_object() {
+    let removed = r#"[{"remove":"/memory/b/trip"}]"#;
+    let (state, decided) = synced([removed, FLIGHT], r#"{"strategy":"lww"}"#, "{}", LEAVES_VERSION);
+    assert_eq!(state, v(r#"{"hotel":"none","trip":{"flight":"X1","seat":1}}"#));
+    assert_eq!(decided, ["/memory/b/trip lww Some(3) [2]"]);
+}
+
+/// A record of an earlier version of the rules is read as it was made: a strategy took the whole unit.
+#[test]
+fn an_earlier_record_is_decided_as_a_whole() {
+    let (state, decided) = synced([HOTEL, FLIGHT], r#"{"strategy":"lww"}"#, "{}", LEAVES_VERSION - 1);
+    assert_eq!(state, v(r#"{"hotel":"none","trip":{"flight":"X1","seat":1}}"#));
+    assert_eq!(decided, ["/memory/b lww Some(3) [2]"]);
 }
 
 /// A change that does not fit removes nothing: behind the sync node its place is unknown, and there is no conflict to decide.

@@ -1,4 +1,4 @@
-//! `dendrer conflicts`: the conflicts that a merge left open.
+//! `dendrer conflicts`: the conflicts of merged runs and of agents of one run.
 
 use clap::{Args, Subcommand};
 use dendrer::change::conflicts::question::{ConflictsListQuestion, ConflictsShowQuestion, ResolveQuestion};
@@ -11,13 +11,16 @@ use crate::out::Out;
 /// `conflicts`
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConflictsVerb {
-    /// List what the runs of a merge had different values for, and how each stands
+    /// List what the runs of a merge, or the agents of a run, had different values for, and how each stands
     #[command(
         after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
     )]
     List {
-        /// The run that was made by a merge, or a fork of it
+        /// The run
         run: String,
+        /// List the places that a strategy decided: the sides, the winner and the rule
+        #[arg(long)]
+        decided: bool,
     },
     /// Show one of them with all its values
     #[command(
@@ -59,7 +62,9 @@ pub(crate) struct ConflictsResolve {
 
 pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Result {
     match verb {
-        ConflictsVerb::List { run } => desk::answer(global, &ConflictsListQuestion { run: run.clone() }, out),
+        ConflictsVerb::List { run, decided } => {
+            desk::answer(global, &ConflictsListQuestion { run: run.clone(), decided: *decided }, out)
+        }
         ConflictsVerb::Show { run, path } => {
             let question = ConflictsShowQuestion { run: run.clone(), path: path.clone() };
             desk::answer(global, &question, out)

@@ -1,5 +1,5 @@
 use dendrer::Trace;
-use dendrer::change::conflicts::{conflicts, decide};
+use dendrer::change::conflicts::{AskedConflicts, conflicts, decide};
 use dendrer::merge::{MergeInput, MergeTerms, Resolution, Strategy, Take, merge};
 use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
@@ -36,7 +36,7 @@ fn take(side: &str) -> Resolution {
 #[test]
 fn open_conflict_lists_every_value() {
     let (_, trace) = merged();
-    let answer = conflicts(&trace, None).unwrap();
+    let answer = conflicts(&trace, AskedConflicts::Kept).unwrap();
     check(
         &text(&answer, &Page::WIDE),
         r#"
@@ -65,7 +65,7 @@ fn decided_conflict_names_the_side_and_the_reason() {
         r#"
         resolved   risk = 0.3   b taken, as both@1   hash 00f6ed2acb57"#,
     );
-    let answer = conflicts(&trace(&store, "both"), Some(&path("/risk"))).unwrap();
+    let answer = conflicts(&trace(&store, "both"), AskedConflicts::At(&path("/risk"))).unwrap();
     check(
         &text(&answer, &Page::WIDE),
         r#"

@@ -51,7 +51,8 @@ pub fn backtrack(trace: &Trace, terms: &BacktrackTerms) -> Result<Option<Backtra
             let value = after.cloned().unwrap_or(Value::Null);
             let sides = terms.values.then(|| (before.cloned(), after.cloned()));
             let ops = vec![Op::set(path.clone(), value)];
-            writes.push(BacktrackedWrite { tick, ops, sides, inputs: None, from: None });
+            let conflicts = Vec::new();
+            writes.push(BacktrackedWrite { tick, ops, sides, inputs: None, from: None, conflicts });
             records.insert(tick, record);
         }
         ControlFlow::Continue(())

@@ -1,14 +1,16 @@
 //! One transition in full, with the changes that it made to the state.
 
+use dendrer_kernel::causal::{SyncConflict, SyncWrite};
 use dendrer_kernel::predicate::Window;
 use dendrer_kernel::replay::ReplayError;
 use dendrer_object::delta::Op;
-use dendrer_object::record::{Kind, Record};
+use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::{Pointer, RunName, Value};
 
 use crate::ask::derived::{changes_at, is_derived, value_at};
 use crate::ask::provenance::{Provenance, provenance};
 use crate::error::Error;
+use crate::run::causal::Causal;
 use crate::run::trace::ReadHandle;
 use crate::run::trace::Trace;
 
@@ -85,6 +87,31 @@ pub struct ShowTerms {
     pub provenance: bool,
 }
 
+/// What a sync node made of the states of its parents.
+#[derive(Debug, Clone, Default)]
+pub struct ShownSync {
+    /// The units that it put together.
+    pub merged: Vec<SyncWrite>,
+    /// The conflicts that it kept or decided.
+    pub conflicts: Vec<SyncConflict>,
+}
+
+impl ShownSync {
+    /// Reads what the transition at a tick made of its parents; nothing if it has no more than one.
+    fn of(trace: &Trace, tick: u64, record: &Record) -> Result<ShownSync, Error> {
+        let links = &record.header().links;
+        let count = |rel: Rel| links.iter().filter(|link| link.rel == rel).count();
+        if tick == 0 || (count(Rel::Merges) == 0 && count(Rel::CausedBy) < 2) {
+            return Ok(ShownSync::default());
+        }
+        let graph = Causal::of(trace, tick)?.graph;
+        Ok(ShownSync {
+            merged: graph.merged().iter().filter(|merged| merged.at == tick).cloned().collect(),
+            conflicts: graph.conflicts().iter().filter(|conflict| conflict.at == tick).cloned().collect(),
+        })
+    }
+}
+
 /// A record in full.
 #[derive(Debug, Clone)]
 pub struct ShownRecord {
@@ -96,6 +123,8 @@ pub struct ShownRecord {
     pub record: Record,
     /// What it wrote; nothing for a record off the chain.
     pub writes: ShownWrites,
+    /// What it made of the states of its parents.
+    pub sync: ShownSync,
     /// The state that was asked for, or its value at the path; `None` if there is no value.
     pub state: Option<(Window, Option<Value>)>,
     /// The origin, if it was asked for.
@@ -111,8 +140,11 @@ pub fn show(trace: &Trace, tick: u64, terms: &ShowTerms) -> Result<ShownRecord, 
         Some(path) if is_derived(path) => ShownWrites::Known(changes_at(trace, tick, path)?),
         _ => ShownWrites::of(trace, tick, &record)?,
     };
+    let mut sync = ShownSync::of(trace, tick, &record)?;
     if let Some(path) = &terms.path {
         writes.keep(path);
+        sync.merged.retain(|merged| merged.unit.overlaps(path));
+        sync.conflicts.retain(|conflict| conflict.path.overlaps(path));
     }
     let read = |window| {
         let at = match window {
@@ -128,7 +160,8 @@ pub fn show(trace: &Trace, tick: u64, terms: &ShowTerms) -> Result<ShownRecord, 
     };
     let state = terms.state.map(read).transpose()?;
     let provenance = terms.provenance.then(|| provenance(trace, &record)).transpose()?;
-    Ok(ShownRecord { run: Some(trace.name().clone()), tick: Some(tick), record, writes, state, provenance })
+    let run = Some(trace.name().clone());
+    Ok(ShownRecord { run, tick: Some(tick), record, writes, sync, state, provenance })
 }
 
 /// Reads a record off the chain: a refusal, a registration, the beginning of a fork. It changed no state.
@@ -146,6 +179,7 @@ pub fn show_off_chain(
         tick: None,
         record,
         writes: ShownWrites::Known(Vec::new()),
+        sync: ShownSync::default(),
         state: None,
         provenance,
     })

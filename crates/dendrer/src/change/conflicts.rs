@@ -28,19 +28,38 @@ pub struct ConflictsAnswer {
     pub open: u64,
     /// The conflicts that were asked for, in the order of the record, and how each is decided.
     pub items: Vec<(Conflict, ConflictStanding)>,
-    /// Conflicts that sync nodes of the run kept, as far as they were asked for.
+    /// Conflicts that sync nodes of the run kept or decided, as far as they were asked for.
     pub sync: Vec<SyncItem>,
-    /// How many conflicts there are in all.
+    /// How many conflicts there are in all, without what strategies of sync nodes decided.
     pub total: u64,
+    /// How many places strategies decided: of the merge that the run begins with, and of its sync nodes.
+    pub decided: u64,
+    /// Whether decisions of strategies were asked for.
+    pub of_strategies: bool,
 }
 
-/// Lists the conflicts of a run, or those at a place: between the runs that it was merged from, and those that its sync nodes kept.
-/// A place without a conflict is [`MergeError::NoConflict`], one of a run that has neither [`MergeError::NotMerged`].
-pub fn conflicts(trace: &Trace, only: Option<&Pointer>) -> Result<ConflictsAnswer, Error> {
+/// The conflicts that are asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum AskedConflicts<'p> {
+    /// Those of the merge that a run begins with, and those that sync nodes kept.
+    Kept,
+    /// Those that a strategy decided.
+    Decided,
+    /// All at a place.
+    At(&'p Pointer),
+}
+
+/// Lists conflicts of a run: between the runs that it was merged from, and between agents. A place without a conflict is
+/// [`MergeError::NoConflict`], one of a run that has neither [`MergeError::NotMerged`].
+pub fn conflicts(trace: &Trace, asked: AskedConflicts<'_>) -> Result<ConflictsAnswer, Error> {
     let mut sync = merge::sync_conflicts(trace)?;
     let merged = match merge::merged(trace) {
         Ok(merged) => Some(merged),
-        Err(Error::Merge(MergeError::NotMerged(_))) if only.is_none() || !sync.is_empty() => None,
+        Err(Error::Merge(MergeError::NotMerged(_)))
+            if !matches!(asked, AskedConflicts::At(_)) || !sync.is_empty() =>
+        {
+            None
+        }
         Err(error) => return Err(error),
     };
     let standings =
@@ -48,15 +67,26 @@ pub fn conflicts(trace: &Trace, only: Option<&Pointer>) -> Result<ConflictsAnswe
     let is_open = |standing: &&ConflictStanding| **standing == ConflictStanding::Open;
     let open = standings.iter().chain(sync.iter().map(|item| &item.standing)).filter(is_open).count() as u64;
     let all = merged.iter().flat_map(|merged| merged.conflicts.iter().cloned()).zip(standings);
-    let all: Vec<_> = all.collect();
-    let total = (all.len() + sync.len()) as u64;
-    let is_asked = |path: &Pointer| only.is_none_or(|only| only == path);
-    let items: Vec<_> = all.into_iter().filter(|(conflict, _)| is_asked(&conflict.path)).collect();
-    sync.retain(|item| is_asked(&item.conflict.path));
-    if let (Some(path), true) = (only, items.is_empty() && sync.is_empty()) {
+    let mut items: Vec<_> = all.collect();
+    let by_sync = sync.iter().filter(|item| item.is_decided()).count();
+    let total = (items.len() + sync.len() - by_sync) as u64;
+    let by_merge = items.iter().filter(|(conflict, _)| conflict.taken.is_some()).count();
+    items.retain(|(conflict, _)| match asked {
+        AskedConflicts::Kept => true,
+        AskedConflicts::Decided => conflict.taken.is_some(),
+        AskedConflicts::At(path) => conflict.path == *path,
+    });
+    sync.retain(|item| match asked {
+        AskedConflicts::Kept => !item.is_decided(),
+        AskedConflicts::Decided => item.is_decided(),
+        AskedConflicts::At(path) => item.conflict.path == *path,
+    });
+    if let (AskedConflicts::At(path), true) = (asked, items.is_empty() && sync.is_empty()) {
         return Err(MergeError::NoConflict { run: trace.name().clone(), path: path.clone() }.into());
     }
-    Ok(ConflictsAnswer { run: trace.name().clone(), tick: trace.tip(), merged, open, items, sync, total })
+    let (run, tick, decided) = (trace.name().clone(), trace.tip(), (by_merge + by_sync) as u64);
+    let of_strategies = matches!(asked, AskedConflicts::Decided);
+    Ok(ConflictsAnswer { run, tick, merged, open, items, sync, total, decided, of_strategies })
 }
 
 /// A conflict that was decided, or would be.

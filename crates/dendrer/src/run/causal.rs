@@ -48,7 +48,7 @@ impl Causal {
         };
         let mut ticks = HashMap::from([(begin, 0)]);
         trace.try_each::<Error>(1, upto, &mut |tick, record| {
-            let node = node(&record, tick, &ticks, &causal.graph);
+            let node = node(&record, trace.rules_version(tick), &ticks, &causal.graph);
             ticks.insert(record.id(), tick);
             causal.names.push(name(&record));
             causal.ids.push(record.id());
@@ -108,9 +108,9 @@ fn name(record: &Record) -> Arc<str> {
     imported.unwrap_or_else(|| record.id().short().into())
 }
 
-/// Returns what a record adds to the graph. `ticks` are those of the records before it.
-fn node(record: &Record, tick: u64, ticks: &HashMap<Digest, u64>, graph: &CausalGraph) -> CausalNode {
-    let body = record.body();
+/// Returns what a record adds to the graph, by a version of the rules. `ticks` are those of the records before it.
+fn node(record: &Record, version: u64, ticks: &HashMap<Digest, u64>, graph: &CausalGraph) -> CausalNode {
+    let (body, tick) = (record.body(), record.header().tick.unwrap_or_default());
     let agent: Arc<str> =
         body.value("/agent_id").and_then(|agent| agent.as_str().map(Arc::from)).unwrap_or_default();
     let to = |rel: Rel| {
@@ -139,6 +139,7 @@ fn node(record: &Record, tick: u64, ticks: &HashMap<Digest, u64>, graph: &Causal
         unknown,
         confidence: confidence.and_then(|value| value.as_f64()).unwrap_or(0.0),
         merge: MergeRules { roles: Default::default(), ..MergeRules::of(merge.as_ref()) },
+        version,
     }
 }
 
@@ -175,7 +176,7 @@ impl Causal {
         let mut places = HashMap::from([(self.id(0), 0)]);
         for (place, ancestor) in (1..).zip(&ancestors) {
             let record = trace.record(*ancestor)?;
-            let mut node = node(&record, *ancestor, &places, &graph);
+            let mut node = node(&record, trace.rules_version(*ancestor), &places, &graph);
             node.unknown.clear();
             places.insert(record.id(), place);
             graph.push(node).map_err(|error| Error::Causal(error.into()))?;

@@ -5,6 +5,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use dendrer_kernel::causal::{SyncConflict, SyncWrite};
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::delta::{Action, Op};
 use dendrer_object::record::Record;
@@ -113,8 +114,10 @@ pub struct CausalPath {
     pub agent: String,
     /// The ticks of the ancestors, the node included.
     pub ticks: BTreeSet<u64>,
-    /// Units that sync nodes among them decided, with the value that they left.
-    pub decided: Vec<(u64, Pointer, Option<Value>)>,
+    /// Units that sync nodes among them put together, with the value that they left.
+    pub merged: Vec<SyncWrite>,
+    /// The conflicts that these nodes kept or decided.
+    pub conflicts: Vec<SyncConflict>,
     /// The unknown places of the state behind the node.
     pub unknown: Vec<(Pointer, Since)>,
 }
@@ -125,14 +128,42 @@ impl CausalPath {
         let causal = Causal::of(trace, upto)?;
         let head = causal.head(trace, agent, upto)?;
         let ticks: BTreeSet<u64> = causal.graph.ancestors(head).into_iter().collect();
-        let decided = causal.graph.conflicts().iter().filter(|conflict| ticks.contains(&conflict.at));
+        let conflicts = causal.graph.conflicts().iter().filter(|conflict| ticks.contains(&conflict.at));
+        let conflicts = conflicts.cloned().collect();
+        let merged = causal.graph.merged().iter().filter(|merged| ticks.contains(&merged.at));
         // A unit that the node made unknown after all was left with no value, and was not removed.
-        let decided = decided.filter_map(|conflict| {
-            let (_, value) = causal.graph.writes(conflict.at).find(|(unit, _)| **unit == conflict.path)?;
-            Some((conflict.at, conflict.path.clone(), value))
+        let merged = merged.filter_map(|merged| {
+            let (_, value) = causal.graph.writes(merged.at).find(|(unit, _)| **unit == merged.unit)?;
+            Some(SyncWrite { value, ..merged.clone() })
         });
-        let (decided, unknown) = (decided.collect(), causal.graph.unknown(head));
-        Ok(CausalPath { agent: agent.to_owned(), ticks, decided, unknown })
+        let (merged, unknown) = (merged.collect(), causal.graph.unknown(head));
+        Ok(CausalPath { agent: agent.to_owned(), ticks, merged, conflicts, unknown })
+    }
+
+    /// What a sync node did at a place, as a change; `None` if it left what its agent had, and nothing was in conflict.
+    fn change(&self, merged: &SyncWrite, place: &Pointer) -> Option<Op> {
+        let set = |path: &Pointer, value: Option<Value>| match value {
+            Some(value) => Op::set(path.clone(), value),
+            None => Op { action: Action::Remove, path: path.clone(), value: None },
+        };
+        let SyncWrite { at, unit, value, before, .. } = merged;
+        if !unit.overlaps(place) {
+            return None;
+        }
+        let below: Vec<_> = place.tokens().skip(unit.tokens().count()).collect();
+        if below.is_empty() {
+            return Some(set(unit, value.clone()));
+        }
+        let below = Pointer::of(below.iter().map(|token| &**token));
+        let of = |value: &Option<Value>| value.as_ref().and_then(|value| below.get(value).cloned());
+        let is_same = of(value) == of(before) && self.conflicts_at(*at, place).is_empty();
+        (!is_same).then(|| set(place, of(value)))
+    }
+
+    /// The conflicts at a tick that concern a place.
+    fn conflicts_at(&self, tick: u64, place: &Pointer) -> Vec<SyncConflict> {
+        let here = |one: &&SyncConflict| one.at == tick && one.path.overlaps(place);
+        self.conflicts.iter().filter(here).cloned().collect()
     }
 }
 
@@ -174,6 +205,8 @@ pub struct BacktrackedWrite {
     pub inputs: Option<WhyNode>,
     /// The run and its records, where a merge took the value from it.
     pub from: Option<(RunName, Records)>,
+    /// The conflicts at the place that the write, of a sync node, kept or decided.
+    pub conflicts: Vec<SyncConflict>,
 }
 
 /// Lists the writes of a place, newest first; `None` if nothing ever was at the place.
@@ -186,14 +219,11 @@ pub fn backtrack(trace: &Trace, question: &BacktrackTerms) -> Result<Option<Back
         found.writes.retain(|write| along.ticks.contains(&write.tick));
         found.hidden.retain(|tick| along.ticks.contains(tick));
         // What a sync node decided is its write.
-        for (tick, unit, value) in along.decided.iter().filter(|(_, unit, _)| unit.overlaps(&followed)) {
-            let op = match value {
-                Some(value) => Op::set(unit.clone(), value.clone()),
-                None => Op { action: Action::Remove, path: unit.clone(), value: None },
-            };
-            match found.writes.binary_search_by_key(tick, |write| write.tick) {
+        for merged in &along.merged {
+            let Some(op) = along.change(merged, &followed) else { continue };
+            match found.writes.binary_search_by_key(&merged.at, |write| write.tick) {
                 Ok(at) => found.writes[at].ops.insert(0, op),
-                Err(at) => found.writes.insert(at, why::Write { tick: *tick, ops: vec![op] }),
+                Err(at) => found.writes.insert(at, why::Write { tick: merged.at, ops: vec![op] }),
             }
         }
     }
@@ -214,7 +244,9 @@ pub fn backtrack(trace: &Trace, question: &BacktrackTerms) -> Result<Option<Back
         total += 1;
         if question.limit == 0 || writes.len() < question.limit {
             records.insert(tick, record);
-            writes.push(BacktrackedWrite { tick, ops, sides: None, inputs: None, from: None });
+            let conflicts = question.along.as_ref().map(|along| along.conflicts_at(tick, &followed));
+            let conflicts = conflicts.unwrap_or_default();
+            writes.push(BacktrackedWrite { tick, ops, sides: None, inputs: None, from: None, conflicts });
         }
     }
     nameless.sort_unstable();

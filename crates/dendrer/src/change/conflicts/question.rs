@@ -2,7 +2,7 @@
 
 use dendrer_object::{Code, Pointer, Value, json, question};
 
-use super::{ConflictsAnswer, ResolvedConflict, conflicts, decide};
+use super::{AskedConflicts, ConflictsAnswer, ResolvedConflict, conflicts, decide};
 use crate::address::{Address, state_path};
 use crate::change::merge::{MergeError, Resolution, Take};
 use crate::error::Error;
@@ -11,10 +11,12 @@ use crate::record::redacted::beside;
 use crate::source::{Asked, Desk, redactor_of_run};
 
 question! {
-    /// Asks for the places that the runs of a merge had different values for, and how each is decided now
+    /// Asks for the places that the runs of a merge, or the agents of one run, had different values for
     pub struct ConflictsListQuestion: "conflicts-list-question" {
-        /// The run that was made by a merge, or a fork of it, as an address
+        /// The run, as an address
         pub run: String,
+        /// Whether the places are listed that a strategy decided, and not those that were kept
+        pub decided: bool,
     }
 
     /// Asks for one conflict with all its values
@@ -46,7 +48,8 @@ impl Asked for ConflictsListQuestion {
     type Reply = ConflictsAnswer;
 
     fn ask(&self, desk: &mut dyn Desk) -> Result<ConflictsAnswer, Problem> {
-        of_run(&self.run, None, desk)
+        let asked = if self.decided { AskedConflicts::Decided } else { AskedConflicts::Kept };
+        of_run(&self.run, asked, desk)
     }
 }
 
@@ -54,19 +57,19 @@ impl Asked for ConflictsShowQuestion {
     type Reply = ConflictsAnswer;
 
     fn ask(&self, desk: &mut dyn Desk) -> Result<ConflictsAnswer, Problem> {
-        of_run(&self.run, Some(&state_path(&self.path)?), desk)
+        of_run(&self.run, AskedConflicts::At(&state_path(&self.path)?), desk)
     }
 }
 
-/// Lists the conflicts of a run as it is now, or those at a place.
-fn of_run(run: &str, only: Option<&Pointer>, desk: &mut dyn Desk) -> Result<ConflictsAnswer, Problem> {
+/// Lists conflicts of a run as it is now.
+fn of_run(run: &str, asked: AskedConflicts<'_>, desk: &mut dyn Desk) -> Result<ConflictsAnswer, Problem> {
     let address = Address::parse(run)?;
     if address.pos.is_some() {
         let what = "conflicts are shown as they stand now: name the run without a tick";
         return Err(Problem::new(Code::E0106, what));
     }
     let source = desk.open(&address)?;
-    conflicts(&source.trace(&address)?, only).map_err(|error| {
+    conflicts(&source.trace(&address)?, asked).map_err(|error| {
         let is_missing = matches!(&error, Error::Merge(MergeError::NoConflict { .. }));
         let problem = Problem::from(error);
         if is_missing { problem.help(&["dendrer", "conflicts", "list", run]) } else { problem }

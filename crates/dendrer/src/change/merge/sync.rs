@@ -1,4 +1,4 @@
-//! Conflicts that sync nodes kept: agents of one run left different values in one unit, and no strategy took one (forensic debugger
+//! Conflicts that sync nodes kept or decided: agents of one run left different values at one place (forensic debugger
 //! specification, 3.3).
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::error::{Error, MergeError};
 use crate::run::causal::Causal;
 use crate::run::trace::Trace;
 
-/// A conflict that a sync node kept, and how it is decided now.
+/// A conflict that a sync node kept or decided, and how it is decided now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SyncItem {
     /// The conflict.
@@ -22,31 +22,61 @@ pub struct SyncItem {
     pub standing: ConflictStanding,
 }
 
-/// Lists the conflicts that sync nodes of a run kept, in order of ticks. One is settled by the first transition that saw it and
-/// wrote the unit.
+impl SyncItem {
+    /// Whether a strategy took one side; else all were kept.
+    pub fn is_decided(&self) -> bool {
+        self.conflict.strategy != SyncStrategy::Manual
+    }
+}
+
+/// The name of the beginning of a run among the sides of a conflict.
+const BEGINNING: &str = "";
+
+/// Lists the conflicts that sync nodes of a run kept or decided, in order of ticks. One that was kept is settled by the first
+/// transition that saw it and wrote the unit, a decision by the first one that saw it and wrote the place.
 pub fn sync_conflicts(trace: &Trace) -> Result<Vec<SyncItem>, Error> {
     let causal = Causal::of(trace, trace.tip())?;
-    let kept = causal.graph.conflicts().iter().filter(|conflict| conflict.strategy == SyncStrategy::Manual);
     let mut items = Vec::new();
-    for conflict in kept {
-        let settles = |tick: &u64| {
-            causal.graph.reaches(conflict.at, *tick)
-                && causal.graph.written(*tick).any(|unit| *unit == conflict.path)
-        };
-        if conflict.is_written {
-            items.push(SyncItem {
-                conflict: conflict.clone(),
-                standing: ConflictStanding::Written(conflict.at),
-            });
-            continue;
-        }
-        let standing = match (conflict.at + 1..=causal.graph.tip()).find(settles) {
-            None => ConflictStanding::Open,
-            Some(tick) => standing(&trace.record(tick)?, tick, conflict),
+    for conflict in causal.graph.conflicts() {
+        let standing = match settled(trace, &causal, conflict)? {
+            Some((tick, _)) if tick == conflict.at => ConflictStanding::Written(tick),
+            Some((tick, record)) => standing(&record, tick, conflict),
+            None => match conflict.winner() {
+                Some(side) => ConflictStanding::Taken(side.agent.clone().unwrap_or_else(|| BEGINNING.into())),
+                None => ConflictStanding::Open,
+            },
         };
         items.push(SyncItem { conflict: conflict.clone(), standing });
     }
     Ok(items)
+}
+
+/// The first transition that saw a conflict and wrote its place.
+fn settled(
+    trace: &Trace,
+    causal: &Causal,
+    conflict: &SyncConflict,
+) -> Result<Option<(u64, Record)>, Error> {
+    let graph = &causal.graph;
+    if conflict.is_written {
+        return Ok(Some((conflict.at, trace.record(conflict.at)?)));
+    }
+    let unit = conflict.unit();
+    let writes = |tick: &u64| {
+        graph.reaches(conflict.at, *tick) && graph.written(*tick).any(|written| *written == unit)
+    };
+    for tick in (conflict.at + 1..=graph.tip()).filter(writes) {
+        let record = trace.record(tick)?;
+        let is_place = || {
+            let delta = record.delta().unwrap_or_default();
+            let again = graph.conflicts().iter().filter(|other| other.at == tick).map(|other| &other.path);
+            delta.paths().chain(again).any(|path| path.overlaps(&conflict.path))
+        };
+        if conflict.taken.is_none() || is_place() {
+            return Ok(Some((tick, record)));
+        }
+    }
+    Ok(None)
 }
 
 fn standing(record: &Record, tick: u64, conflict: &SyncConflict) -> ConflictStanding {
@@ -60,25 +90,33 @@ fn standing(record: &Record, tick: u64, conflict: &SyncConflict) -> ConflictStan
     }
 }
 
-/// The decision of the newest open conflict that a sync node kept at a place. It merges the sync node and puts a value there.
+/// The decision of the newest conflict at a place that is open, else of one that a strategy decided. It merges the sync node and
+/// puts a value there.
 pub(super) fn decide_sync(trace: &Trace, resolution: &Resolution) -> Result<(Intent, Option<bool>), Error> {
     let Resolution { path, take, reason, agent } = resolution;
     let here = sync_conflicts(trace)?.into_iter().filter(|item| item.conflict.path == *path);
-    let Some(item) = here.max_by_key(|item| (item.standing == ConflictStanding::Open, item.conflict.at))
-    else {
+    let rank = |standing: &ConflictStanding| match standing {
+        ConflictStanding::Open => 2,
+        ConflictStanding::Taken(_) => 1,
+        _ => 0,
+    };
+    let Some(item) = here.max_by_key(|item| (rank(&item.standing), item.conflict.at)) else {
         return Err(MergeError::NoConflict { run: trace.name().clone(), path: path.clone() }.into());
     };
-    item.standing.refuse_settled(path, "the strategy")?;
+    // What a strategy took can be taken back.
+    if !matches!(item.standing, ConflictStanding::Taken(_)) {
+        item.standing.refuse_settled(path, "the strategy")?;
+    }
     let conflict = &item.conflict;
     let (taken, value): (Arc<str>, Option<Value>) = match take {
         Take::Value(value) => (VALUE.into(), Some(value.clone())),
         Take::Side(name) => {
-            let side = conflict.values.iter().find(|(_, agent, _)| agent.as_deref() == Some(name));
-            let (_, _, value) = side.ok_or_else(|| MergeError::NoSide {
+            let side = conflict.values.iter().find(|side| side.agent.as_deref() == Some(name));
+            let side = side.ok_or_else(|| MergeError::NoSide {
                 take: name.clone(),
                 sides: agents(conflict).join(", "),
             })?;
-            (name.as_str().into(), value.clone())
+            (name.as_str().into(), side.value.clone())
         }
     };
     let mut intent = decision(path, reason, &taken, agent);
@@ -100,5 +138,5 @@ pub(super) fn decide_sync(trace: &Trace, resolution: &Resolution) -> Result<(Int
 
 /// The agents whose values are in conflict.
 fn agents(conflict: &SyncConflict) -> Vec<String> {
-    conflict.values.iter().filter_map(|(_, agent, _)| agent.as_deref().map(str::to_owned)).collect()
+    conflict.values.iter().filter_map(|side| side.agent.as_deref().map(str::to_owned)).collect()
 }
