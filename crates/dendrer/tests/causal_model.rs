@@ -208,7 +208,10 @@ impl Model {
                 newest.iter().filter(|b| *b != a).any(|b| {
                     let both = self.seen[*a as usize].intersection(&self.seen[*b as usize]);
                     let common = self.newest(unit, &both.copied().collect());
-                    of(a) != of(b) && common.iter().all(|base| is_known(base) && of(base) == of(a))
+                    let had = |base: &u64| is_known(base) && of(base) == of(a);
+                    // Without a common write the unit began empty.
+                    let is_unchanged = if common.is_empty() { of(a).is_none() } else { common.iter().all(had) };
+                    of(a) != of(b) && is_unchanged
                 })
             };
             let mut count: Vec<u64> = newest.iter().copied().filter(|tick| !lost(tick)).collect();
