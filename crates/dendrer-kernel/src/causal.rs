@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::text::nearest;
 use dendrer_object::{Object, Pointer, Value};
 
 mod leaves;
@@ -66,6 +67,44 @@ dendrer_object::words! {
     }
 }
 
+/// An error in the `merge` of an intent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeFault {
+    /// The member, as a JSON pointer below `merge`.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+fn check_strategy(name: &str, value: &Value) -> Result<(), MergeFault> {
+    if value.as_str().and_then(SyncStrategy::from_word).is_some() {
+        return Ok(());
+    }
+    let near = value.as_str().and_then(|text| nearest(text, SyncStrategy::WORDS.iter().copied()));
+    let meant = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+    let message = format!("a strategy is manual, lww, confidence or policy, not {value}{meant}");
+    Err(MergeFault { path: Pointer::of([name]).to_string(), message })
+}
+
+/// The error in the name of a unit, if it has one: a member of the state, or a member of one, as people write it.
+pub(crate) fn unit_fault(text: &str) -> Option<String> {
+    let unit = match Pointer::from_place(text) {
+        Some(Ok(unit)) => unit,
+        _ => return Some(format!("a unit is written like memory.x, not {text:?}")),
+    };
+    let written = unit.dotted();
+    let is_plain = written == text;
+    match unit.tokens().count() {
+        1 | 2 if is_plain => None,
+        _ if text.contains('/') && !text.contains('"') => {
+            let meant = text.trim_matches('/').replace('/', ".");
+            Some(format!("a unit is written like memory.x, not {text:?}; did you mean {meant:?}?"))
+        }
+        1 | 2 => Some(format!("a unit is written like memory.x; this one is {written:?}")),
+        _ => Some(format!("a unit is a member of the state or a member of one, and {text:?} is neither")),
+    }
+}
+
 /// Which strategy decides which unit, as a sync node or a pack says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MergeRules {
@@ -90,6 +129,46 @@ impl MergeRules {
                 .filter_map(|(agent, rank)| Some((Arc::clone(agent), rank.as_f64()?)))
                 .collect(),
         }
+    }
+
+    /// Checks the `merge` of a new intent: `strategy`, and `keys` by unit.
+    pub fn check(value: &Value) -> Result<(), MergeFault> {
+        let fault = |path: String, message: String| Err(MergeFault { path, message });
+        let Some(members) = value.as_object() else {
+            let message = format!("merge is an object like {{\"strategy\":\"lww\"}}, not {}", value.described());
+            return fault(String::new(), message);
+        };
+        for (name, value) in members.iter() {
+            match &**name {
+                "strategy" => check_strategy(name, value)?,
+                "keys" => {
+                    let Some(keys) = value.as_object() else {
+                        let message = format!("keys is an object from units to strategies, not {}", value.described());
+                        return fault("/keys".to_owned(), message);
+                    };
+                    for (unit, value) in keys.iter() {
+                        if let Some(message) = unit_fault(unit) {
+                            return fault(Pointer::of(["keys", unit]).to_string(), message);
+                        }
+                        check_strategy(unit, value).map_err(|MergeFault { message, .. }| MergeFault {
+                            path: Pointer::of(["keys", unit]).to_string(),
+                            message,
+                        })?;
+                    }
+                }
+                "roles" => {
+                    let message = "the roles of agents are given by the pack alone".to_owned();
+                    return fault("/roles".to_owned(), message);
+                }
+                _ => {
+                    let meant = nearest(name, ["strategy", "keys"]);
+                    let meant = meant.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+                    let message = format!("merge has strategy and keys, and no such member{meant}");
+                    return fault(Pointer::of([&**name]).to_string(), message);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn of_unit(&self, unit: &str) -> [Option<SyncStrategy>; 2] {

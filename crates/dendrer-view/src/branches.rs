@@ -1,7 +1,7 @@
 //! Branches of agents, of a run or of a file: the lines of the forensic debugger specification (5), and a document.
 
 use dendrer::evidence::branches::{BranchFault, BranchReport, BranchRule, BranchesAnswer, OPEN};
-use dendrer_object::{Code, RunName, Value, document};
+use dendrer_object::{Code, Digest, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::{count, quote};
@@ -75,6 +75,8 @@ document! {
         ..BranchSum = BranchSum::of(branch),
         /// The faults, in order
         faults: Vec<RunFault> = branch.faults.iter().map(RunFault::of).collect(),
+        /// Records of other runs that caused the first node: the agent begins with the run
+        begins?: &[Digest] = (!branch.begins.is_empty()).then_some(&*branch.begins),
     }
 
     /// The branch of an agent in a file
@@ -143,6 +145,11 @@ impl Answer for BranchesAnswer {
             lines.push(
                 format!("not known: the branch of {ticks}; agent or place was erased or withheld").into(),
             );
+        }
+        for branch in self.branches.iter().filter(|branch| !branch.begins.is_empty()) {
+            let named: Vec<String> = branch.begins.iter().map(|id| id.short()).collect();
+            let (agent, named) = (quote::name(&branch.agent), named.join(", "));
+            lines.push(format!("begins     {agent} with this run: it names {named}, of another run").into());
         }
         lines.extend(OPEN.iter().map(|(_, words)| Line::note(format!("not shown: {words}"))));
         lines

@@ -10,6 +10,7 @@ use dendrer::kernel::sealed;
 use dendrer::kernel::step::{ROUNDED, STILL_VIOLATED};
 use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LineNotes, LinesTally, Overtaken, Reply, TurnedLine};
+use dendrer::recorder::ParentNote;
 use dendrer::record::chain;
 use dendrer_object::document::{As, Positive};
 use dendrer_object::text::nearest;
@@ -196,6 +197,10 @@ document! {
         violations?: Vec<BegunViolated> = notes_of(reply)
             .filter(|notes| !notes.violations.is_empty())
             .map(|notes| notes.violations.iter().map(BegunViolated::of).collect()),
+        /// Facts about the parents that the line names
+        parents?: Vec<ParentNoteObject> = notes_of(reply)
+            .filter(|notes| !notes.parents.is_empty())
+            .map(|notes| notes.parents.iter().map(ParentNoteObject::of).collect()),
         /// The stage at which the run is recorded, in begun
         stage?: u64 = begun_stage(reply),
         /// The type that an unknown type probably means
@@ -204,6 +209,21 @@ document! {
         help?: Vec<HelpCommand> = unknown.map(|_| vec![HelpCommand::of(&HELP.map(str::to_owned))]),
         /// The reason why the line was not committed
         reason?: ReplyReason = ReasonParts::of(reply).as_ref().map(ReplyReason::of),
+    }
+
+    /// A fact about the parents of a line
+    object ParentNoteObject(note: &ParentNote) {
+        let (word, record, agent) = match note {
+            ParentNote::Begins(record) => ("begins", Some(*record), None),
+            ParentNote::Twice(record) => ("twice", Some(*record), None),
+            ParentNote::NoRole(agent) => ("no_role", None, Some(&**agent)),
+        };
+        /// The agent begins with the run; a parent is named twice; policy decides, and an agent has no role
+        note: ["begins" | "twice" | "no_role"] = word,
+        /// The record that is named
+        hash?: Digest = record,
+        /// The agent without a role
+        agent?: &str = agent,
     }
 
     /// A place that a line sets, and that another process set before
@@ -579,7 +599,20 @@ fn notes_text(notes: &LineNotes, noted: &[Record]) -> String {
     let broken = broken.map(|broken| quote::escape(&broken.predicate)).collect::<Vec<_>>().join(", ");
     let each = [("overtaken", overtaken), ("not enforced", ids), ("violates", broken)];
     let each = each.into_iter().filter(|(_, text)| !text.is_empty());
-    each.map(|(word, text)| format!("   WARN {word}: {text}")).collect()
+    let each = each.map(|(word, text)| format!("   WARN {word}: {text}"));
+    each.chain(notes.parents.iter().map(|note| format!("   note: {}", parent_words(note)))).collect()
+}
+
+fn parent_words(note: &ParentNote) -> String {
+    match note {
+        ParentNote::Begins(record) => {
+            format!("{} is of another run, so the agent starts from the beginning of this run", record.short())
+        }
+        ParentNote::Twice(record) => format!("the parent {} is named twice and counts once", record.short()),
+        ParentNote::NoRole(agent) => {
+            format!("policy decides, and the pack gives {} no role (it counts as 0)", quote::name(agent))
+        }
+    }
 }
 
 /// Returns the values of a transition that were rounded, as text.

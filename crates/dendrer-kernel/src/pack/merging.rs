@@ -2,7 +2,7 @@
 
 use super::Combine;
 use super::read::{At, Faults};
-use crate::causal::SyncStrategy;
+use crate::causal::{SyncStrategy, unit_fault};
 
 /// How a merge combines the lists of a field.
 pub(super) fn read_combine(faults: &mut Faults, field: &At<'_>) -> Option<Combine> {
@@ -26,6 +26,14 @@ pub(super) fn check_merge(faults: &mut Faults, root: &At<'_>) {
         if at.value.as_str().and_then(SyncStrategy::from_word).is_none() {
             let message = format!("a strategy is manual, lww, confidence or policy, not {}", at.value);
             at.fault(faults, message, "leave it out for manual");
+        }
+    }
+    // Packs on record may have such names: they decide nothing there.
+    for (name, at) in merge.member("keys").iter().flat_map(At::members) {
+        if let Some(message) = unit_fault(name) {
+            let known = faults.len();
+            at.fault(faults, message, "the names of units are those of `conflicts list`");
+            faults.iter_mut().skip(known).for_each(|fault| fault.is_of_new = true);
         }
     }
     for (_, at) in merge.member("roles").iter().flat_map(At::members) {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::evidence::branches::{BranchFault, BranchReport, BranchRule};
-use dendrer::kernel::causal::CausalGraph;
+use dendrer::kernel::causal::{CausalGraph, MergeRules};
 use dendrer::kernel::ontology::{self, Class};
 use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS};
@@ -267,7 +267,7 @@ impl CfdFile {
             let own = branches.get(&*node.agent).copied();
             let place = own.map_or(reports.len(), |(place, _)| place);
             if own.is_none() {
-                reports.push(BranchReport { agent: node.agent.clone(), nodes: 0, faults: Vec::new() });
+                reports.push(BranchReport { agent: node.agent.clone(), ..BranchReport::default() });
             }
             let report = &mut reports[place];
             report.nodes += 1;
@@ -539,6 +539,10 @@ impl Steps for Recorded {
         if holds("action") || holds("result") {
             let text = "what this node says of a call is kept and not read";
             step.notes.push(ImportNote::new(NoteKind::PartsNotRead, format!("{at}/event"), text));
+        }
+        if let Some(Err(fault)) = event.get("merge").map(MergeRules::check) {
+            let place = format!("{at}/event/merge{}", fault.path);
+            step.notes.push(ImportNote::new(NoteKind::MergeNotRead, place, fault.message));
         }
         Ok(step)
     }

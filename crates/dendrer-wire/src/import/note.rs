@@ -41,6 +41,8 @@ pub enum NoteKind {
     CallIdRepeated,
     /// Content in parts, among them calls or results that are kept and not read as such.
     PartsNotRead,
+    /// A way to merge agents that is none: units in conflict are kept.
+    MergeNotRead,
     /// A part of an item that is in no table of its format, and that may state what is counted.
     NotRead,
     /// An item whose parent is not in the source: the item before it is taken.
@@ -94,6 +96,7 @@ impl NoteKind {
             NoteKind::ArgumentsNotJson => "arguments_not_json",
             NoteKind::CallIdRepeated => "call_id_repeated",
             NoteKind::PartsNotRead => "parts_not_read",
+            NoteKind::MergeNotRead => "merge_not_read",
             NoteKind::NotRead => "not_read",
             NoteKind::ParentMissing => "parent_missing",
             NoteKind::ParentCycle => "parent_cycle",
@@ -125,6 +128,7 @@ impl NoteKind {
                 | NoteKind::CallIdRepeated
                 | NoteKind::CallContested
                 | NoteKind::ResultNameDiffers
+                | NoteKind::MergeNotRead
         )
     }
 

@@ -1,7 +1,7 @@
 //! Why the causal graph of a run has no answer.
 
 use dendrer_kernel::causal::CausalError;
-use dendrer_object::{Code, RunName};
+use dendrer_object::{Code, Digest, RunName};
 
 /// Why the causal graph of a run has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +19,14 @@ pub enum CausalRefused {
     /// The graph cannot be made.
     #[error(transparent)]
     Graph(#[from] CausalError),
+    /// A line merges a record that is no transition of its run.
+    #[error("merges {}: not a transition of {run}, and state of another run is not merged by a link", record.short())]
+    OtherRun {
+        /// The run.
+        run: RunName,
+        /// The record.
+        record: Digest,
+    },
     /// Agents of two runs have no graph together.
     #[error("{a} and {b} are two runs; agents of one run are compared")]
     TwoRuns {
@@ -36,6 +44,7 @@ impl CausalRefused {
             CausalRefused::NoTransition { .. } => Code::E0102,
             CausalRefused::Graph(CausalError::Parent { .. }) => Code::E0301,
             CausalRefused::Graph(CausalError::TooManyAgents { .. }) => Code::E0601,
+            CausalRefused::OtherRun { .. } => Code::E0209,
             CausalRefused::TwoRuns { .. } => Code::E0106,
         }
     }

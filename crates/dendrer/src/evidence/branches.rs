@@ -53,7 +53,7 @@ pub struct BranchFault {
 }
 
 /// The branch of an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BranchReport {
     /// The agent.
     pub agent: String,
@@ -61,6 +61,8 @@ pub struct BranchReport {
     pub nodes: u64,
     /// What is wrong with them, in order.
     pub faults: Vec<BranchFault>,
+    /// Records of other runs that caused the first node: the agent begins with the run.
+    pub begins: Vec<Digest>,
 }
 
 /// The branches of a run.
@@ -111,7 +113,7 @@ pub fn branches(trace: &Trace) -> Result<BranchesAnswer, Error> {
             return Ok(ControlFlow::Continue(()));
         };
         let at = *places.entry(Arc::clone(&agent)).or_insert_with(|| {
-            answer.branches.push(BranchReport { agent: agent.to_string(), nodes: 0, faults: Vec::new() });
+            answer.branches.push(BranchReport { agent: agent.to_string(), ..BranchReport::default() });
             answer.branches.len() - 1
         });
         let branch = &mut answer.branches[at];
@@ -120,6 +122,7 @@ pub fn branches(trace: &Trace) -> Result<BranchesAnswer, Error> {
             let node = record.id().short();
             branch.faults.push(BranchFault { tick, node, rule, expected, got });
         };
+        let mut begins = Vec::new();
         let to =
             |rel: Rel| record.header().links.iter().filter(move |link| link.rel == rel).map(|link| link.hash);
         let own = own_predecessor(&record, newest.get(&agent).map(|newest| newest.id));
@@ -140,14 +143,18 @@ pub fn branches(trace: &Trace) -> Result<BranchesAnswer, Error> {
             fault(BranchRule::Lineage, last.id.short(), got.clone());
             fault(BranchRule::Containment, last.id.short(), got);
         }
-        let linked = to(Rel::Merges).chain(to(Rel::CausedBy));
-        for target in linked.filter(|target| !ticks.contains_key(target)) {
+        let is_first = !newest.contains_key(&agent);
+        let linked = to(Rel::Merges).map(|id| (id, true)).chain(to(Rel::CausedBy).map(|id| (id, false)));
+        for (target, is_merged) in linked.filter(|(target, _)| !ticks.contains_key(target)) {
             if store.find(&target)?.is_none() {
                 fault(BranchRule::Exists, target.short(), "no such record".to_owned());
-            } else if !newest.contains_key(&agent) {
+            } else if is_first && is_merged {
                 fault(BranchRule::ForkLink, "a record of this run".to_owned(), target.short());
+            } else if is_first {
+                begins.push(target);
             }
         }
+        answer.branches[at].begins.extend(begins);
         newest.insert(agent, Newest { id: record.id(), seq });
         ticks.insert(record.id(), tick);
         Ok(ControlFlow::Continue(()))

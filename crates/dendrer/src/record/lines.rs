@@ -12,6 +12,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
+use dendrer_kernel::causal::{MergeFault, MergeRules};
 use dendrer_kernel::commitment::{self, CommitmentFault};
 use dendrer_kernel::ontology::RESULT;
 use dendrer_kernel::step::{Broken, LineFault, Outcome};
@@ -21,8 +22,8 @@ use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS, SCOPE, UNATTESTED, Value};
 use dendrer_store::group::{Grouper, LINES_MAX};
 
-use crate::error::Error;
-use crate::record::recorder::{Guarded, Recorder};
+use crate::error::{CausalRefused, Error};
+use crate::record::recorder::{Guarded, ParentNote, Recorder};
 use crate::record::{chain, redacted};
 use crate::redact::Redactor;
 
@@ -193,6 +194,11 @@ impl LineOptions {
         if let Err(CommitmentFault { code, path, message }) = commitment::check(value) {
             return Err(LineFault::Schema { code, path, message });
         }
+        let merge = intent.member("intent").and_then(|said| said.get("merge"));
+        if let Some(Err(MergeFault { path, message })) = merge.map(MergeRules::check) {
+            let path = format!("/intent/merge{path}");
+            return Err(LineFault::Schema { code: Code::E0209, path, message });
+        }
         if !self.causal && value.get(READS).is_some() {
             let (path, message) = ("/reads".to_owned(), "reads is of a recording with --causal".to_owned());
             return Err(LineFault::Schema { code: Code::E0209, path, message });
@@ -325,6 +331,8 @@ pub struct LineNotes {
     pub not_enforced: Vec<Arc<str>>,
     /// The rules that the line is the first to break, with the values that decide.
     pub violations: Vec<Broken>,
+    /// Facts about the parents that the line names.
+    pub parents: Vec<ParentNote>,
 }
 
 /// A place that a line sets, and that another writer set since this process read the run.
@@ -382,7 +390,9 @@ pub struct FailedLine {
 impl FailedLine {
     fn of(line: u64, error: &Error) -> FailedLine {
         let (code, message) = (error.code(), error.to_string());
-        FailedLine { line, code, message, path: String::new(), byte: None }
+        let is_link = matches!(error, Error::Causal(CausalRefused::OtherRun { .. }));
+        let path = if is_link { "/links" } else { "" }.to_owned();
+        FailedLine { line, code, message, path, byte: None }
     }
 
     fn of_line(line: u64, error: &JsonError) -> FailedLine {

@@ -41,7 +41,10 @@ use crate::run::tile::TileMaker;
 use crate::run::trace::{Moment, ReadHandle as _, Trace};
 use crate::run::{casebook_name, frontier};
 
+mod parents;
+
 pub use crate::environment::{Environment, Fixed, World};
+pub use parents::ParentNote;
 
 /// Writes one run. Owns its handle, so that it can be kept beside others and sent to a thread.
 pub struct Recorder {
@@ -202,11 +205,13 @@ struct Judged {
     not_enforced: Vec<Arc<str>>,
     /// The rules that it is the first to break.
     violations: Vec<Broken>,
+    /// Facts about its parents.
+    parents: Vec<ParentNote>,
 }
 
 impl Judged {
     fn is_empty(&self) -> bool {
-        self.not_enforced.is_empty() && self.violations.is_empty()
+        self.not_enforced.is_empty() && self.violations.is_empty() && self.parents.is_empty()
     }
 }
 
@@ -659,8 +664,21 @@ impl Recorder {
             {
                 notes.not_enforced = judged.not_enforced;
                 notes.violations = judged.violations;
+                notes.parents = judged.parents;
             }
         }
+    }
+
+    /// Keeps what replies state of the parents of the newest outcomes.
+    fn keep_parents(&mut self, intents: &[(&Intent, Inputs)], outcomes: &[Outcome]) -> Result<(), Error> {
+        for ((intent, _), outcome) in intents.iter().zip(outcomes) {
+            let Some(record) = outcome.committed().filter(|_| !intent.links.is_empty()) else { continue };
+            let parents = self.parent_notes(intent, record)?;
+            if !parents.is_empty() {
+                self.judged.entry(record.id()).or_default().parents = parents;
+            }
+        }
+        Ok(())
     }
 
     /// Keeps what replies state of the newest outcomes, given the state before them. `is_latched` is true if a rule was broken.
@@ -818,7 +836,8 @@ impl Recorder {
         Ok(outcomes)
     }
 
-    /// Finds the first intent with a link to a record that is neither in the log, nor on its way there, nor gathered.
+    /// Finds the first intent with a link to a record that is neither in the log, nor on its way there, nor gathered, or that
+    /// merges a record of another run.
     fn unknown_link(&self, intents: &[Intent]) -> Option<(usize, Error)> {
         let links = intents
             .iter()
@@ -841,7 +860,7 @@ impl Recorder {
                 Err(error) => return Some((at, error.into())),
             }
         }
-        None
+        self.check_parents(intents).err()
     }
 
     fn step_all(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
@@ -868,6 +887,7 @@ impl Recorder {
             if let Err(error) = result {
                 return Err((outcomes.len(), error.into()));
             }
+            self.keep_parents(items, &outcomes[before..]).map_err(|error| (before, error))?;
         }
         Ok(outcomes)
     }
