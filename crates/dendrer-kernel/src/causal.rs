@@ -72,7 +72,7 @@ dendrer_object::words! {
 pub struct MergeFault {
     /// The member, as a JSON pointer below `merge`.
     pub path: String,
-    /// What is wrong with it.
+    /// The fault of it.
     pub message: String,
 }
 
@@ -135,7 +135,8 @@ impl MergeRules {
     pub fn check(value: &Value) -> Result<(), MergeFault> {
         let fault = |path: String, message: String| Err(MergeFault { path, message });
         let Some(members) = value.as_object() else {
-            let message = format!("merge is an object like {{\"strategy\":\"lww\"}}, not {}", value.described());
+            let message =
+                format!("merge is an object like {{\"strategy\":\"lww\"}}, not {}", value.described());
             return fault(String::new(), message);
         };
         for (name, value) in members.iter() {
@@ -143,7 +144,8 @@ impl MergeRules {
                 "strategy" => check_strategy(name, value)?,
                 "keys" => {
                     let Some(keys) = value.as_object() else {
-                        let message = format!("keys is an object from units to strategies, not {}", value.described());
+                        let message =
+                            format!("keys is an object from units to strategies, not {}", value.described());
                         return fault("/keys".to_owned(), message);
                     };
                     for (unit, value) in keys.iter() {
@@ -232,7 +234,7 @@ struct Unit {
     writes: BTreeMap<usize, Vec<Write>>,
 }
 
-/// What one side of a conflict left at the place.
+/// The value that one side of a conflict left at the place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SyncSide {
     /// The tick of the write.

@@ -10,8 +10,8 @@ use dendrer::kernel::sealed;
 use dendrer::kernel::step::{ROUNDED, STILL_VIOLATED};
 use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LineNotes, LinesTally, Overtaken, Reply, TurnedLine};
-use dendrer::recorder::ParentNote;
 use dendrer::record::chain;
+use dendrer::recorder::ParentNote;
 use dendrer_object::document::{As, Positive};
 use dendrer_object::text::nearest;
 use dendrer_object::value::{Array, Object};
@@ -606,7 +606,10 @@ fn notes_text(notes: &LineNotes, noted: &[Record]) -> String {
 fn parent_words(note: &ParentNote) -> String {
     match note {
         ParentNote::Begins(record) => {
-            format!("{} is of another run, so the agent starts from the beginning of this run", record.short())
+            format!(
+                "{} is of another run, so the agent starts from the beginning of this run",
+                record.short()
+            )
         }
         ParentNote::Twice(record) => format!("the parent {} is named twice and counts once", record.short()),
         ParentNote::NoRole(agent) => {

@@ -41,7 +41,7 @@ document! {
         ..StandingObject = StandingObject::of(&item.standing),
     }
 
-    /// What a sync node made of a place in conflict between agents
+    /// The decision of a sync node at a place in conflict between agents
     pub(crate) object DecisionObject(conflict: &SyncConflict) {
         /// The place, as a JSON pointer
         path: &Pointer = &conflict.path,
@@ -114,7 +114,12 @@ impl Answer for ConflictsAnswer {
                     Line::styled(Style::Good, format!("{path}   at tick {at}   {agent} taken by {rule}"))
                 }
                 (_, Some(winner)) => {
-                    let rule = format!("   at tick {}   {} by {}, then", conflict.at, agent(winner), conflict.strategy);
+                    let rule = format!(
+                        "   at tick {}   {} by {}, then",
+                        conflict.at,
+                        agent(winner),
+                        conflict.strategy
+                    );
                     head(&conflict.path, standing, rule)
                 }
                 _ => head(&conflict.path, standing, format!("   at tick {}", conflict.at)),

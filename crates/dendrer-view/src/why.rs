@@ -551,7 +551,9 @@ fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
                 lines.push(Line::value(format!("  {head}  {what}  {in_run}").trim_end(), more));
             }
         }
-        lines.extend(write.conflicts.iter().map(|one| Line::from(format!("      {}", conflicts::decision(one)))));
+        lines.extend(
+            write.conflicts.iter().map(|one| Line::from(format!("      {}", conflicts::decision(one)))),
+        );
         let Some(mut node) = write.inputs.clone() else { continue };
         // Only one step is listed here; `why` shows the rest.
         node.inputs.iter_mut().for_each(|input| input.stops = None);

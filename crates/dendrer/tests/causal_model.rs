@@ -199,7 +199,14 @@ impl Model {
         let mut merged = Vec::new();
         for leaf in ["deep", "flat"] {
             let of = |tick: &u64| self.writes[*tick as usize].get(unit)?.clone()?.get(leaf).cloned();
-            let place = Pointer::of(unit.tokens().map(|token| token.into_owned()).collect::<Vec<_>>().iter().map(String::as_str).chain([leaf]));
+            let place = Pointer::of(
+                unit.tokens()
+                    .map(|token| token.into_owned())
+                    .collect::<Vec<_>>()
+                    .iter()
+                    .map(String::as_str)
+                    .chain([leaf]),
+            );
             let is_known = |tick: &u64| {
                 let unknown = self.unknown[*tick as usize].get(unit);
                 !unknown.is_some_and(|places| places.iter().any(|one| one.contains(&place)))
@@ -210,7 +217,8 @@ impl Model {
                     let common = self.newest(unit, &both.copied().collect());
                     let had = |base: &u64| is_known(base) && of(base) == of(a);
                     // Without a common write the unit began empty.
-                    let is_unchanged = if common.is_empty() { of(a).is_none() } else { common.iter().all(had) };
+                    let is_unchanged =
+                        if common.is_empty() { of(a).is_none() } else { common.iter().all(had) };
                     of(a) != of(b) && is_unchanged
                 })
             };

@@ -74,17 +74,11 @@ impl<'w> Sides<'w> {
         Some(Value::Object(merged))
     }
 
-    fn place(
-        &self,
-        sides: &[usize],
-        steps: &mut Vec<Arc<str>>,
-        decided: &mut Vec<Decided>,
-    ) -> Option<Value> {
+    fn place(&self, sides: &[usize], steps: &mut Vec<Arc<str>>, decided: &mut Vec<Decided>) -> Option<Value> {
         let tokens = self.unit.tokens().map(|token| token.into_owned());
         let tokens: Vec<String> = tokens.chain(steps.iter().map(|step| step.to_string())).collect();
         let path = Pointer::of(tokens.iter().map(String::as_str));
-        let is_unknown =
-            |write: &Write| write.unknown.iter().any(|(place, _)| place.contains(&path));
+        let is_unknown = |write: &Write| write.unknown.iter().any(|(place, _)| place.contains(&path));
         let value = |side: &usize| at(self.writes[*side], steps);
         let is_beaten = |side: &usize| {
             let beats = |other: &usize| {
@@ -105,7 +99,7 @@ impl<'w> Sides<'w> {
             return self.members(&count, steps, decided);
         }
         let taken = count.iter().copied().max_by_key(|side| self.ranks[*side]).unwrap_or(count[0]);
-        // What is unknown does not compete.
+        // An unknown value does not compete.
         if !count.iter().any(|side| is_unknown(self.writes[*side])) {
             let values = count.iter().map(|side| (*side, value(side).cloned())).collect();
             decided.push(Decided { path, sides: values, taken });

@@ -41,7 +41,7 @@ pub enum NoteKind {
     CallIdRepeated,
     /// Content in parts, among them calls or results that are kept and not read as such.
     PartsNotRead,
-    /// A way to merge agents that is none: units in conflict are kept.
+    /// An unknown way to merge agents: units in conflict are kept.
     MergeNotRead,
     /// A part of an item that is in no table of its format, and that may state what is counted.
     NotRead,

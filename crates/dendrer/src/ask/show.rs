@@ -87,7 +87,7 @@ pub struct ShowTerms {
     pub provenance: bool,
 }
 
-/// What a sync node made of the states of its parents.
+/// The places that a sync node decided between its parents.
 #[derive(Debug, Clone, Default)]
 pub struct ShownSync {
     /// The units that it put together.
@@ -123,7 +123,7 @@ pub struct ShownRecord {
     pub record: Record,
     /// What it wrote; nothing for a record off the chain.
     pub writes: ShownWrites,
-    /// What it made of the states of its parents.
+    /// The places that it decided between its parents.
     pub sync: ShownSync,
     /// The state that was asked for, or its value at the path; `None` if there is no value.
     pub state: Option<(Window, Option<Value>)>,

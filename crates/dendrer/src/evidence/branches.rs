@@ -126,15 +126,8 @@ pub fn branches(trace: &Trace) -> Result<BranchesAnswer, Error> {
         let to =
             |rel: Rel| record.header().links.iter().filter(move |link| link.rel == rel).map(|link| link.hash);
         let own = own_predecessor(&record, newest.get(&agent).map(|newest| newest.id));
-        match newest.get(&agent) {
-            None if seq != 1 => fault(BranchRule::Monotonicity, "1".into(), seq.to_string()),
-            Some(last) if seq == last.seq => {
-                fault(BranchRule::Equivocation, (last.seq + 1).to_string(), seq.to_string());
-            }
-            Some(last) if seq != last.seq + 1 => {
-                fault(BranchRule::Monotonicity, (last.seq + 1).to_string(), seq.to_string());
-            }
-            _ => {}
+        if let Some((rule, expected)) = wrong_number(newest.get(&agent), seq) {
+            fault(rule, expected.to_string(), seq.to_string());
         }
         if let Some(last) = newest.get(&agent)
             && own != Some(last.id)
@@ -160,6 +153,16 @@ pub fn branches(trace: &Trace) -> Result<BranchesAnswer, Error> {
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(answer)
+}
+
+/// The rule that the number of a node breaks, and the number that is due.
+fn wrong_number(last: Option<&Newest>, seq: u64) -> Option<(BranchRule, u64)> {
+    let due = last.map_or(1, |last| last.seq + 1);
+    match last {
+        _ if seq == due => None,
+        Some(last) if seq == last.seq => Some((BranchRule::Equivocation, due)),
+        _ => Some((BranchRule::Monotonicity, due)),
+    }
 }
 
 /// The record that a transition names as its agent's own before it: by a link, or as the record before it in the run.

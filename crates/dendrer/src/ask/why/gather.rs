@@ -140,7 +140,7 @@ impl CausalPath {
         Ok(CausalPath { agent: agent.to_owned(), ticks, merged, conflicts, unknown })
     }
 
-    /// What a sync node did at a place, as a change; `None` if it left what its agent had, and nothing was in conflict.
+    /// The change of a sync node at a place; `None` if it left what its agent had, and nothing was in conflict.
     fn change(&self, merged: &SyncWrite, place: &Pointer) -> Option<Op> {
         let set = |path: &Pointer, value: Option<Value>| match value {
             Some(value) => Op::set(path.clone(), value),

@@ -52,11 +52,7 @@ pub fn sync_conflicts(trace: &Trace) -> Result<Vec<SyncItem>, Error> {
 }
 
 /// The first transition that saw a conflict and wrote its place.
-fn settled(
-    trace: &Trace,
-    causal: &Causal,
-    conflict: &SyncConflict,
-) -> Result<Option<(u64, Record)>, Error> {
+fn settled(trace: &Trace, causal: &Causal, conflict: &SyncConflict) -> Result<Option<(u64, Record)>, Error> {
     let graph = &causal.graph;
     if conflict.is_written {
         return Ok(Some((conflict.at, trace.record(conflict.at)?)));
@@ -103,7 +99,7 @@ pub(super) fn decide_sync(trace: &Trace, resolution: &Resolution) -> Result<(Int
     let Some(item) = here.max_by_key(|item| (rank(&item.standing), item.conflict.at)) else {
         return Err(MergeError::NoConflict { run: trace.name().clone(), path: path.clone() }.into());
     };
-    // What a strategy took can be taken back.
+    // The choice of a strategy can be taken back.
     if !matches!(item.standing, ConflictStanding::Taken(_)) {
         item.standing.refuse_settled(path, "the strategy")?;
     }

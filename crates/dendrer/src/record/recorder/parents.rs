@@ -43,7 +43,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// What the reply to a committed line states of its parents.
+    /// The parents of a committed line, for its reply.
     pub(super) fn parent_notes(&self, intent: &Intent, record: &Record) -> Result<Vec<ParentNote>, Error> {
         let to = |rel: Rel| intent.links.iter().filter(move |link| link.rel == rel).map(|link| link.hash);
         let caused: Vec<Digest> = to(Rel::CausedBy).collect();
@@ -116,15 +116,14 @@ impl Recorder {
     fn prefix(&self) -> Result<Vec<(RunName, u64)>, Error> {
         let run = self.head.run();
         let gathered = self.under_way.iter().flat_map(|submitted| &submitted.records).chain(&self.pending);
-        let is_begin = |record: &&Record| {
-            record.header().kind == Kind::Run && record.header().run.as_ref() == Some(run)
-        };
+        let is_begin =
+            |record: &&Record| record.header().kind == Kind::Run && record.header().run.as_ref() == Some(run);
         let Some(begin) = gathered.into_iter().find(is_begin) else {
             let trace = Trace::open(&self.store, run)?;
             let (_, above) = trace.lineage().split_last().expect("a run is in its lineage");
             return Ok(above.to_vec());
         };
-        // A run that begins is not in the store yet: it goes on from the record before its first.
+        // A run that begins is not in the store yet: it continues the record before its first.
         let Some(prev) = begin.header().prev else { return Ok(Vec::new()) };
         let position = self.store.find(&prev)?;
         let prev = position.map(|position| self.store.get(position)).transpose()?.flatten();
