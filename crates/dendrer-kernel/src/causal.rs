@@ -7,10 +7,14 @@
 //! never comes back that was written over. If several newest writes differ, the unit is in conflict at the first node that sees
 //! both, the *sync node*. It decides by a strategy, where the sides are objects leaf by leaf.
 //!
+//! The marker of a fork that sets values is an ancestor of each node after it, and no node before it is its ancestor: it says
+//! nothing of what agents know of each other. Each write before it is read through its change by each node after it.
+//!
 //! Nothing is computed for a node but what differs between its parents. Ancestors are found by vector clocks: a branch is a
 //! chain, so a node is an ancestor if the clock of the other has its place in its branch. Nodes that see the same of other
 //! branches share one clock.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -193,8 +197,26 @@ pub struct CausalNode {
     pub confidence: f64,
     /// How it decides units in conflict.
     pub merge: MergeRules,
+    /// Whether it is the marker of a fork: its change is one of every agent's state.
+    pub is_marker: bool,
     /// The version of the kernel's rules by which it was recorded: before [`LEAVES_VERSION`] a strategy takes whole units.
     pub version: u64,
+}
+
+impl CausalNode {
+    /// A transition of an agent that does nothing.
+    pub fn idle(agent: &str) -> CausalNode {
+        CausalNode {
+            agent: agent.into(),
+            parents: Vec::new(),
+            delta: Delta::default(),
+            unknown: Vec::new(),
+            confidence: 0.0,
+            merge: MergeRules::default(),
+            is_marker: false,
+            version: LEAVES_VERSION,
+        }
+    }
 }
 
 /// The content of a unit.
@@ -317,6 +339,8 @@ pub struct CausalGraph {
     below: BTreeMap<usize, Vec<usize>>,
     conflicts: Vec<SyncConflict>,
     merged: Vec<SyncWrite>,
+    /// The markers of forks, in order of ticks: the tick and the change that every agent's state takes.
+    markers: Vec<(u64, Delta)>,
     clocks: usize,
 }
 
@@ -349,6 +373,7 @@ impl CausalGraph {
             below: BTreeMap::new(),
             conflicts: Vec::new(),
             merged: Vec::new(),
+            markers: Vec::new(),
             clocks: 0,
         };
         let unknown = UnknownPlaces::of(initial);
@@ -414,6 +439,11 @@ impl CausalGraph {
         &self.conflicts
     }
 
+    /// The newest marker of a fork after a tick.
+    pub fn marker_after(&self, tick: u64) -> Option<u64> {
+        self.markers.last().map(|(marker, _)| *marker).filter(|marker| *marker > tick)
+    }
+
     /// The units that sync nodes put together from different values, in order of ticks.
     pub fn merged(&self) -> &[SyncWrite] {
         &self.merged
@@ -465,7 +495,12 @@ impl CausalGraph {
         let tick = self.nodes.len() as u64;
         let agent = self.agent_of(&node.agent);
         let mut parents = node.parents.clone();
-        parents.extend(self.branches[agent].last());
+        let own = self.branches[agent].last().copied();
+        parents.extend(own);
+        // The newest marker that the agent's branch has not seen: of several, it follows the others.
+        let marker = self.markers.last().map(|(tick, _)| *tick);
+        let unseen = marker.filter(|marker| own.is_none_or(|own| own < *marker));
+        parents.extend(unseen);
         parents.sort_unstable();
         parents.dedup();
         if parents.is_empty() {
@@ -486,6 +521,13 @@ impl CausalGraph {
         self.nodes.push(Node { agent, index: place, parents, others, written: Vec::new() });
         let conflicts = self.conflicts.len();
         self.synchronize(tick, &node);
+        if unseen.is_some() {
+            self.take_in(tick, own.unwrap_or(0), node.confidence);
+        }
+        if node.is_marker {
+            self.mark(tick, node.delta);
+            return Ok(());
+        }
         for conflict in &mut self.conflicts[conflicts..] {
             conflict.is_written = node.delta.paths().any(|path| path.overlaps(&conflict.path));
         }
@@ -501,6 +543,62 @@ impl CausalGraph {
             self.write(unit, tick, content, unknown, node.confidence);
         }
         Ok(())
+    }
+
+    /// Adds the marker of a fork. It writes no unit of its own branch: every write before it is read through its change.
+    fn mark(&mut self, tick: u64, change: Delta) {
+        for op in &change.0 {
+            let tokens: Vec<String> = op.path.tokens().map(|token| token.into_owned()).collect();
+            let Some(top) = tokens.first().filter(|top| !is_kernels(top)) else { continue };
+            self.unit(Pointer::of([&**top]));
+            match (&tokens[1..], op.value.as_ref().and_then(Value::as_object)) {
+                ([], Some(members)) => members.iter().for_each(|(key, _)| {
+                    self.unit(Pointer::of([&**top, key]));
+                }),
+                ([], None) => {}
+                ([key, ..], _) => drop(self.unit(Pointer::of([&**top, key]))),
+            }
+        }
+        self.markers.push((tick, change));
+        let touched = self.touched(tick - 1, tick);
+        self.nodes[index(tick)].written = touched;
+    }
+
+    /// The units that markers touch, of those behind a tick and up to another.
+    fn touched(&self, after: u64, upto: u64) -> Vec<usize> {
+        let markers = self.markers.iter().filter(|(tick, _)| *tick > after && *tick <= upto);
+        let changed: Vec<&Pointer> = markers.flat_map(|(_, change)| change.paths()).collect();
+        let is_touched = |unit: &Unit| {
+            let top = unit.path.tokens().next().unwrap_or_default();
+            !is_kernels(&top) && changed.iter().any(|path| path.overlaps(&unit.path))
+        };
+        (0..self.units.len()).filter(|unit| is_touched(&self.units[*unit])).collect()
+    }
+
+    /// Writes into a node what markers changed since the node of its agent before it.
+    fn take_in(&mut self, tick: u64, own: u64, confidence: f64) {
+        for unit in self.touched(own, tick) {
+            let (content, unknown) = (self.content(unit, tick), self.unknown_in(unit, tick));
+            let is_absent = content == Content::Absent && unknown.is_empty();
+            if !self.nodes[index(tick)].written.contains(&unit) && !is_absent {
+                self.write(unit, tick, content, unknown, confidence);
+            }
+        }
+    }
+
+    /// A write as a node sees it: through the changes of the markers between them.
+    fn through<'w>(&self, unit: &Unit, write: &'w Write, tick: u64) -> Cow<'w, Write> {
+        let mut seen = Cow::Borrowed(write);
+        for (marker, change) in &self.markers {
+            if write.tick >= *marker || *marker > tick {
+                continue;
+            }
+            for op in change.0.iter().filter(|op| op.path.overlaps(&unit.path)) {
+                let Write { content, unknown, .. } = seen.to_mut();
+                marked(&unit.path, op, *marker, content, unknown);
+            }
+        }
+        seen
     }
 
     fn agent_of(&mut self, name: &Arc<str>) -> usize {
@@ -552,17 +650,15 @@ impl CausalGraph {
     }
 
     /// The newest writes of a unit among the causal ancestors of a node, itself included, in order of ticks.
-    fn newest(&self, unit: usize, tick: u64) -> Vec<&Write> {
+    fn newest(&self, unit: usize, tick: u64) -> Vec<Cow<'_, Write>> {
         let unit = &self.units[unit];
         let mut found: Vec<&Write> = Vec::new();
         for (agent, writes) in &unit.writes {
             let upto = writes.partition_point(|write| write.index <= self.seen(tick, *agent));
             found.extend(upto.checked_sub(1).map(|at| &writes[at]));
         }
-        if found.is_empty() {
-            return vec![&unit.first];
-        }
-        self.unfollowed(found)
+        let found = if found.is_empty() { vec![&unit.first] } else { self.unfollowed(found) };
+        found.into_iter().map(|write| self.through(unit, write, tick)).collect()
     }
 
     /// Those of several writes of a unit that no other one follows, in order of ticks.
@@ -649,7 +745,7 @@ impl CausalGraph {
         let dotted = path.dotted();
         let said = node.merge.of_unit(&dotted).into_iter().chain(self.rules.of_unit(&dotted)).flatten();
         let strategy = said.into_iter().next().unwrap_or_default();
-        let newest: Vec<Write> = newest.into_iter().cloned().collect();
+        let newest: Vec<Write> = newest.into_iter().map(Cow::into_owned).collect();
         let newest: Vec<&Write> = newest.iter().collect();
         let is_leafwise = node.version >= LEAVES_VERSION
             && strategy != SyncStrategy::Manual
@@ -660,7 +756,8 @@ impl CausalGraph {
         };
         if content != Content::Members {
             for below in self.below.get(&unit).cloned().unwrap_or_default() {
-                let is_there = |write: &&Write| write.content != Content::Absent || !write.unknown.is_empty();
+                let is_there =
+                    |write: &Cow<'_, Write>| write.content != Content::Absent || !write.unknown.is_empty();
                 if self.newest(below, tick).iter().any(is_there) {
                     self.write(below, tick, Content::Absent, Vec::new(), node.confidence);
                 }
@@ -716,10 +813,10 @@ impl CausalGraph {
         at: u64,
     ) -> (Content, Vec<SyncConflict>) {
         let count = newest.len();
-        let mut common = vec![Vec::new(); count * count];
+        let mut common: Vec<Vec<Cow<'_, Write>>> = vec![Vec::new(); count * count];
         for (a, left) in newest.iter().enumerate() {
             for (b, right) in newest.iter().enumerate().skip(a + 1) {
-                common[a * count + b] = self.newest_common(unit, left.tick, right.tick);
+                common[a * count + b] = self.newest_common(unit, left.tick, right.tick, at);
             }
         }
         let mut ranks = vec![0; count];
@@ -744,8 +841,9 @@ impl CausalGraph {
         SyncSide { tick: write.tick, agent: self.agent(write.tick).cloned(), value }
     }
 
-    /// The newest writes of a unit among the common causal ancestors of two nodes: the writes of the last common state.
-    fn newest_common(&self, unit: usize, a: u64, b: u64) -> Vec<&Write> {
+    /// The newest writes of a unit among the common causal ancestors of two nodes, as a third one sees them: the writes of the
+    /// last common state.
+    fn newest_common(&self, unit: usize, a: u64, b: u64, tick: u64) -> Vec<Cow<'_, Write>> {
         let unit = &self.units[unit];
         let node = &self.nodes[index(a)];
         // Agents that the first node has not seen have no common write.
@@ -758,7 +856,8 @@ impl CausalGraph {
             upto.checked_sub(1).map(|at| &writes[at])
         };
         let found: Vec<&Write> = agents.filter_map(of_agent).collect();
-        if found.is_empty() { vec![&unit.first] } else { self.unfollowed(found) }
+        let found = if found.is_empty() { vec![&unit.first] } else { self.unfollowed(found) };
+        found.into_iter().map(|write| self.through(unit, write, tick)).collect()
     }
 
     /// The members of a unit of one name, at a node.
@@ -848,29 +947,8 @@ impl CausalGraph {
 
     /// Makes a change at or below a unit. One that does not fit what the ancestors left there makes its place unknown.
     fn change_below(&mut self, tick: u64, op: &Op, unit: usize, confidence: f64) {
-        let path = self.units[unit].path.clone();
-        let before = match self.content(unit, tick) {
-            Content::Value(value) => Delta(vec![Op::set(path.clone(), value)]).apply(&Value::object()),
-            Content::Members => Delta(vec![Op::set(path.clone(), Value::object())]).apply(&Value::object()),
-            Content::Absent => Ok(Value::object()),
-        };
-        let mut unknown = self.unknown_in(unit, tick);
-        let after = before.and_then(|before| Delta(vec![op.clone()]).apply(&before));
-        let fits = after.is_ok();
-        let content = match after {
-            Ok(after) => path.get(&after).map_or(Content::Absent, |value| Content::Value(value.clone())),
-            // A unit that is to be removed is already gone.
-            Err(_) if op.action == Action::Remove => self.content(unit, tick),
-            Err(_) => {
-                let since = Since { tick, code: NOT_CAUSAL.into() };
-                unknown.retain(|(known, _)| *known != op.path);
-                unknown.push((op.path.clone(), since));
-                self.content(unit, tick)
-            }
-        };
-        if op.action == Action::Set && fits {
-            unknown.retain(|(place, _)| !op.path.contains(place));
-        }
+        let (mut content, mut unknown) = (self.content(unit, tick), self.unknown_in(unit, tick));
+        applied(&self.units[unit].path, op, tick, &mut content, &mut unknown);
         self.write(unit, tick, content, unknown, confidence);
     }
 
@@ -929,6 +1007,53 @@ impl CausalGraph {
             contents.any(|content| Some(content) != first)
         };
         (0..self.units.len()).filter(differs).count() as u64
+    }
+}
+
+/// Makes a change at or below a unit. One that does not fit what is there makes its place unknown.
+fn applied(unit: &Pointer, op: &Op, tick: u64, content: &mut Content, unknown: &mut Vec<(Pointer, Since)>) {
+    let before = match &*content {
+        Content::Value(value) => Delta(vec![Op::set(unit.clone(), value.clone())]).apply(&Value::object()),
+        Content::Members => Delta(vec![Op::set(unit.clone(), Value::object())]).apply(&Value::object()),
+        Content::Absent => Ok(Value::object()),
+    };
+    let after = before.and_then(|before| Delta(vec![op.clone()]).apply(&before));
+    match after {
+        Ok(after) => {
+            *content = unit.get(&after).map_or(Content::Absent, |value| Content::Value(value.clone()));
+            if op.action == Action::Set {
+                unknown.retain(|(place, _)| !op.path.contains(place));
+            }
+        }
+        // A unit that is to be removed is already gone.
+        Err(_) if op.action == Action::Remove => {}
+        Err(_) => {
+            unknown.retain(|(known, _)| *known != op.path);
+            unknown.push((op.path.clone(), Since { tick, code: NOT_CAUSAL.into() }));
+        }
+    }
+}
+
+/// Makes a change of a marker in what a write left in a unit that it touches.
+fn marked(unit: &Pointer, op: &Op, tick: u64, content: &mut Content, unknown: &mut Vec<(Pointer, Since)>) {
+    let depth = unit.tokens().count();
+    let key = unit.tokens().nth(1);
+    let is_set = op.action == Action::Set;
+    let members = op.value.as_ref().and_then(Value::as_object);
+    match (op.path.tokens().count(), key) {
+        // The member of the state, as a whole: its units are its members.
+        (1, None) if is_set && members.is_some() => (*content, *unknown) = (Content::Members, Vec::new()),
+        (1, Some(key)) if matches!(op.action, Action::Set | Action::Remove) => {
+            let member = members.filter(|_| is_set).and_then(|members| members.get(&key));
+            (*content, *unknown) = (member.cloned().map_or(Content::Absent, Content::Value), Vec::new());
+        }
+        (1, Some(_)) => {}
+        // A change of a member leaves an object an object.
+        (2.., None) if *content == Content::Members => {}
+        (2, None) if *content == Content::Absent && is_set => *content = Content::Members,
+        (2.., None) if *content == Content::Absent => {}
+        (2.., Some(_)) if depth == 2 && !op.path.overlaps(unit) => {}
+        _ => applied(unit, op, tick, content, unknown),
     }
 }
 

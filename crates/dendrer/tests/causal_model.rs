@@ -347,6 +347,7 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
                 confidence: node.confidence,
                 merge: node.merge.clone(),
                 version: node.version,
+                is_marker: false,
             };
             graph.push(added).unwrap();
             model.push(node, own.insert(node.agent.clone(), tick), &of_pack);
@@ -382,6 +383,7 @@ fn node(agent: &str, parents: &[u64], delta: &str, merge: &str) -> CausalNode {
         confidence: 0.0,
         merge: MergeRules::of(Some(&v(merge))),
         version: LEAVES_VERSION,
+        is_marker: false,
     }
 }
 

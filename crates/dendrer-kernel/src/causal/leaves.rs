@@ -6,6 +6,7 @@
 //! Rule: what one side alone changed since the last common write is never lost; test
 //! `what_one_side_alone_changed_stays`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(super) struct Sides<'w> {
     /// The newest writes, in the order of ticks.
     pub(super) writes: &'w [&'w Write],
     /// The newest common writes of each pair of sides, by `a * sides + b` where a < b.
-    pub(super) common: Vec<Vec<&'w Write>>,
+    pub(super) common: Vec<Vec<Cow<'w, Write>>>,
     /// The rank of each side: the highest one is taken.
     pub(super) ranks: Vec<usize>,
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dendrer_object::delta::Delta;
+use dendrer_object::intent::ForkType;
 use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError, Seed};
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, REDACTION, RunName, Value};
@@ -27,6 +28,8 @@ pub struct Fork {
     /// The members of the marker besides the parent and the tick: the reason, words for the agent, the values that
     /// were replaced. An object; nothing in it is enforced.
     pub about: Object,
+    /// Whether something is set that the parent has not: another value, rule, pack or answer.
+    pub fork_type: ForkType,
     /// The change of state with which it begins.
     pub set: Delta,
     /// By which rules secrets were taken out of this, and how many of each kind; `None` where nothing looked for them.
@@ -45,6 +48,7 @@ impl Fork {
         Fork {
             run,
             about: Object::default(),
+            fork_type: ForkType::Natural,
             set: Delta::default(),
             redaction: None,
             policy: None,
@@ -81,6 +85,7 @@ pub fn fork(
     let mut marker = Intent::new(FORK.parse().expect("a type of the ontology"), KERNEL);
     marker.author = Author::Kernel;
     marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
+    marker.members.push(("fork_type".into(), Value::from(fork.fork_type.as_str())));
     marker.members.extend(fork.redaction.clone().map(|redaction| (REDACTION.into(), redaction)));
     marker.members.extend(brought_by_pack(&head, fork, inputs).map(|brought| (ACCEPTED.into(), brought)));
     marker.delta = Some(fork.set.clone());

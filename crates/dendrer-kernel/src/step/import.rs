@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use dendrer_object::intent::ForkType;
 use dendrer_object::record::{Author, Link, Record, Rel, SealError};
 use dendrer_object::{Code, Digest, Intent, RunName, Value};
 
@@ -64,6 +65,7 @@ pub fn cherrypick(
     marker.author = Author::Kernel;
     marker.links.push(link);
     marker.members.push((PICK_MEMBER.into(), about(pick)));
+    marker.members.push(("fork_type".into(), Value::from(ForkType::Injection.as_str())));
     let mut behind = head.clone();
     let marker = make_marker(&mut behind, marker, inputs)?;
     let mut intent = pick.intent.clone().of_origin(pick.id);

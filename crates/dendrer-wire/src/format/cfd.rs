@@ -26,7 +26,7 @@ use dendrer::kernel::causal::{CausalGraph, MergeRules};
 use dendrer::kernel::ontology::{self, Class};
 use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS};
-use dendrer::run::causal::{CFD as NODE, Causal};
+use dendrer::run::causal::{CFD as NODE, Causal, SOURCE_KERNEL};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::intent::ForkType;
 use dendrer_object::record::{Link, Record, Rel};
@@ -510,12 +510,18 @@ impl Steps for Recorded {
         let value = value.expect("made by in_order");
         let refused = |why| ImportError::refused(Code::E0209, why, at);
         let node = CfdNode::read(value, None, Some("")).map_err(refused)?;
-        ontology::check_name(&node.agent).map_err(|error| ImportError::authorship(&error, at))?;
         let event = value.get("event").cloned().unwrap_or_else(Value::object);
         let named = event.get("transition_type").and_then(Value::as_str);
         let own: Option<TypeName> = named.and_then(|name| name.parse().ok());
+        let class = own.as_ref().and_then(|name| ontology::class(name, &Default::default()));
+        // The kernel of the source is no kernel here: its transitions are those of an agent with another name.
+        let agent = match node.agent == ontology::KERNEL && class == Some(Class::System) {
+            true => SOURCE_KERNEL,
+            false => &node.agent,
+        };
+        ontology::check_name(agent).map_err(|error| ImportError::authorship(&error, at))?;
         let own = own.filter(|name| ontology::class(name, &Default::default()) == Some(Class::Agent));
-        let mut intent = Intent::new(own.unwrap_or_else(|| name_of("observation.add")), &node.agent);
+        let mut intent = Intent::new(own.unwrap_or_else(|| name_of("observation.add")), agent);
         let description =
             event.get("description").or(event.get("action")).filter(|text| text.as_str().is_some());
         let is_confidence = |value: &&Value| value.as_f64().is_some_and(|value| (0.0..=1.0).contains(&value));

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::pack::{Bound, Pack, extend};
+use dendrer_kernel::pack::{self as kernel_pack, Bound, Pack, extend};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{
@@ -20,7 +20,7 @@ use dendrer_kernel::step::{
     unjudged_seeded,
 };
 use dendrer_object::delta::{Delta, DeltaError, DeltaErrorKind, Op};
-use dendrer_object::intent::Intent;
+use dendrer_object::intent::{ForkType, Intent};
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::text::nearest;
@@ -81,6 +81,8 @@ pub struct ForkTerms {
     pub(crate) rebased: Option<Value>,
     /// The stage of the run that is rebased: the fork has it, where it is higher than the parent's.
     pub(crate) stage: Option<Stage>,
+    /// Whether what follows the marker has other values than the parent, though the terms set none.
+    pub injects: bool,
     /// The branch of an imported source that the fork is, as the marker names it.
     pub branch: Option<Value>,
     /// The ticks that the marker names as left out; `None` without a choice.
@@ -102,6 +104,16 @@ impl ForkTerms {
         redactor_over(redactor, parent, &Value::array(said))
     }
 
+    /// Whether the fork has something that its parent has not: a value, a rule, a pack or an answer of a tool.
+    fn is_injection(&self, head: &step::RunState) -> bool {
+        let is_other_pack = |bound: &Bound| Some(kernel_pack::digest(&bound.value)) != head.pack();
+        let has_words = self.guidance.keys().any(|name| name.contains("policy"));
+        self.injects
+            || has_words
+            || !(self.set.is_empty() && self.enforce.is_empty() && self.replace.is_empty())
+            || self.pack.as_ref().is_some_and(is_other_pack)
+    }
+
     /// A fork under the same terms.
     pub fn new(run: RunName) -> ForkTerms {
         ForkTerms {
@@ -118,6 +130,7 @@ impl ForkTerms {
             selection: Selection::default(),
             rebased: None,
             stage: None,
+            injects: false,
             branch: None,
             left_out: None,
         }
@@ -327,6 +340,7 @@ fn changes(
     }));
     made.set = Delta(set.into_iter().map(|(path, value)| Op::set(path, value)).collect());
     made.about = about(terms, &changed);
+    made.fork_type = if terms.is_injection(head) { ForkType::Injection } else { ForkType::Natural };
     Ok((made, changed))
 }
 

@@ -8,6 +8,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::causal::{CausalGraph, CausalNode, MergeRules};
+use dendrer_kernel::ontology::KERNEL;
+use dendrer_kernel::step::LEAVES_VERSION;
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Record, Rel};
@@ -21,6 +23,12 @@ use crate::run::{declared, pack};
 
 /// The member of an imported node's `intent` with the whole node of its source.
 pub const CFD: &str = "cfd";
+
+/// The type of the marker of a fork.
+const FORK: &str = "run.fork";
+
+/// The agent of what the kernel of an imported source recorded, like the marker of a fork.
+pub const SOURCE_KERNEL: &str = "source.kernel";
 
 /// The causal graph of a run up to a tick.
 #[derive(Debug)]
@@ -132,6 +140,7 @@ fn node(record: &Record, version: u64, ticks: &HashMap<Digest, u64>, graph: &Cau
     }
     let merge = has_intent(record).then(|| body.value("/intent/merge")).flatten();
     let confidence = has_intent(record).then(|| body.value("/intent/confidence")).flatten();
+    let is_marker = is_marker(record, &agent);
     CausalNode {
         agent,
         parents,
@@ -140,7 +149,22 @@ fn node(record: &Record, version: u64, ticks: &HashMap<Digest, u64>, graph: &Cau
         confidence: confidence.and_then(|value| value.as_f64()).unwrap_or(0.0),
         merge: MergeRules { roles: Default::default(), ..MergeRules::of(merge.as_ref()) },
         version,
+        is_marker: version >= LEAVES_VERSION && is_marker,
     }
+}
+
+/// Whether a record is the marker of a fork that sets values, or an imported one.
+fn is_marker(record: &Record, agent: &str) -> bool {
+    let is_fork = match agent {
+        KERNEL => record.header().type_name.as_ref().is_some_and(|name| name.as_str() == FORK),
+        SOURCE_KERNEL => {
+            let node = record.body().value(&format!("/intent/{CFD}"));
+            let named = node.as_ref().and_then(|node| node.get("event")?.get("transition_type")?.as_str());
+            named == Some(FORK)
+        }
+        _ => false,
+    };
+    is_fork && record.delta().is_some_and(|delta| !delta.0.is_empty())
 }
 
 /// Whether a record has an `intent`: most have none, and what is not there is not looked for.
@@ -161,8 +185,16 @@ pub struct AgentState {
 
 /// Reads the state of an agent at its newest transition up to a tick.
 pub fn state_of(trace: &Trace, agent: &str, upto: u64) -> Result<AgentState, Error> {
-    let causal = Causal::of(trace, upto)?;
-    let tick = causal.head(trace, agent, upto)?;
+    let mut causal = Causal::of(trace, upto)?;
+    let mut tick = causal.head(trace, agent, upto)?;
+    if let Some(marker) = causal.graph.marker_after(tick) {
+        // The state that the agent goes on with: that of a transition that does nothing.
+        causal.graph.push(CausalNode::idle(agent)).map_err(|error| Error::Causal(error.into()))?;
+        let next = causal.graph.tip();
+        let (state, unknown) = (causal.graph.state(next), causal.graph.unknown(next));
+        tick = marker;
+        return Ok(AgentState { tick, state, unknown });
+    }
     Ok(AgentState { tick, state: causal.graph.state(tick), unknown: causal.graph.unknown(tick) })
 }
 
