@@ -49,6 +49,7 @@ mod known;
 mod lies;
 mod limits;
 mod locked;
+mod merges;
 mod module_packs;
 mod modules;
 mod museum;
