@@ -356,6 +356,15 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
             path if path.starts_with("step") => {
                 "the line is no step: {path} is missing, or its value is none that it can have"
             }
+            path if path.starts_with("links[") && path.ends_with(".hash") => {
+                "{path}: a line merges transitions of its own run alone, and this record is none of them"
+            }
+            path if path == "intent.merge"
+                || path.starts_with("intent.merge.")
+                || path.starts_with("intent.merge[") =>
+            {
+                "the line is no intent: {path} is no way to merge agents; it is `strategy`, or `keys` with units like memory.x, each manual, lww, confidence or policy"
+            }
             _ => "the line is no intent: {path} is not what its name says",
         },
         "rule_failed" if has("rule") && has("step") => "rule {rule}, step {step}: {:met}",

@@ -22,7 +22,7 @@ use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS, SCOPE, UNATTESTED, Value};
 use dendrer_store::group::{Grouper, LINES_MAX};
 
-use crate::error::{CausalRefused, Error};
+use crate::error::Error;
 use crate::record::recorder::{Guarded, ParentNote, Recorder};
 use crate::record::{chain, redacted};
 use crate::redact::Redactor;
@@ -390,9 +390,7 @@ pub struct FailedLine {
 impl FailedLine {
     fn of(line: u64, error: &Error) -> FailedLine {
         let (code, message) = (error.code(), error.to_string());
-        let is_link = matches!(error, Error::Causal(CausalRefused::OtherRun { .. }));
-        let path = if is_link { "/links" } else { "" }.to_owned();
-        FailedLine { line, code, message, path, byte: None }
+        FailedLine { line, code, message, path: String::new(), byte: None }
     }
 
     fn of_line(line: u64, error: &JsonError) -> FailedLine {
@@ -753,6 +751,15 @@ impl<'r> Recording<'r> {
                     return;
                 }
                 Ok(Some(read)) => {
+                    let value = || json::parse_door(&line.text).unwrap_or(Value::Null);
+                    let read = match self.recorder.with_parents(read, value) {
+                        Ok(read) => read,
+                        Err(error) => {
+                            let error = Box::new(error);
+                            group.stopped = Some(LinesStopped::Intent { line: line.number, error });
+                            return;
+                        }
+                    };
                     group.grouper.add(line.text.len());
                     let mut is_alone = false;
                     match read {

@@ -71,8 +71,8 @@ impl LineWriter {
     ///
     /// Fails if nothing of the line is on record, or if the disk failed.
     pub fn take(&mut self, line: &Value) -> Result<Reply, Error> {
-        let line = self.reading.read_value(line);
-        self.take_read(line)
+        let read = self.recorder.with_parents(self.reading.read_value(line), || line.clone())?;
+        self.take_read(read)
     }
 
     /// As [`LineWriter::take`], of a line in the words of the user: its author is the user, whatever authors write here otherwise.
@@ -82,7 +82,8 @@ impl LineWriter {
     /// As [`LineWriter::take`].
     pub fn take_of_user(&mut self, line: &Value) -> Result<Reply, Error> {
         let reading = LineOptions { authors: Authors::User, scope: None, ..self.reading.clone() };
-        self.take_read(reading.read_value(line))
+        let read = self.recorder.with_parents(reading.read_value(line), || line.clone())?;
+        self.take_read(read)
     }
 
     fn take_read(&mut self, line: LineRead) -> Result<Reply, Error> {

@@ -9,12 +9,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_kernel::causal::{MergeRules, SyncStrategy};
+use dendrer_kernel::step::LineFault;
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::{Digest, Intent, RunName, Value};
 use dendrer_store::prelude::*;
 
 use super::Recorder;
 use crate::error::{CausalRefused, Error};
+use crate::record::lines::LineRead;
 use crate::run::trace::Trace;
 
 /// A fact about the parents of a committed line.
@@ -29,18 +31,44 @@ pub enum ParentNote {
 }
 
 impl Recorder {
+    /// A line that was read, refused if it merges a record that is no transition of the run.
+    pub(crate) fn with_parents(
+        &self,
+        read: LineRead,
+        line: impl FnOnce() -> Value,
+    ) -> Result<LineRead, Error> {
+        let LineRead::Intent(intent) = &read else { return Ok(read) };
+        match self.other_run(intent)? {
+            None => Ok(read),
+            Some((at, error)) => {
+                let (code, message) = (error.code(), error.to_string());
+                let path = format!("/links/{at}/hash");
+                Ok(LineRead::Fault(line(), LineFault::Schema { code, path, message }))
+            }
+        }
+    }
+
     /// Refuses a `merges` link to a record that is no transition of the run.
     pub(super) fn check_parents(&self, intents: &[Intent]) -> Result<(), (usize, Error)> {
         for (at, intent) in intents.iter().enumerate() {
-            for link in intent.links.iter().filter(|link| link.rel == Rel::Merges) {
-                let is_parent = self.parent(&link.hash).map_err(|error| (at, error))?.is_some();
-                if !is_parent {
-                    let (run, record) = (self.head.run().clone(), link.hash);
-                    return Err((at, CausalRefused::OtherRun { run, record }.into()));
-                }
+            if let Some((_, error)) = self.other_run(intent).map_err(|error| (at, error))? {
+                return Err((at, error.into()));
             }
         }
         Ok(())
+    }
+
+    /// The first link that merges a record that is there and no transition of the run.
+    fn other_run(&self, intent: &Intent) -> Result<Option<(usize, CausalRefused)>, Error> {
+        for (at, link) in intent.links.iter().enumerate().filter(|(_, link)| link.rel == Rel::Merges) {
+            if let Some(record) = self.record_of(&link.hash)?
+                && !self.is_parent(&record)?
+            {
+                let (run, record) = (self.head.run().clone(), link.hash);
+                return Ok(Some((at, CausalRefused::OtherRun { run, record })));
+            }
+        }
+        Ok(None)
     }
 
     /// The parents of a committed line, for its reply.
@@ -93,23 +121,32 @@ impl Recorder {
         Ok(agents.into_iter().filter(|agent| !of_pack.roles.contains_key(agent)).collect())
     }
 
-    /// The record of an id, if it can be a parent of a transition of the run: one of its transitions, or its beginning.
+    /// The record of an id: of a transition of the run, or of its beginning; `None` for any other.
     fn parent(&self, id: &Digest) -> Result<Option<Record>, Error> {
+        match self.record_of(id)? {
+            Some(record) if self.is_parent(&record)? => Ok(Some(record)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The record of an id, gathered or in the log.
+    fn record_of(&self, id: &Digest) -> Result<Option<Record>, Error> {
         let gathered = self.under_way.iter().flat_map(|submitted| &submitted.records).chain(&self.pending);
-        let record = match gathered.into_iter().find(|record| record.id() == *id) {
-            Some(record) => Some(record.clone()),
-            None => match self.store.find(id)? {
-                Some(position) => self.store.get(position)?,
-                None => None,
-            },
-        };
-        let Some(record) = record else { return Ok(None) };
+        if let Some(record) = gathered.into_iter().find(|record| record.id() == *id) {
+            return Ok(Some(record.clone()));
+        }
+        let position = self.store.find(id)?;
+        Ok(position.map(|position| self.store.get(position)).transpose()?.flatten())
+    }
+
+    /// Whether a record is a transition of the run, or its beginning.
+    fn is_parent(&self, record: &Record) -> Result<bool, Error> {
         let header = record.header();
-        let (Some(run), Some(tick)) = (&header.run, header.tick) else { return Ok(None) };
+        let (Some(run), Some(tick)) = (&header.run, header.tick) else { return Ok(false) };
         let is_node = header.kind == Kind::Transition || header.kind == Kind::Run;
         let is_own = run == self.head.run()
             || self.prefix()?.iter().any(|(ancestor, last)| ancestor == run && tick <= *last);
-        Ok((is_node && is_own).then_some(record))
+        Ok(is_node && is_own)
     }
 
     /// The runs that the run branched off, each with the last tick that it shares.
