@@ -521,12 +521,12 @@ impl CausalGraph {
         self.nodes.push(Node { agent, index: place, parents, others, written: Vec::new() });
         let conflicts = self.conflicts.len();
         self.synchronize(tick, &node);
-        if unseen.is_some() {
-            self.take_in(tick, own.unwrap_or(0), node.confidence);
-        }
         if node.is_marker {
             self.mark(tick, node.delta);
             return Ok(());
+        }
+        if unseen.is_some() {
+            self.take_in(tick, own.unwrap_or(0), node.confidence);
         }
         for conflict in &mut self.conflicts[conflicts..] {
             conflict.is_written = node.delta.paths().any(|path| path.overlaps(&conflict.path));

@@ -1,6 +1,6 @@
 //! Merges of agents of one run: leaf by leaf, each decision on record, and what the door refuses of them.
 
-use dendrer_object::{Value, json};
+use dendrer_object::{Digest, Value, json};
 
 use crate::support::Place;
 
@@ -258,6 +258,27 @@ fn the_marker_of_a_fork_says_natural_or_injection() {
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
 
+/// A line of a file keeps its spelling through a fork that sets something, its export and the import of that.
+#[test]
+fn a_number_keeps_its_spelling_through_a_fork() {
+    let place = Place::with_store();
+    let event = r#"{"action":"x","n":1.0,"m":1e2,"k":0.50}"#;
+    let hashed = r#"{"action":"x","k":0.50,"m":1e2,"n":1.0}"#;
+    let hash = Digest::of(format!("{hashed}0a2.0.0").as_bytes()).hex();
+    let node = format!(
+        r#"{{"agent_id":"a","event":{event},"fork_type":null,"hash":"{hash}","node_id":"n0","parents":[],"prev_hash":"","schema_version":"2.0.0","seq":0,"state_delta":{{"memory":{{"x":1.50}}}},"timestamp":1.0}}"#
+    );
+    std::fs::write(place.path().join("t.jsonl"), format!("{node}\n")).unwrap();
+    place.ok(&["import", "t.jsonl", "--kind", "cfd", "--run", "r"]);
+    place.ok(&["fork", "r", "--from", "tip", "--as", "f", "--set", "memory.y=2"]);
+    let out = place.ok(&["export", "f", "--format", "cfd"]);
+    assert_eq!(out.lines().next(), Some(&*node));
+    std::fs::write(place.path().join("f.jsonl"), &out).unwrap();
+    place.ok(&["import", "f.jsonl", "--kind", "cfd", "--run", "again"]);
+    assert_eq!(place.ok(&["export", "again", "--format", "cfd"]), out);
+    assert_eq!(state(&place, "again:a"), r#"{"memory":{"x":1.5,"y":2}}"#);
+}
+
 /// `fork --set` reaches every agent, whether or not it went on, and no agent learns of another by it. Its export is imported
 /// again, with the same states and the numbers as they are spelt.
 #[test]
@@ -314,5 +335,10 @@ fn what_a_fork_sets_reaches_every_agent() {
         assert_eq!(state(&place, &format!("again:{agent}")), *expected);
     }
     assert_eq!(place.ok(&["export", "again", "--format", "cfd"]), out);
+    // A fork of that sets another value for all of them once more.
+    place.ok(&["fork", "again", "--from", "tip", "--as", "third", "--set", "memory.x=3"]);
+    for agent in ["ann", "bob", "new"] {
+        assert!(state(&place, &format!("third:{agent}")).contains(r#""x":3"#), "{agent}");
+    }
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
