@@ -86,6 +86,37 @@ export type Backtrack = {
     agent: string | null;
     /** The value before; absent if there was none or it was not asked for */
     before?: unknown;
+    /** The conflicts of agents at the place that the write, of a sync node, kept or decided */
+    decided?: {
+      /** The tick of the sync node */
+      at: number;
+      /** The place, as a JSON pointer */
+      path: string;
+      /** The strategy */
+      rule: "manual" | "lww" | "confidence" | "policy";
+      /** The value of each agent */
+      values: {
+        /** Whether the source removed it */
+        removed: boolean;
+        /** The agent; empty for the beginning of the run */
+        source: string;
+        /** The tick of the write */
+        tick: number;
+        /** The value; null if the source removed it */
+        value: unknown;
+      }[];
+      /** The side that the strategy took; null if all were kept */
+      winner: {
+        /** Whether the source removed it */
+        removed: boolean;
+        /** The agent; empty for the beginning of the run */
+        source: string;
+        /** The tick of the write */
+        tick: number;
+        /** The value; null if the source removed it */
+        value: unknown;
+      } | null;
+    }[];
     /** The id */
     id: string;
     /** The inputs, if they were asked for */
@@ -1159,6 +1190,8 @@ export type Compare = {
 
 /** The document `dendrer.conflicts/1`. */
 export type Conflicts = {
+  /** The number of places that a strategy decided; --decided lists them */
+  decided: number;
   items: {
     /** The value at the last common record; null if it is missing */
     base: unknown;
@@ -1186,12 +1219,14 @@ export type Conflicts = {
       value: unknown;
     }[];
   } | {
-    /** The tick of the sync node that kept the values */
+    /** The tick of the sync node */
     at: number;
     /** The place, as a JSON pointer */
     path: string;
     /** The reason that was given */
     reason: string | null;
+    /** The strategy */
+    rule: "manual" | "lww" | "confidence" | "policy";
     /** The standing */
     status: "open" | "taken" | "resolved" | "written";
     /** The source whose value was taken */
@@ -1209,6 +1244,17 @@ export type Conflicts = {
       /** The value; null if the source removed it */
       value: unknown;
     }[];
+    /** The side that the strategy took; null if all were kept */
+    winner: {
+      /** Whether the source removed it */
+      removed: boolean;
+      /** The agent; empty for the beginning of the run */
+      source: string;
+      /** The tick of the write */
+      tick: number;
+      /** The value; null if the source removed it */
+      value: unknown;
+    } | null;
   }[] | number;
   /** The number of conflicts that are open */
   open: number;
@@ -2057,6 +2103,37 @@ export type Show = {
   closed: string[];
   /** The content */
   content: Record<string, unknown>;
+  /** The conflicts of agents that it kept or decided; absent if there were none */
+  decided?: {
+    /** The tick of the sync node */
+    at: number;
+    /** The place, as a JSON pointer */
+    path: string;
+    /** The strategy */
+    rule: "manual" | "lww" | "confidence" | "policy";
+    /** The value of each agent */
+    values: {
+      /** Whether the source removed it */
+      removed: boolean;
+      /** The agent; empty for the beginning of the run */
+      source: string;
+      /** The tick of the write */
+      tick: number;
+      /** The value; null if the source removed it */
+      value: unknown;
+    }[];
+    /** The side that the strategy took; null if all were kept */
+    winner: {
+      /** Whether the source removed it */
+      removed: boolean;
+      /** The agent; empty for the beginning of the run */
+      source: string;
+      /** The tick of the write */
+      tick: number;
+      /** The value; null if the source removed it */
+      value: unknown;
+    } | null;
+  }[];
   /** The id */
   id: string;
   /** The kind of the record */
@@ -2068,6 +2145,8 @@ export type Show = {
     /** The relation */
     rel: "caused_by" | "evidence" | "fork_of" | "merges" | "picked_from" | "predecessor";
   }[];
+  /** The units that it put together from the states of its parents; absent if it did not have to */
+  merged?: string[];
   /** The id of the record before it in the chain */
   prev: string | null;
   /** The origin, if it was asked for */
