@@ -136,10 +136,10 @@ const TIPS: [&str; 15] = [
     "claims-9 fa4ce98ed0d4",
     "claims-10 616710cb0b91",
     "hostile-1 6defbf745448",
-    "trip-planner-b bdcf203381fe",
-    "trip-planner-c 5850efffb5e7",
-    "trip-planner-d 37c763ec17ae",
-    "logistics-fix-1 c2a0019eb381",
+    "trip-planner-b 298e7da919c5",
+    "trip-planner-c a4a497e2b87e",
+    "trip-planner-d 69f180d0c266",
+    "logistics-fix-1 bf1d4134a773",
     "shop-team 5728c6d6bad8",
 ];
 

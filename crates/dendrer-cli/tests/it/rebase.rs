@@ -225,8 +225,8 @@ conflict   itinerary   a [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto"
     assert_eq!(
         place.ok(&["conflicts", "list", "trip-merged"]),
         r#"itinerary   b taken at tick 1: "the forecast says showers"
-  a trip-planner-b@45   [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   written at tick 41, record a214377b72a0
-  b trip-planner-c@44   [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   written at tick 40, record 8d5d615d405b
+  a trip-planner-b@45   [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   written at tick 41, record 3a4a5d78290f
+  b trip-planner-c@44   [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   written at tick 40, record 02c3a1947a0f
 1 of 1 conflict, 0 open
 "#
     );

@@ -75,7 +75,7 @@ fn an_import_names_the_required_fields_of_both_sides() {
         OK  risk_limit      source 0.9   target 0.9    present
         OK  risk_score      source 0.3   target 0.3    present
         OK  risk_threshold  source 0.95   target 0.95  equal
-        IMPORTED   as trader-b@2, behind its marker run.cherrypick at tick 1   hash a957302f0998
+        IMPORTED   as trader-b@2, behind its marker run.cherrypick at tick 1   hash a2196f1380e9
         WARN       advisory dependency market_volatility_index is absent in the target (told, and no reason to refuse)"#,
     );
     assert_eq!((end, problem), (End::Answered, None));

@@ -90,6 +90,7 @@ pub fn inject(
     let first = ticks.first().copied().unwrap_or(trace.tip());
     let mut terms = crate::change::fork::ForkTerms::new(name);
     terms.reason = Some("other values of edges".into());
+    terms.injects = true;
     let (mut recorder, _) = repo.fork(trace, first - 1, &terms)?;
     let mut last = None;
     for tick in ticks {

@@ -380,7 +380,7 @@ fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
 /// left out. A line is of base64, of a head such as `Proc-Type:`, or one of the text around. Returns the end of the last.
 fn key_lines(bytes: &[u8], block: Range<usize>, head: usize, found: &mut Vec<SecretSpan>) -> usize {
     // A page that shows how such a block begins has nothing in it.
-    const LEAST: usize = 40;
+    const LEAST: usize = 32;
     let begin = end_of_head(bytes, head, block.end);
     let (line_end, next) = end_of_key_line(bytes, begin, block.end);
     let body = |part: Range<usize>| bytes[part].iter().filter(|c| c.is_ascii_alphanumeric()).count();
@@ -392,7 +392,9 @@ fn key_lines(bytes: &[u8], block: Range<usize>, head: usize, found: &mut Vec<Sec
         let (end, next) = end_of_key_line(bytes, at, block.end);
         let line = &bytes[at..end];
         let is_foot = memchr::memmem::find(line, b"-----END ").is_some();
-        open &= is_key_line(line) || is_foot;
+        // The last line may be short, and of small letters alone.
+        let is_last = bytes[next..block.end].starts_with(b"-----END ") && !line.contains(&b' ');
+        open &= is_key_line(line) || is_foot || is_last;
         let count = body(at..end);
         if open || (count >= 16 && is_key_line(line) && !line.contains(&b':')) {
             let count = if is_foot { 0 } else { count };
