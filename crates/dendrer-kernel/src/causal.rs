@@ -7,7 +7,7 @@
 //! never comes back that was written over. If several newest writes differ, the unit is in conflict at the first node that sees
 //! both, the *sync node*. It decides by a strategy, where the sides are objects leaf by leaf.
 //!
-//! The marker of a fork that sets values is an ancestor of each node after it, and no node before it is its ancestor: it says
+//! The marker of a fork that sets values is an ancestor of each node after it, and no node before it is its ancestor: it changes
 //! nothing of what agents know of each other. Each write before it is read through its change by each node after it.
 //!
 //! Nothing is computed for a node but what differs between its parents. Ancestors are found by vector clocks: a branch is a
@@ -564,7 +564,7 @@ impl CausalGraph {
         self.nodes[index(tick)].written = touched;
     }
 
-    /// The units that markers touch, of those behind a tick and up to another.
+    /// The units that markers touch, of those after a tick and up to another.
     fn touched(&self, after: u64, upto: u64) -> Vec<usize> {
         let markers = self.markers.iter().filter(|(tick, _)| *tick > after && *tick <= upto);
         let changed: Vec<&Pointer> = markers.flat_map(|(_, change)| change.paths()).collect();

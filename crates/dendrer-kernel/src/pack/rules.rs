@@ -150,7 +150,7 @@ pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> V
     tools
 }
 
-/// How many answers a graph may wait for at once, where a pack says nothing.
+/// How many answers a graph may wait for at once, without a number in its pack.
 pub(super) const CONCURRENCY: u64 = 64;
 
 /// Reads how many effects of a graph are asked at once.

@@ -760,21 +760,28 @@ impl<'r> Recording<'r> {
                             return;
                         }
                     };
-                    group.grouper.add(line.text.len());
-                    let mut is_alone = false;
-                    match read {
-                        LineRead::Intent(intent) if self.reading.causal || is_guarded(&intent) => {
-                            is_alone = self.dry_run || is_guarded(&intent);
-                            group.guarded.push_back((line.number, *intent));
-                        }
-                        read => group.lines.push((line.number, read)),
-                    }
-                    if is_alone || group.grouper.is_full() {
+                    if self.add(group, &line, read) || group.grouper.is_full() {
                         return;
                     }
                 }
             }
             next = self.lines.try_recv();
+        }
+    }
+
+    /// Adds a line to a group. Returns whether it is judged alone.
+    fn add(&self, group: &mut Group, line: &IntentLine, read: LineRead) -> bool {
+        group.grouper.add(line.text.len());
+        match read {
+            LineRead::Intent(intent) if self.reading.causal || is_guarded(&intent) => {
+                let is_alone = self.dry_run || is_guarded(&intent);
+                group.guarded.push_back((line.number, *intent));
+                is_alone
+            }
+            read => {
+                group.lines.push((line.number, read));
+                false
+            }
         }
     }
 

@@ -188,7 +188,7 @@ pub fn state_of(trace: &Trace, agent: &str, upto: u64) -> Result<AgentState, Err
     let mut causal = Causal::of(trace, upto)?;
     let mut tick = causal.head(trace, agent, upto)?;
     if let Some(marker) = causal.graph.marker_after(tick) {
-        // The state that the agent goes on with: that of a transition that does nothing.
+        // The state with which the agent continues: that of a transition that does nothing.
         causal.graph.push(CausalNode::idle(agent)).map_err(|error| Error::Causal(error.into()))?;
         let next = causal.graph.tip();
         let (state, unknown) = (causal.graph.state(next), causal.graph.unknown(next));

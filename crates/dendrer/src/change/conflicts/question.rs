@@ -1,6 +1,6 @@
 //! The questions of `conflicts` as data.
 
-use dendrer_object::{Code, Pointer, Value, json, question};
+use dendrer_object::{Code, Value, json, question};
 
 use super::{AskedConflicts, ConflictsAnswer, ResolvedConflict, conflicts, decide};
 use crate::address::{Address, state_path};
