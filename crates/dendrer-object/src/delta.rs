@@ -12,7 +12,7 @@ use crate::Code;
 use crate::json::DEPTH_MAX;
 use crate::number::Number;
 use crate::pointer::{Pointer, array_index};
-use crate::tag::is_tag_name;
+use crate::tag::{is_tag_name, is_tagged};
 use crate::value::{Object, Value};
 
 /// A list of operations, applied in order.
@@ -295,10 +295,6 @@ impl Delta {
     pub fn paths(&self) -> impl Iterator<Item = &Pointer> {
         self.0.iter().map(|op| &op.path)
     }
-}
-
-fn is_tagged(object: &Object) -> bool {
-    object.len() == 1 && object.entries().any(|entry| is_tag_name(&entry.key))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use crate::number::Number;
 use crate::pointer::Pointer;
-use crate::tag::is_tag_name;
+use crate::tag::is_tagged;
 use crate::value::{Array, Difference, Object, Value, differences};
 
 /// How many of the digits of a tag name its key.
@@ -304,9 +304,7 @@ fn may_be(marker: &Value, other: &Value) -> Option<bool> {
         },
         Value::Number(number) => open(is_of_length(Number::to_string(number).len())),
         // Bytes, and text that is not well-formed, are objects.
-        Value::Object(members) => {
-            open(members.len() == 1 && members.iter().all(|(name, _)| is_tag_name(name)))
-        }
+        Value::Object(members) => open(is_tagged(members)),
         Value::Null | Value::Bool(_) | Value::Array(_) => Some(false),
     }
 }

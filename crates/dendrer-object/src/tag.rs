@@ -24,6 +24,11 @@ pub fn is_tag_name(name: &str) -> bool {
     name.starts_with('$') && !name.starts_with("$$")
 }
 
+/// Whether an object is the form of another value: a marker, a time, bytes.
+pub fn is_tagged(object: &Object) -> bool {
+    object.len() == 1 && object.entries().any(|entry| is_tag_name(&entry.key))
+}
+
 /// A double: a number where JSON has one for it, else the tagged form. Every NaN is the same NaN.
 pub fn float(value: f64) -> Value {
     if let Some(number) = Number::from_f64(value) {

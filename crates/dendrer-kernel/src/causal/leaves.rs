@@ -40,8 +40,7 @@ pub(super) fn has_leaves(content: &Content) -> bool {
 
 fn is_map(value: &Value) -> bool {
     let Some(members) = value.as_object() else { return false };
-    let is_tag = members.len() == 1 && members.iter().all(|(name, _)| tag::is_tag_name(name));
-    !is_tag && members.get(CONFLICT).is_none() && members.get(REMOVED).is_none()
+    !tag::is_tagged(members) && members.get(CONFLICT).is_none() && members.get(REMOVED).is_none()
 }
 
 impl<'w> Sides<'w> {

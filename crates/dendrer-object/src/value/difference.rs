@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::{Object, Value, compare_names};
+use super::{Value, compare_names};
 use crate::pointer::Pointer;
-use crate::tag;
+use crate::tag::is_tagged;
 
 /// Containers with more members than this, both sides together, are compared by digest before they are walked. States
 /// remember theirs; a small container is walked sooner than hashed.
@@ -40,10 +40,6 @@ pub fn differences(left: &Value, right: &Value) -> Vec<Difference> {
         ControlFlow::Continue(())
     });
     all
-}
-
-fn is_tagged(object: &Object) -> bool {
-    object.len() == 1 && object.iter().next().is_some_and(|(name, _)| tag::is_tag_name(name))
 }
 
 fn walk(
@@ -99,6 +95,7 @@ fn walk(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tag;
     use crate::json::parse_door;
 
     #[test]

@@ -570,7 +570,7 @@ impl<'m> Merging<'m, '_> {
     /// Whether a place is merged member by member: all that is there is a map, and no source removed it.
     fn goes_into(&self, path: &Pointer, base: &BaseValue<'_>, values: &[Option<&Value>]) -> bool {
         // A marker, a time or bytes are one value, whatever their form is.
-        let is_map = |value: &Value| value.as_object().is_some_and(|members| !is_tagged(members));
+        let is_map = |value: &Value| value.as_object().is_some_and(|members| !tag::is_tagged(members));
         let are_maps = values.iter().flatten().all(|value| is_map(value));
         let bases = || self.bases.iter().filter_map(|state| path.get(state));
         let was_map = bases().all(is_map);
@@ -633,11 +633,6 @@ fn confidence(record: &Record) -> Option<u64> {
     let intent = record.body().value("/intent/confidence")?;
     let value = intent.as_f64().filter(|value| (0.0..=1.0).contains(value))?;
     Some((value * 1000.0).round() as u64)
-}
-
-/// Whether an object is the form of another value.
-fn is_tagged(members: &Object) -> bool {
-    members.len() == 1 && members.iter().all(|(name, _)| tag::is_tag_name(name))
 }
 
 fn is_in_list(path: &Pointer, state: &Value) -> bool {

@@ -103,8 +103,7 @@ fn start_by(pass: &mut Pass<'_>, start: &Start) -> Start {
 /// A value without its secrets, redacted by the last name of its place.
 pub(crate) fn beside(redactor: &Redactor, path: &Pointer, value: Value) -> Value {
     let name = path.tokens().last().map(|name| name.into_owned()).unwrap_or_default();
-    let clean = redactor.value(&Value::record([(name.as_str(), value)])).0;
-    clean.get(&name).cloned().unwrap_or(Value::Null)
+    Pass { redactor, taken: TakenSecrets::default() }.beside(&name, &value)
 }
 
 /// The content of a fork's marker, and its change, without their secrets; and the value of their [`REDACTION`].

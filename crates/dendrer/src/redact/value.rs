@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dendrer_object::tag::is_tagged;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Value, tag};
 
@@ -320,9 +321,4 @@ fn tagged_text(value: &Value) -> Option<String> {
         Some(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         None => tag::as_wtf8(value).map(|units| String::from_utf16_lossy(&units)),
     }
-}
-
-/// Whether an object is one of the tagged forms, a marker among them.
-fn is_tagged(members: &Object) -> bool {
-    members.len() == 1 && members.iter().next().is_some_and(|(name, _)| tag::is_tag_name(name))
 }

@@ -51,13 +51,16 @@ pub struct GraphRun {
     pub effects: BTreeMap<String, String>,
 }
 
+/// The numbers of a place in the frontier, by which places are in canonical order: `2.3.1`.
+pub(crate) fn numbers_of_index(index: &str) -> Vec<u64> {
+    index.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect()
+}
+
 impl GraphRun {
     /// The recorded edges in canonical order: by their places in the frontier.
     pub fn edges(&self) -> Vec<&RecordedEdge> {
-        let key =
-            |index: &str| index.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect::<Vec<u64>>();
         let mut edges: Vec<&RecordedEdge> = self.frontier.edges.iter().collect();
-        edges.sort_by_key(|edge| key(&edge.index));
+        edges.sort_by_key(|edge| numbers_of_index(&edge.index));
         edges
     }
 }

@@ -9,6 +9,7 @@ use dendrer_object::record::Record;
 
 use super::{Ahead, Marker, Walk, tick_of, type_of};
 use crate::error::Error;
+use crate::run::frontier::numbers_of_index;
 use crate::run::trace::Trace;
 
 /// The place of a transition in its graph: that of its edge in the frontier, its type, and which one of several it is. A
@@ -25,10 +26,7 @@ impl EdgePlace {
     fn of(record: &Record) -> EdgePlace {
         let edge = record.content().get(EDGE).cloned();
         let member = |name: &str| edge.as_ref()?.get(name)?.as_str().map(str::to_owned);
-        let index = member("index").map_or_else(
-            || vec![u64::MAX],
-            |index| index.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect(),
-        );
+        let index = member("index").map_or_else(|| vec![u64::MAX], |index| numbers_of_index(&index));
         EdgePlace { index, path: member("path").unwrap_or_default(), type_name: type_of(record), number: 0 }
     }
 }

@@ -75,7 +75,7 @@ impl Cutting {
                 let head = Value::array(head);
                 if is_whole { head } else { mark("list", value, Some(items.len()), head) }
             }
-            Value::Object(members) if is_tag(members) => self.cut_tag(value),
+            Value::Object(members) if tag::is_tagged(members) => self.cut_tag(value),
             Value::Object(members) => {
                 let fit = self.fitting(&mut members.iter().map(|(name, member)| (name.len() + 3, member)));
                 let mut head = Object::default();
@@ -121,11 +121,6 @@ impl Cutting {
         self.left -= most;
         fit
     }
-}
-
-/// Whether an object is the tagged form of a value.
-fn is_tag(members: &Object) -> bool {
-    members.len() == 1 && members.iter().all(|(name, _)| tag::is_tag_name(name))
 }
 
 fn mark(kind: &str, value: &Value, items: Option<usize>, head: Value) -> Value {
