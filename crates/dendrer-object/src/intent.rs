@@ -404,23 +404,25 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
 
 /// Joins the paper's two spellings: confidence and notes beside the intent (3.1) or inside it (appendix B).
 fn read_intent(object: &Object) -> Result<Option<Value>, IntentError> {
-    let mut intent = match object.get("intent") {
+    let given = match object.get("intent") {
         None => None,
-        Some(Value::Object(intent)) => Some(intent.clone()),
+        Some(Value::Object(intent)) => Some(intent),
         Some(other) => return error("/intent", format!("this is an object, not {}", other.described())),
     };
+    let mut others: Vec<(Arc<str>, Value)> = Vec::new();
     for LineMember { name, .. } in MEMBERS.iter().filter(|member| member.take == Take::Inside) {
         let Some(outside) = object.get(name) else { continue };
-        let intent = intent.get_or_insert_default();
-        match intent.get(name) {
+        match given.and_then(|given| given.get(name)) {
             Some(inside) if inside != outside => {
                 return error(&format!("/{name}"), format!("this differs from /intent/{name}"));
             }
-            _ => intent.set(name, outside.clone()),
+            Some(_) => {}
+            None => others.push(((*name).into(), outside.clone())),
         }
     }
-    let Some(mut intent) = intent else { return Ok(None) };
-    match intent.get("confidence").cloned() {
+    let named = |(name, _): &&(Arc<str>, Value)| &**name == "confidence";
+    let confidence = others.iter().find(named).map(|(_, value)| value);
+    match confidence.or_else(|| given?.get("confidence")) {
         None | Some(Value::Null) => {}
         Some(Value::Number(number)) => {
             let in_range = number.as_f64().filter(|value| (0.0..=1.0).contains(value));
@@ -433,13 +435,18 @@ fn read_intent(object: &Object) -> Result<Option<Value>, IntentError> {
             // Quantized while it is written, so that later comparisons are comparisons of bytes.
             let rounded = Number::from_f64(round_half_even(value, CONFIDENCE_DECIMALS));
             let rounded = Value::Number(rounded.expect("a rounded number is finite"));
-            if intent.get("confidence") != Some(&rounded) {
-                intent.set("confidence", rounded);
-            }
+            others.retain(|(name, _)| &**name != "confidence");
+            others.push(("confidence".into(), rounded));
         }
         Some(other) => return error("/intent/confidence", format!("a confidence is a number, not {other}")),
     }
-    Ok(Some(Value::Object(intent)))
+    if others.is_empty() {
+        return Ok(given.cloned().map(Value::Object));
+    }
+    // Made at once: a member that is set later makes a tree of the object.
+    let given =
+        given.into_iter().flat_map(Object::iter).map(|(name, value)| (Arc::clone(name), value.clone()));
+    Ok(Some(Value::Object(given.chain(others).collect())))
 }
 
 fn check_words_inside(members: &[(Arc<str>, Value)]) -> Result<(), IntentError> {

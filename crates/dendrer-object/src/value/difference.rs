@@ -95,8 +95,8 @@ fn walk(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tag;
     use crate::json::parse_door;
+    use crate::tag;
 
     #[test]
     fn the_first_difference_is_named_with_both_sides() {
