@@ -203,7 +203,7 @@ fn record(
         })?;
         Ok((repo, recorder, lines, exists))
     };
-    let (repo, mut recorder, lines, exists) = match begin() {
+    let (repo, mut recorder, mut lines, exists) = match begin() {
         Ok(begun) => begun,
         Err(problem) => return drop(opened.send(Err(problem))),
     };
@@ -213,7 +213,7 @@ fn record(
     let send = |value: &Value| replies.blocking_send(Bytes::from(quote::json(value) + "\n")).is_ok();
     let options = LineOptions { authors, ..LineOptions::default() };
     let mut answer = CommitAnswer::new(run.clone(), recorder.head().tick(), false);
-    let first = if exists { None } else { lines::first(&lines) };
+    let first = if exists { None } else { lines.first() };
     if matches!(&first, Some(Ok(line)) if options.begins_run(line)) {
         match first_record(&repo, run, &mut recorder) {
             Ok(begun) => {

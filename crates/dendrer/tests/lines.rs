@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::io::Write;
 
-use dendrer::lines::{Authors, IntentLine, LineOptions, LineRead, LinesStopped, Recording, Reply, read};
+use dendrer::lines::{
+    Authors, IntentLine, LineOptions, LineRead, LineStream, LinesStopped, Recording, Reply, read,
+};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer_kernel::step::Start;
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, Shared};
 use dendrer_testkit::{info, memory, recorder, run_name};
 
-fn lines(texts: &[&str]) -> Receiver<io::Result<IntentLine>> {
+fn lines(texts: &[&str]) -> LineStream {
     read(io::Cursor::new(texts.join("\n").into_bytes())).expect("a thread begins")
 }
 
@@ -73,16 +75,16 @@ fn a_first_line_that_is_no_intent_leaves_no_run() {
 fn a_dry_run_replies_at_once_and_writes_nothing() {
     let store = memory(1);
     let mut recorder = recorder(&store, &Start::new(run_name("r")));
-    let (send, receive) = sync_channel(1);
-    let mut recording = Recording::new(&mut recorder, receive, LineOptions::default(), true);
+    let (input, mut pipe) = io::pipe().expect("a pipe");
+    let input = read(input).expect("a thread begins");
+    let mut recording = Recording::new(&mut recorder, input, LineOptions::default(), true);
     assert_eq!(told(&recording.begin().into_iter().collect::<Vec<_>>()), ["begun @0"]);
     for number in 1..=3 {
-        send.send(Ok(IntentLine { number, text: br#"{"type":"plan.update"}"#.to_vec() }))
-            .expect("it is read");
+        pipe.write_all(b"{\"type\":\"plan.update\"}\n").expect("it is read");
         let replies = recording.next().expect("a reply is due");
         assert_eq!(told(&replies), [format!("{number} committed @{number}")]);
     }
-    drop(send);
+    drop(pipe);
     assert!(recording.next().is_none());
     recording.end().expect("all lines were taken");
     drop(recorder);

@@ -98,14 +98,14 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     refuse_authors(args)?;
     let name = name(args)?;
     replies::expect_on_terminal(&args.file, out);
-    let lines = lines::read(input(&args.file)?).map_err(|error| replies::no_thread(&error))?;
+    let mut lines = lines::read(input(&args.file)?).map_err(|error| replies::no_thread(&error))?;
     let repo = context::write_store(global)?;
     let (mut recorder, is_new) = open(&repo, args, || context::say_no_key(&repo, out))?;
     // A line that is no intent begins no run, and neither does an input without a line.
     let is_file = is_whole_file(&args.file);
     let (reading, mut begun, mut first) = (args.reading()?, None, None);
     if is_new && !is_file && !args.dry_run {
-        first = lines::first(&lines);
+        first = lines.first();
         if matches!(&first, Some(Ok(line)) if reading.begins_run(line)) {
             begun = begin(&repo, args, &mut recorder)?.map(Reply::Begun);
         }

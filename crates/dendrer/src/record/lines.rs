@@ -8,9 +8,9 @@
 //! `every_reply_is_of_a_record_that_another_handle_reads`.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::TryRecvError;
 
 use dendrer_kernel::causal::{MergeFault, MergeRules};
 use dendrer_kernel::commitment::{self, CommitmentFault};
@@ -20,59 +20,19 @@ use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError, JsonErrorKind};
 use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS, SCOPE, UNATTESTED, Value};
-use dendrer_store::group::{Grouper, LINES_MAX};
+use dendrer_store::group::Grouper;
 
 use crate::error::Error;
 use crate::record::recorder::{Guarded, ParentNote, Recorder};
 use crate::record::{chain, redacted};
 use crate::redact::Redactor;
 
+mod stream;
+
+pub use stream::{IntentLine, LineStream, read};
+
 /// The mark with which some editors begin a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// A line of input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IntentLine {
-    /// Its number, from 1. Blank lines count.
-    pub number: u64,
-    /// Its bytes without the newline.
-    pub text: Vec<u8>,
-}
-
-/// Reads lines in a thread of its own, so that the disk can work while the next line is awaited. Fails if the system starts no
-/// thread.
-pub fn read(input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<IntentLine>>> {
-    let (send, receive) = sync_channel(LINES_MAX);
-    std::thread::Builder::new().spawn(move || {
-        let mut input = BufReader::with_capacity(1 << 16, input);
-        for number in 1.. {
-            let mut text = Vec::new();
-            // A line without an end must not fill the memory before it is refused.
-            let limit = json::DOCUMENT_SIZE_MAX as u64 + 2;
-            let line = match Read::take(&mut input, limit).read_until(b'\n', &mut text) {
-                Ok(0) => return,
-                Ok(_) => {
-                    text.pop_if(|last| *last == b'\n');
-                    Ok(IntentLine { number, text })
-                }
-                Err(error) => Err(error),
-            };
-            let is_last = line.is_err();
-            if send.send(line).is_err() || is_last {
-                return;
-            }
-        }
-    })?;
-    Ok(receive)
-}
-
-/// Waits for the first line that is not blank; `None` if the input ends before.
-pub fn first(lines: &Receiver<io::Result<IntentLine>>) -> Option<io::Result<IntentLine>> {
-    let is_blank = |line: &io::Result<IntentLine>| {
-        line.as_ref().is_ok_and(|line| line.text.iter().all(u8::is_ascii_whitespace))
-    };
-    lines.iter().find(|line| !is_blank(line))
-}
 
 /// Who may write through a stream of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -388,7 +348,7 @@ pub struct FailedLine {
 }
 
 impl FailedLine {
-    fn of(line: u64, error: &Error) -> FailedLine {
+    pub(crate) fn of(line: u64, error: &Error) -> FailedLine {
         let (code, message) = (error.code(), error.to_string());
         FailedLine { line, code, message, path: String::new(), byte: None }
     }
@@ -502,7 +462,7 @@ pub enum LinesStopped {
 /// replies of everything that is durable by then. After the last reply, [`Recording::end`] tells whether all lines were taken.
 pub struct Recording<'r> {
     recorder: &'r mut Recorder,
-    lines: Receiver<io::Result<IntentLine>>,
+    lines: LineStream,
     reading: LineOptions,
     dry_run: bool,
     /// A line that arrived after those of a group and begins the next one.
@@ -646,7 +606,7 @@ impl<'r> Recording<'r> {
     /// line, unless [`Recording::begin`] is called before. In a dry run every line is judged and nothing is written.
     pub fn new(
         recorder: &'r mut Recorder,
-        lines: Receiver<io::Result<IntentLine>>,
+        lines: LineStream,
         reading: LineOptions,
         dry_run: bool,
     ) -> Recording<'r> {
@@ -664,7 +624,7 @@ impl<'r> Recording<'r> {
         }
     }
 
-    /// Takes a line before those of the input, as [`first`] returned it.
+    /// Takes a line before those of the input, as [`LineStream::first`] returned it.
     #[must_use]
     pub fn after(mut self, line: Option<io::Result<IntentLine>>) -> Recording<'r> {
         self.held = line;
@@ -704,8 +664,8 @@ impl<'r> Recording<'r> {
         // With a group on its way to the disk there is something else to wait for.
         let first = match self.held.take() {
             Some(held) => Ok(held),
-            None if self.recorder.is_under_way() => self.lines.try_recv(),
-            None => self.lines.recv().map_err(|_| TryRecvError::Disconnected),
+            None if self.recorder.is_under_way() => self.lines.try_next(),
+            None => self.lines.next().ok_or(TryRecvError::Disconnected),
         };
         self.fill(&mut group, first);
         group
@@ -765,7 +725,7 @@ impl<'r> Recording<'r> {
                     }
                 }
             }
-            next = self.lines.try_recv();
+            next = self.lines.try_next();
         }
     }
 
@@ -859,7 +819,7 @@ impl<'r> Recording<'r> {
                         }
                         Err(error) if error.code() == Code::E0407 => {
                             if !is_alone && self.held.is_none() && !group.grouper.is_full() {
-                                let next = self.lines.try_recv();
+                                let next = self.lines.try_next();
                                 self.fill(group, next);
                             }
                             continue;
