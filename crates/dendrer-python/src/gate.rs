@@ -7,8 +7,15 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// the middle of a write, since the child has the locks of the parent, and not its threads.
 pub(crate) struct Gated<T> {
     open: Mutex<Option<T>>,
-    is_taken: Mutex<bool>,
+    taken: Mutex<Taken>,
     changed: Condvar,
+}
+
+/// Who is inside, and who waits.
+#[derive(Default)]
+struct Taken {
+    is_taken: bool,
+    waiting: usize,
 }
 
 /// The thing behind the gate, which is left at the end.
@@ -20,7 +27,7 @@ pub(crate) struct Inside<'g, T> {
 
 impl<T> Gated<T> {
     pub(crate) fn new(open: T) -> Gated<T> {
-        Gated { open: Mutex::new(Some(open)), is_taken: Mutex::new(false), changed: Condvar::new() }
+        Gated { open: Mutex::new(Some(open)), taken: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Waits until no other thread is inside.
@@ -31,11 +38,13 @@ impl<T> Gated<T> {
 
     /// Waits until no thread is inside, and keeps all out until [`Gated::release`].
     pub(crate) fn hold(&self) {
-        let mut taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while taken.is_taken {
+            taken.waiting += 1;
             taken = self.changed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            taken.waiting -= 1;
         }
-        *taken = true;
+        taken.is_taken = true;
     }
 
     /// Runs `f` on what is behind a gate that the caller holds.
@@ -47,8 +56,12 @@ impl<T> Gated<T> {
 
     /// Lets threads in again.
     pub(crate) fn release(&self) {
-        *self.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        self.changed.notify_one();
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.is_taken = false;
+        // A wake is a call of the system, whoever waits.
+        if taken.waiting > 0 {
+            self.changed.notify_one();
+        }
     }
 }
 

@@ -91,7 +91,7 @@ mod _native {
     #[pymodule_export]
     use super::reading::{NativeStore, NativeTrace};
     #[pymodule_export]
-    use super::recording::{NativeRecording, NativeReply, as_it_is};
+    use super::recording::{NativeLater, NativeRecording, NativeReply, as_it_is};
     #[pymodule_export]
     use super::saver::NativeSaver;
     #[pymodule_export]

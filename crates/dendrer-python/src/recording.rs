@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::Thread;
 
 use dendrer::Repo;
@@ -11,7 +11,7 @@ use dendrer::Trace;
 use dendrer::address::state_path;
 use dendrer::lines::{LineNotes, Reply};
 use dendrer::repo::new_run::Resume;
-use dendrer::writer::{LineWriter, after_pause};
+use dendrer::writer::{LaterReply, LineWriter, Taken, after_pause};
 use dendrer_kernel::step::Anomaly;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
@@ -82,9 +82,43 @@ impl Open {
     /// Writes out the lines that wait. What could not be written is told with the next line.
     fn write_out(&mut self) {
         let waiting = self.writer.waiting() as u64;
-        if let Err(error) = self.writer.write_out() {
+        let written = self.writer.write_out();
+        self.count_failed();
+        if let Err(error) = written {
             self.lost = Some((waiting, Problem::from(error)));
         }
+    }
+
+    /// Counts the lines that failed since, of those that were judged later than they came.
+    fn count_failed(&mut self) {
+        if let Some((count, error)) = self.writer.take_failed() {
+            let before = self.lost.take();
+            self.lost = Some(match before {
+                Some((lines, problem)) => (lines + count, problem),
+                None => (count, Problem::from(error)),
+            });
+        }
+    }
+
+    /// Takes a line, of the user if `is_user`.
+    fn take(&mut self, line: &Value, is_user: bool, may_wait: bool) -> Result<Taken, Problem> {
+        self.tell()?;
+        let waiting = self.writer.waiting() as u64;
+        if waiting == 0 {
+            self.is_there()?;
+        }
+        let taken = match (may_wait, is_user) {
+            (true, _) => self.writer.take_later(line, is_user),
+            (false, true) => self.writer.take_of_user(line).map(Taken::Judged),
+            (false, false) => self.writer.take(line).map(Taken::Judged),
+        };
+        self.count_failed();
+        // Lines that waited are lost with the one that was to be written out with them.
+        let lost = if self.writer.waiting() == 0 { waiting } else { 0 };
+        taken.map_err(|error| match lost {
+            0 => Problem::from(error),
+            lost => Problem::from(error).at("lines", lost.to_string()),
+        })
     }
 
     /// Fails if the store was removed: what is written then is in no file that is found again.
@@ -117,6 +151,37 @@ pub(crate) struct NativeReply {
     document: Option<String>,
     /// The place and the word of a value that became a gap.
     gaps: Vec<(String, &'static str, String)>,
+}
+
+/// The reply to a line that is judged with those after it.
+#[pyclass(frozen, module = "dendrer._native")]
+pub(crate) struct NativeLater {
+    reply: LaterReply,
+    open: Weak<Gated<Open>>,
+}
+
+/// What a recording returns of a line.
+#[derive(IntoPyObject)]
+pub(crate) enum NativeTaken {
+    Told(NativeReply),
+    Later(NativeLater),
+}
+
+#[pymethods]
+impl NativeLater {
+    /// The reply, for which the lines that wait are judged; `None` if the recording ended without it.
+    fn told(&self, py: Python<'_>) -> Option<NativeReply> {
+        py.detach(|| {
+            if self.reply.get().is_none()
+                && let Some(gated) = self.open.upgrade()
+                && let Some(open) = gated.enter().as_mut()
+            {
+                open.writer.judge_waiting();
+                open.count_failed();
+            }
+            self.reply.get().map(told)
+        })
+    }
 }
 
 #[pymethods]
@@ -162,6 +227,7 @@ impl NativeRecording {
     }
 
     /// Takes a line; of the user if `is_user`. A value without a form becomes a gap if `keeps_gaps`.
+    /// A line is judged when it comes, or with those after it if `keeps_gaps` and nothing rests on its outcome.
     #[pyo3(signature = (line, keeps_gaps, is_user=false))]
     fn take(
         &self,
@@ -169,18 +235,19 @@ impl NativeRecording {
         line: &Bound<'_, PyAny>,
         keeps_gaps: bool,
         is_user: bool,
-    ) -> PyResult<NativeReply> {
+    ) -> PyResult<NativeTaken> {
         let (value, gaps) = read(py, line, keeps_gaps)?;
         self.with(py, |open| {
-            open.tell()?;
-            open.is_there()?;
-            let taken = if is_user { open.writer.take_of_user(&value) } else { open.writer.take(&value) };
-            let mut reply = told(&taken?);
-            reply.gaps = gaps;
+            let taken = open.take(&value, is_user, keeps_gaps && gaps.is_empty())?;
             if open.writer.is_waiting() {
                 self.signal();
             }
-            Ok(reply)
+            Ok(match taken {
+                Taken::Judged(reply) => NativeTaken::Told(NativeReply { gaps, ..told(&reply) }),
+                Taken::Later(reply) => {
+                    NativeTaken::Later(NativeLater { reply, open: Arc::downgrade(&self.open) })
+                }
+            })
         })
     }
 
@@ -214,6 +281,7 @@ impl NativeRecording {
     /// Makes everything durable, and returns the newest tick.
     fn flush(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |open| {
+            open.write_out();
             open.tell()?;
             Ok(open.writer.flush()?)
         })
@@ -221,14 +289,20 @@ impl NativeRecording {
 
     /// The last tick of the run as this process knows it.
     fn head(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |open| Ok(open.writer.head().tick()))
+        self.with(py, |open| {
+            open.writer.judge_waiting();
+            open.count_failed();
+            Ok(open.writer.head().tick())
+        })
     }
 
     /// Makes everything durable, signs the log and closes the store. Once more it does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let ended = py.detach(|| {
-            let Some(Open { mut writer, repo, lost, .. }) = self.open.enter().take() else { return Ok(()) };
+            let Some(mut open) = self.open.enter().take() else { return Ok(()) };
             self.signal();
+            open.write_out();
+            let Open { mut writer, repo, lost, .. } = open;
             let flushed = writer.flush();
             drop(writer);
             let closed = repo.close();

@@ -2,7 +2,7 @@
 
 use dendrer::lines::{LineOptions, Reply, TurnedLine};
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::writer::LineWriter;
+use dendrer::writer::{LineWriter, Taken};
 use dendrer_kernel::step::{Anomaly, Start};
 use dendrer_object::record::Author;
 use dendrer_object::{Value, json};
@@ -136,4 +136,82 @@ fn a_line_of_the_user_is_by_the_user_alone() {
     assert_eq!(take(true, r#"{"type":"plan.update","author":"agent"}"#), None);
     assert_eq!(take(false, r#"{"type":"plan.update"}"#), Some(Author::Agent));
     assert_eq!(take(false, r#"{"type":"plan.update","author":"user"}"#), None);
+}
+
+/// Lines of many kinds, in an order that is drawn; every seventh is one that is judged at once.
+fn drawn(number: u64) -> Value {
+    line(&match number % 14 {
+        3 => format!(r#"{{"type":"action.request","action":{{"tool":"t","params":{{"n":{number}}}}}}}"#),
+        5 => r#"{"type":"observation.add","delta":[{"remove":"/none"}]}"#.to_owned(),
+        6 => r#"{"type":"kernel.anomaly","intent":{"description":"forged"}}"#.to_owned(),
+        7 => format!(r#"{{"type":"memory.write","key":"k{}"}}"#, number % 28),
+        9 => r#"{"type":"observation.add","intent":7}"#.to_owned(),
+        11 => {
+            format!(r#"{{"type":"plan.update","agent":"b","confidence":0.123456789,"base":{}}}"#, number / 2)
+        }
+        _ => format!(
+            r#"{{"type":"observation.add","intent":{{"description":"a {number}"}},"delta":[{{"set":"/n{}","value":{number}}}]}}"#,
+            number % 5
+        ),
+    })
+}
+
+/// The records of lines that are judged together are those of lines that are judged one by one, and so are the replies, whenever
+/// they are asked for.
+#[test]
+fn lines_that_are_judged_later_become_the_same_records() {
+    let (_one, at_once) = place();
+    let (_other, later) = place();
+    let (mut one, mut other) = (writer(&at_once, 50), writer(&later, 50));
+    let (mut expected, mut taken) = (Vec::new(), Vec::new());
+    for number in 0..700 {
+        let (line, is_user) = (drawn(number), number % 13 == 4);
+        let reply = if is_user { one.take_of_user(&line) } else { one.take(&line) };
+        expected.push(format!("{:?}", reply.expect("the line is taken")));
+        taken.push(other.take_later(&line, is_user).expect("the line is taken"));
+        if number % 31 == 0 {
+            let Some(Taken::Later(reply)) = taken.last() else { continue };
+            other.judge_waiting();
+            assert_eq!(expected.last(), reply.get().map(|reply| format!("{reply:?}")).as_ref());
+        }
+    }
+    assert_eq!(one.flush().expect("the lines are written"), other.flush().expect("the lines are written"));
+    let waited = taken.iter().filter(|taken| matches!(taken, Taken::Later(_))).count();
+    assert!(waited > 350, "{waited} of 700 lines waited");
+    for (expected, taken) in expected.iter().zip(&taken) {
+        let reply = match taken {
+            Taken::Judged(reply) => reply,
+            Taken::Later(reply) => reply.get().expect("each line is judged"),
+        };
+        assert_eq!(expected, &format!("{reply:?}"));
+    }
+}
+
+/// A line that fails behind others takes none of them with it; it is counted, and its reply says why.
+#[test]
+fn a_line_that_fails_later_is_counted_and_takes_no_other_with_it() {
+    let (_dir, store) = place();
+    let mut writer = writer(&store, 100);
+    let plain = line(r#"{"type":"plan.update"}"#);
+    let unknown = format!(
+        r#"{{"type":"plan.update","links":[{{"rel":"evidence","hash":"sha256:{}"}}]}}"#,
+        "a".repeat(64)
+    );
+    let unknown = line(&unknown);
+    let mut replies = Vec::new();
+    for line in [&plain, &unknown, &plain, &unknown, &plain] {
+        let Taken::Later(reply) = writer.take_later(line, false).expect("the line is taken") else {
+            panic!("a plain line waits")
+        };
+        assert!(reply.get().is_none());
+        replies.push(reply);
+    }
+    assert_eq!(writer.waiting(), 5);
+    writer.judge_waiting();
+    let (count, error) = writer.take_failed().expect("lines failed");
+    assert_eq!((count, error.code().to_string().as_str()), (2, "E0102"));
+    assert!(writer.take_failed().is_none());
+    assert_eq!(writer.flush().expect("the lines are written"), 3);
+    let ticks: Vec<Option<u64>> = replies.iter().map(|reply| tick(reply.get().expect("a reply"))).collect();
+    assert_eq!(ticks, [Some(1), None, Some(2), None, Some(3)]);
 }

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeVar, cast
@@ -27,26 +27,94 @@ _agent: contextvars.ContextVar[str | None] = contextvars.ContextVar("dendrer_age
 _live: weakref.WeakSet[Recording] = weakref.WeakSet()
 
 
-class Reply(NamedTuple):
-    """What became of a step.
+Told = tuple[str, "int | None", "str | None", "Document | None", "Document | None"]
+
+
+class Reply:
+    """What became of a step: a tuple of ``what``, ``tick``, ``id``, ``reason`` and ``document``.
+
+    Steps that share a sync are judged together. A step that waits is judged when its reply is asked for anything.
 
     >>> bool(Reply("committed", 1, "sha256:..", None)), bool(Reply("refused", None, None, None))
     (True, False)
     """
 
-    what: str
-    """``committed``, ``repeated``, ``refused`` or ``gap``; ``stale`` and ``key_used`` are raised."""
-    tick: int | None
-    """The tick of the transition."""
-    id: str | None
-    """The id of the record, for links."""
-    reason: Document | None
-    """Why it is not on record as it was meant: ``code``, ``message``, and where there is one ``path``."""
-    document: Document | None = None
-    """The reply as ``dendrer commit`` prints it, where it says more."""
+    __slots__ = ("_told", "_later")
+    __match_args__ = ("what", "tick", "id", "reason", "document")
+
+    _told: Told | None
+    _later: _native.NativeLater | None
+
+    def __init__(
+        self,
+        what: str,
+        tick: int | None,
+        id: str | None,
+        reason: Document | None,
+        document: Document | None = None,
+    ) -> None:
+        self._told = (what, tick, id, reason, document)
+        self._later = None
+
+    def _all(self) -> Told:
+        """The members. A reply that waits has the step judged first."""
+        if self._told is None:
+            later = self._later
+            self._told = _members_of(None if later is None else later.told())
+            self._later = None
+        return self._told
+
+    @property
+    def what(self) -> str:
+        """``committed``, ``repeated``, ``refused`` or ``gap``; ``stale`` and ``key_used`` are raised."""
+        return self._all()[0]
+
+    @property
+    def tick(self) -> int | None:
+        """The tick of the transition."""
+        return self._all()[1]
+
+    @property
+    def id(self) -> str | None:
+        """The id of the record, for links."""
+        return self._all()[2]
+
+    @property
+    def reason(self) -> Document | None:
+        """Why it is not on record as it was meant: ``code``, ``message``, and where there is one ``path``."""
+        return self._all()[3]
+
+    @property
+    def document(self) -> Document | None:
+        """The reply as ``dendrer commit`` prints it, where it says more."""
+        return self._all()[4]
 
     def __bool__(self) -> bool:
         return self.what in ("committed", "repeated")
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self.__match_args__)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._all()[at]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Reply):
+            return self._all() == other._all()
+        return self._all() == other
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reply, self._all()
+
+    def __repr__(self) -> str:
+        members = zip(self.__match_args__, self._all(), strict=True)
+        return f"Reply({', '.join(f'{name}={value!r}' for name, value in members)})"
 
     def to_dict(self) -> Document:
         """The reply as ``dendrer commit`` prints it."""
@@ -54,6 +122,17 @@ class Reply(NamedTuple):
             return dict(self.document)
         found: Document = {"what": self.what, "tick": self.tick, "id": self.id}
         return found if self.reason is None else {**found, "reason": self.reason}
+
+
+def _members_of(told: _native.NativeReply | None) -> Told:
+    """The members of a reply to a step that was judged later."""
+    if told is None:
+        return "gap", None, None, {"code": "E0106", "message": "the recording ended before the step was judged"}, None
+    document: Document | None = None if told.document is None else json.loads(told.document)
+    reason: Document | None = (document or {}).get("reason")
+    if told.what in ("committed", "repeated"):
+        return told.what, told.tick, told.id, None, document
+    return ("refused", None, told.id, reason, document) if told.what == "refused" else ("gap", None, None, reason, document)
 
 
 class Decision(NamedTuple):
@@ -216,6 +295,10 @@ class Recording:
             if raises:
                 raise
             return self._lose(DendrerError(f"error[E0801]: {type(error).__name__}", {"code": "E0801", "message": type(error).__name__}))
+        if isinstance(taken, _native.NativeLater):
+            reply = Reply.__new__(Reply)
+            reply._told, reply._later = None, taken
+            return reply
         if taken.what == "committed" and taken.document is None and not taken.gaps:
             return Reply("committed", taken.tick, taken.id, None)
         return self._told(taken)

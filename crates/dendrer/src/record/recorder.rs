@@ -23,7 +23,9 @@ use dendrer_kernel::step::{
 use dendrer_kernel::unknown::STEP_REPEATED;
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{ACTION_TYPE, Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, SCOPE, Value};
+use dendrer_object::{
+    ACTION_TYPE, Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, SCOPE, Timestamp, Value,
+};
 use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
@@ -477,6 +479,16 @@ impl Recorder {
         self.pending.len()
     }
 
+    /// The records that are gathered, from an index on.
+    pub(crate) fn gathered(&self, from: usize) -> &[Record] {
+        self.pending.get(from..).unwrap_or_default()
+    }
+
+    /// The time of the clock.
+    pub(crate) fn now(&mut self) -> Timestamp {
+        self.surroundings.now()
+    }
+
     /// Judges an intent. The outcome is gathered; it is on record once the group is committed.
     pub fn propose(&mut self, intent: &Intent) -> Result<Outcome, Error> {
         let outcomes = self.propose_each(std::slice::from_ref(intent));
@@ -770,19 +782,28 @@ impl Recorder {
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
     /// of an intent that cannot be sealed, or whose module a limit ended; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
+        self.propose_each_at(intents, &[])
+    }
+
+    /// As [`Recorder::propose_each`] for intents that came one by one before: `came` has the time of each, or is empty.
+    pub(crate) fn propose_each_at(
+        &mut self,
+        intents: &[Intent],
+        came: &[Timestamp],
+    ) -> Result<Vec<Outcome>, (usize, Error)> {
         let intents = &*self.noting_repeated_steps(intents).map_err(|error| (0, error))?;
         let intents = &*chain::stamped(intents, &mut *self.surroundings);
         let intents = &*self.redacted(intents).map_err(|error| (0, error))?;
         match self.unknown_link(intents) {
             None => {
-                let outcomes = self.step_each(intents)?;
+                let outcomes = self.step_each(intents, came)?;
                 if let Some(secrets) = &mut self.secrets {
                     secrets.sealed(outcomes.iter().map(Outcome::committed));
                 }
                 Ok(outcomes)
             }
             // The store would turn the whole group down; what stands before the intent is not its fault.
-            Some((at, error)) => self.step_each(&intents[..at]).and(Err((at, error))),
+            Some((at, error)) => self.step_each(&intents[..at], came).and(Err((at, error))),
         }
     }
 
@@ -798,7 +819,7 @@ impl Recorder {
 
     /// Judges intents with what the parents of a delegated run say: it is sealed with the first that becomes a transition, and with
     /// each refusal before that.
-    fn step_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
+    fn step_each(&mut self, intents: &[Intent], came: &[Timestamp]) -> Result<Vec<Outcome>, (usize, Error)> {
         let brings = |intent: &Intent| intent.member(CONTRACT).is_some();
         let without: Vec<Intent>;
         let intents = match intents.iter().any(brings) {
@@ -818,17 +839,19 @@ impl Recorder {
             None => intents,
         };
         let news = self.news().map_err(|error| (0, error))?;
-        let Some(news) = news else { return self.step_all(intents) };
+        let Some(news) = news else { return self.step_all(intents, came) };
         let mut outcomes = Vec::with_capacity(intents.len());
         for (at, intent) in intents.iter().enumerate() {
             let mut intent = intent.clone();
             intent.members.push((CONTRACT.into(), news.clone()));
             intent.members.sort_by(|(one, _), (other, _)| one.cmp(other));
-            let made = self.step_all(std::slice::from_ref(&intent)).map_err(|(_, error)| (at, error))?;
+            let time = came.get(at..=at).unwrap_or_default();
+            let made =
+                self.step_all(std::slice::from_ref(&intent), time).map_err(|(_, error)| (at, error))?;
             let is_sealed = made.iter().any(|outcome| outcome.committed().is_some());
             outcomes.extend(made);
             if is_sealed {
-                let rest = self.step_all(&intents[at + 1..]);
+                let rest = self.step_all(&intents[at + 1..], came.get(at + 1..).unwrap_or_default());
                 outcomes.extend(rest.map_err(|(more, error)| (at + 1 + more, error))?);
                 break;
             }
@@ -863,13 +886,17 @@ impl Recorder {
         self.check_parents(intents).err()
     }
 
-    fn step_all(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
-        // Records that are judged together are committed together, so they have one time.
-        let clock = self.surroundings.now();
+    fn step_all(&mut self, intents: &[Intent], came: &[Timestamp]) -> Result<Vec<Outcome>, (usize, Error)> {
+        // Records that came together are committed together, so they have one time.
+        let clock = if came.len() < intents.len() { self.surroundings.now() } else { self.head.ts() };
         let surroundings = &mut self.surroundings;
         let items: Vec<(&Intent, Inputs)> = intents
             .iter()
-            .map(|intent| (intent, Inputs { clock, seeds: Seeds::of_secret(surroundings.seed().0) }))
+            .enumerate()
+            .map(|(at, intent)| {
+                let clock = came.get(at).copied().unwrap_or(clock);
+                (intent, Inputs { clock, seeds: Seeds::of_secret(surroundings.seed().0) })
+            })
             .collect();
         let mut outcomes = Vec::with_capacity(intents.len());
         for items in items.chunks(WEIGHED) {

@@ -1,23 +1,27 @@
 //! One line at a time onto a run, for a program that records itself.
 //!
 //! [`LineWriter`] takes lines as [`Recording`](crate::record::lines::Recording) does, each when it comes. If each line is synced, its reply
-//! comes once it is durable. Otherwise a line is judged when it comes, and lines are written out together: by
+//! comes once it is durable. Otherwise lines are written out together, and those on which nothing rests are judged together
+//! ([`LineWriter::take_later`]): by
 //! [`LineWriter::write_out`], which the caller calls when no line has come for a while, and when there are many; every so many lines the
 //! log is synced.
 //!
 //! Rule: what was written out is in the log, and what was flushed is on disk; tests `what_was_written_out_is_read_by_another_handle`,
 //! `lines_that_wait_are_judged_again_where_another_writer_moved_the_run_on`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock, Weak};
 
-use dendrer_kernel::step::{Anomaly, RunState};
+use dendrer_kernel::ontology::{self, Class, REQUEST};
+use dendrer_kernel::step::{Anomaly, RunState, Stage};
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Digest, Intent, Value};
+use dendrer_object::{COMMITMENT_LISTS, Code, Digest, Intent, Timestamp, Value};
 use dendrer_store::group::Grouper;
 
 use crate::error::Error;
+use crate::record::chain::STEP;
 use crate::record::lines::{
-    ATTEMPTS, Authors, LineOptions, LineRead, Reply, answer, is_guarded, propose, turned,
+    ATTEMPTS, Authors, FailedLine, LineOptions, LineRead, Reply, answer, is_guarded, propose, turned,
 };
 use crate::record::recorder::Recorder;
 
@@ -33,11 +37,66 @@ pub struct LineWriter {
     taken: u64,
     /// The newest tick that a power cut does not take.
     durable: u64,
+    /// Whether lines may be judged later than they come: not where each is synced.
+    may_wait: bool,
+    /// Lines that came, and are judged together.
+    unjudged: Unjudged,
+    /// How many lines of those that were judged later failed, and why the first did.
+    failed: Option<(u64, Error)>,
     /// Lines that were judged, and wait to be written out.
     waiting: Vec<Waiting>,
     /// The ticks that other processes added while the newest line was judged: the last tick that was read before, and the
     /// last of theirs. `None` if it was judged once.
     read: Option<(u64, u64)>,
+}
+
+/// A line that was taken.
+#[derive(Debug)]
+pub enum Taken {
+    /// It was judged.
+    Judged(Reply),
+    /// It is judged with the lines after it.
+    Later(LaterReply),
+}
+
+/// The reply to a line that is judged with the lines after it.
+#[derive(Debug, Clone, Default)]
+pub struct LaterReply(Arc<OnceLock<Reply>>);
+
+impl LaterReply {
+    /// The reply; `None` until the line is judged, see [`LineWriter::judge_waiting`].
+    pub fn get(&self) -> Option<&Reply> {
+        self.0.get()
+    }
+}
+
+/// Lines that came and are not judged yet, member by member.
+#[derive(Debug, Default)]
+struct Unjudged {
+    numbers: Vec<u64>,
+    intents: Vec<Intent>,
+    came: Vec<Timestamp>,
+    replies: Vec<Weak<OnceLock<Reply>>>,
+}
+
+impl Unjudged {
+    /// Takes away the first lines, with one more if it failed. Returns those that were judged.
+    fn take(&mut self, judged: usize, has_failed: bool) -> Unjudged {
+        let mut first = Unjudged {
+            numbers: self.numbers.drain(..judged).collect(),
+            intents: self.intents.drain(..judged).collect(),
+            came: Vec::new(),
+            replies: self.replies.drain(..judged).collect(),
+        };
+        self.came.drain(..judged);
+        if has_failed {
+            first.numbers.push(self.numbers.remove(0));
+            first.replies.push(self.replies.remove(0));
+            self.intents.remove(0);
+            self.came.remove(0);
+        }
+        first
+    }
 }
 
 /// A line that was judged, and what came out.
@@ -55,11 +114,21 @@ impl LineWriter {
             recorder.commit()?;
         }
         let durable = recorder.head().tick();
-        let (grouper, waiting) = (Grouper::new(sync_every), Vec::new());
-        Ok(LineWriter { recorder, reading, grouper, taken: 0, durable, waiting, read: None })
+        Ok(LineWriter {
+            recorder,
+            reading,
+            grouper: Grouper::new(sync_every),
+            taken: 0,
+            durable,
+            may_wait: sync_every > 1,
+            unjudged: Unjudged::default(),
+            failed: None,
+            waiting: Vec::new(),
+            read: None,
+        })
     }
 
-    /// The state at the last tick of the run.
+    /// The state at the last tick of the run, without the lines that are not judged yet.
     pub fn head(&self) -> &RunState {
         self.recorder.head()
     }
@@ -71,7 +140,7 @@ impl LineWriter {
     ///
     /// Fails if nothing of the line is on record, or if the disk failed.
     pub fn take(&mut self, line: &Value) -> Result<Reply, Error> {
-        let read = self.recorder.with_parents(self.reading.read_value(line), || line.clone())?;
+        let read = self.read(line, false)?;
         self.take_read(read)
     }
 
@@ -81,12 +150,89 @@ impl LineWriter {
     ///
     /// As [`LineWriter::take`].
     pub fn take_of_user(&mut self, line: &Value) -> Result<Reply, Error> {
-        let reading = LineOptions { authors: Authors::User, scope: None, ..self.reading.clone() };
-        let read = self.recorder.with_parents(reading.read_value(line), || line.clone())?;
+        let read = self.read(line, true)?;
         self.take_read(read)
     }
 
+    /// As [`LineWriter::take`], or with `is_user` as [`LineWriter::take_of_user`], but a line on whose outcome nothing rests is judged
+    /// with those after it: when its reply is asked for, or when they are written out. It has the time at which it came. Judged at
+    /// once are lines with `base` or `key`, calls and their results, steps of witness chains, commitments, types that are not an agent's,
+    /// every line of a run with a pack, a policy or a contract, and every line where each is synced.
+    ///
+    /// # Errors
+    ///
+    /// As [`LineWriter::take`]; a line that is judged later and fails is counted by [`LineWriter::take_failed`].
+    pub fn take_later(&mut self, line: &Value, is_user: bool) -> Result<Taken, Error> {
+        let intent = match self.read(line, is_user)? {
+            LineRead::Intent(intent) if self.may_wait && is_plain(&intent, line) && is_free(self.head()) => {
+                intent
+            }
+            read => return self.take_read(read).map(Taken::Judged),
+        };
+        self.taken += 1;
+        self.read = None;
+        let reply = LaterReply::default();
+        self.unjudged.numbers.push(self.taken);
+        self.unjudged.came.push(self.recorder.now());
+        self.unjudged.intents.push(*intent);
+        self.unjudged.replies.push(Arc::downgrade(&reply.0));
+        self.grouper.add(0);
+        if self.grouper.is_full() {
+            self.write_out()?;
+        }
+        Ok(Taken::Later(reply))
+    }
+
+    /// Judges the lines that came and were not judged yet.
+    pub fn judge_waiting(&mut self) {
+        while !self.unjudged.intents.is_empty() {
+            let before = self.recorder.pending();
+            let judged = self.recorder.propose_each_at(&self.unjudged.intents, &self.unjudged.came);
+            let error = judged.err();
+            let taken = error.as_ref().map_or(self.unjudged.intents.len(), |(at, _)| *at);
+            let lines = self.unjudged.take(taken, error.is_some());
+            let mut replies = Vec::with_capacity(lines.numbers.len());
+            let records = self.recorder.gathered(before).to_vec();
+            answer(lines.numbers[..taken].to_vec(), records, &mut replies);
+            self.recorder.note_judged(&mut replies);
+            for (intent, reply) in lines.intents.into_iter().zip(&replies) {
+                let id = reply.records().next().map(Record::id);
+                self.waiting.push(Waiting { line: LineRead::Intent(Box::new(intent)), id });
+            }
+            if let Some((_, error)) = error {
+                replies.push(Reply::Failed(FailedLine::of(lines.numbers[taken], &error)));
+                self.failed = Some(match self.failed.take() {
+                    Some((count, first)) => (count + 1, first),
+                    None => (1, error),
+                });
+            }
+            for (reply, asks) in replies.into_iter().zip(lines.replies) {
+                // The reply that nobody holds any more is not made.
+                if let Some(asks) = asks.upgrade() {
+                    _ = asks.set(reply);
+                }
+            }
+        }
+    }
+
+    /// How many lines that were judged later failed since this was asked, and why the first did.
+    pub fn take_failed(&mut self) -> Option<(u64, Error)> {
+        self.failed.take()
+    }
+
+    /// Reads a line; one in the words of the user is by the user.
+    fn read(&mut self, line: &Value, is_user: bool) -> Result<LineRead, Error> {
+        let read = if is_user {
+            let reading = LineOptions { authors: Authors::User, scope: None, ..self.reading.clone() };
+            reading.read_value(line)
+        } else {
+            self.reading.read_value(line)
+        };
+        self.recorder.with_parents(read, || line.clone())
+    }
+
     fn take_read(&mut self, line: LineRead) -> Result<Reply, Error> {
+        self.judge_waiting();
         self.taken += 1;
         if let LineRead::Intent(intent) = &line
             && is_guarded(intent)
@@ -114,17 +260,18 @@ impl LineWriter {
 
     /// How many lines wait to be written out.
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.unjudged.intents.len()
     }
 
     /// Whether lines wait to be written out.
     pub fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        self.waiting() > 0
     }
 
     /// Writes out the lines that wait: a kill of the process does not take them any more. If another process moved the run on
     /// meanwhile, they are judged again on what is there now, and have other ticks than their replies said.
     pub fn write_out(&mut self) -> Result<(), Error> {
+        self.judge_waiting();
         if self.waiting.is_empty() { Ok(()) } else { self.write_waiting().map(drop) }
     }
 
@@ -229,6 +376,20 @@ impl LineWriter {
         }
         Ok(replies.pop().expect("a reply to each line"))
     }
+}
+
+/// Whether nothing rests on the outcome of a line by itself.
+fn is_plain(intent: &Intent, line: &Value) -> bool {
+    let asks =
+        ["action", "result", STEP].iter().chain(COMMITMENT_LISTS.iter()).any(|name| line.get(name).is_some());
+    let is_agents = ontology::class(&intent.type_name, &BTreeSet::new()) == Some(Class::Agent);
+    is_agents && !asks && !is_guarded(intent) && intent.type_name.as_str() != REQUEST
+}
+
+/// Whether nothing in a run judges lines but the rules of the kernel.
+fn is_free(head: &RunState) -> bool {
+    let is_bound = head.commitments().contract().is_some() || head.commitments().hears_parents();
+    head.stage() < Stage::Contracts && head.pack().is_none() && head.policy().is_empty() && !is_bound
 }
 
 /// Judges lines once more. Links among them lead to what they are now.
