@@ -54,7 +54,7 @@ mod seeds;
 mod terms;
 mod version;
 
-pub use anomaly::{Anomaly, note_anomaly};
+pub use anomaly::{Anomaly, ENDED_BY, note_anomaly};
 use anomaly::{anomaly_change, make_anomaly};
 pub(crate) use cause::{Cause, again, cause};
 use change::Change;

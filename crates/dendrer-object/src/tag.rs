@@ -229,6 +229,16 @@ pub fn stored_name(name: &str) -> Arc<str> {
     if name.starts_with('$') { format!("${name}").into() } else { name.into() }
 }
 
+/// The name of a key that is no text, of a language that has such keys: its text, with its kind after it if another key has that
+/// name.
+pub fn name_of_key(text: &str, kind: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut name = text.to_owned();
+    while is_taken(&name) {
+        name = format!("{name} ({kind})");
+    }
+    name
+}
+
 /// Returns the name as its user wrote it: the opposite of [`stored_name`].
 pub fn user_name(stored: &str) -> &str {
     stored.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(stored)

@@ -6,6 +6,9 @@
 //!
 //! Rule: no object of the caller is asked for its `repr`, and no error of one is dropped; test `hostile_values`.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use dendrer_object::number::Number;
 use dendrer_object::value::Array;
 use dendrer_object::{Value, tag};
@@ -256,21 +259,58 @@ impl Reader {
     fn dict(&mut self, members: &Bound<'_, PyDict>) -> Read<Value> {
         let members: Vec<_> = members.iter().collect();
         let mut read = Vec::with_capacity(members.len());
-        for (name, value) in &members {
-            let Ok(name) = name.cast::<PyString>() else {
-                let what = format!("a key of type {}", type_of(name));
-                return self.fault("key_not_text", what);
-            };
+        for (key, value) in &members {
+            let Ok(name) = key.cast::<PyString>() else { continue };
             let Ok(name) = name.to_str() else {
                 return self.fault("key_not_text", "a key with a lone surrogate");
             };
-            self.grow(name.len() + 4)?;
-            self.path.push(Step::Name(name.to_owned()));
-            let value = self.read(value);
-            self.path.pop();
-            read.push((tag::stored_name(name), value?));
+            let value = self.member(name, value)?;
+            read.push((tag::stored_name(name), value));
+        }
+        if read.len() < members.len() {
+            self.other_keys(&members, &mut read)?;
         }
         Ok(Value::record(read))
+    }
+
+    /// Reads the members of a dict whose keys are no text. Numbers, truth values and `None` are kept under their text where gaps are,
+    /// and each is a gap that the caller is told of.
+    fn other_keys(
+        &mut self,
+        members: &[(Bound<'_, PyAny>, Bound<'_, PyAny>)],
+        read: &mut Vec<(Arc<str>, Value)>,
+    ) -> Read<()> {
+        let mut taken: BTreeSet<Arc<str>> = read.iter().map(|(name, _)| Arc::clone(name)).collect();
+        for (key, value) in members.iter().filter(|(key, _)| !key.is_instance_of::<PyString>()) {
+            let kind = type_of(key);
+            let what = format!("a key of type {kind}");
+            let is_plain = key.is_none()
+                || key.is_exact_instance_of::<PyBool>()
+                || key.is_exact_instance_of::<PyInt>()
+                || key.is_exact_instance_of::<PyFloat>();
+            let text = key.str().ok().and_then(|text| text.to_str().ok().map(str::to_owned));
+            let Some(text) = text.filter(|_| is_plain && self.keeps_gaps) else {
+                return self.fault("key_not_text", what);
+            };
+            let name = tag::name_of_key(&text, &kind, |name| taken.contains(&tag::stored_name(name)));
+            taken.insert(tag::stored_name(&name));
+            self.path.push(Step::Name(name.clone()));
+            let gap = NotRecordable { path: self.place(), reason: "key_not_text", what, is_whole: false };
+            self.path.pop();
+            self.gaps.push(gap);
+            let value = self.member(&name, value)?;
+            read.push((tag::stored_name(&name), value));
+        }
+        Ok(())
+    }
+
+    /// Reads a member of an object.
+    fn member(&mut self, name: &str, value: &Bound<'_, PyAny>) -> Read<Value> {
+        self.grow(name.len() + 4)?;
+        self.path.push(Step::Name(name.to_owned()));
+        let value = self.read(value);
+        self.path.pop();
+        value
     }
 
     fn items(&mut self, items: &[Bound<'_, PyAny>]) -> Read<Value> {

@@ -12,7 +12,7 @@ use dendrer::address::state_path;
 use dendrer::lines::{LineNotes, Reply};
 use dendrer::repo::new_run::Resume;
 use dendrer::writer::{LaterReply, LineWriter, Taken, after_pause};
-use dendrer_kernel::step::Anomaly;
+use dendrer_kernel::step::{Anomaly, ENDED_BY};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Pointer, Value};
@@ -258,8 +258,13 @@ impl NativeRecording {
             ("lines", Value::from(lines)),
             ("text", Value::from(reason)),
         ]);
-        let anomaly = Anomaly { kind: "recording_gap".into(), about, agent: None };
-        self.with(py, |open| Ok(open.writer.note(&anomaly)?))
+        self.note(py, "recording_gap", about)
+    }
+
+    /// Puts on record that an exception ended the run: its type and its text.
+    fn note_end(&self, py: Python<'_>, type_name: &str, message: &str) -> PyResult<()> {
+        let about = Value::record([("type", Value::from(type_name)), ("message", Value::from(message))]);
+        self.note(py, ENDED_BY, about)
     }
 
     /// The id of the transition that wrote a place last; `None` if none did.
@@ -336,6 +341,12 @@ impl NativeRecording {
 }
 
 impl NativeRecording {
+    /// Puts an anomaly on record that the recording program saw.
+    fn note(&self, py: Python<'_>, kind: &str, about: Value) -> PyResult<()> {
+        let anomaly = Anomaly { kind: kind.into(), about, agent: None };
+        self.with(py, |open| Ok(open.writer.note(&anomaly)?))
+    }
+
     /// Runs `f` on the open recording, without the lock of the interpreter.
     fn with<T: Send>(
         &self,

@@ -118,9 +118,19 @@ fn value(from: &ValueRef<'_>, depth: usize) -> Option<Value> {
             Value::array(items?)
         }
         ValueRef::Map(members) => {
+            // Keys of text have their names, whatever keys of other kinds are called.
+            let is_text = |name: &ValueRef<'_>| matches!(name, ValueRef::String(_));
+            let (texts, others): (Vec<_>, Vec<_>) = members.iter().partition(|(name, _)| is_text(name));
             let mut object = Object::default();
-            for (name, member) in members {
-                object.set(&tag::stored_name(&name_of(name)), value(member, below)?);
+            for (name, member) in texts.into_iter().chain(others) {
+                let name = match name {
+                    ValueRef::String(text) => String::from_utf8_lossy(text.as_bytes()).into_owned(),
+                    other => {
+                        let is_taken = |name: &str| object.get(&tag::stored_name(name)).is_some();
+                        tag::name_of_key(&other.to_string(), kind_of(other), is_taken)
+                    }
+                };
+                object.set(&tag::stored_name(&name), value(member, below)?);
             }
             Value::Object(object)
         }
@@ -128,11 +138,16 @@ fn value(from: &ValueRef<'_>, depth: usize) -> Option<Value> {
     })
 }
 
-/// A key as text; a number or a list is written out.
-fn name_of(key: &ValueRef<'_>) -> String {
+/// The kind of a key, as Python names it.
+fn kind_of(key: &ValueRef<'_>) -> &'static str {
     match key {
-        ValueRef::String(text) => String::from_utf8_lossy(text.as_bytes()).into_owned(),
-        other => other.to_string(),
+        ValueRef::Nil => "None",
+        ValueRef::Boolean(_) => "bool",
+        ValueRef::Integer(_) => "int",
+        ValueRef::F32(_) | ValueRef::F64(_) => "float",
+        ValueRef::Binary(_) => "bytes",
+        ValueRef::Array(_) => "tuple",
+        _ => "object",
     }
 }
 
@@ -205,6 +220,14 @@ mod tests {
         assert_eq!(of(b"set", &[0xa1, b'b', 0xa1, b'a', 3]), r#"["a","b",3]"#);
         assert_eq!(of(b"frozenset", &[3, 0xa1, b'a', 0xa1, b'b']), r#"["a","b",3]"#);
         assert_eq!(of(b"deque", &[3, 0xa1, b'b', 0xa1, b'a']), r#"[3,"b","a"]"#);
+    }
+
+    #[test]
+    fn keys_of_two_kinds_with_one_name_both_stay() {
+        let of = |bytes: &[u8]| LangGraph.whole(&typed(bytes)).unwrap().to_string();
+        assert_eq!(of(&[0x82, 1, 0xa1, b'a', 2, 0xa1, b'b']), r#"{"1":"a","2":"b"}"#);
+        assert_eq!(of(&[0x82, 1, 0xa1, b'a', 0xa1, b'1', 0xa1, b'b']), r#"{"1":"b","1 (int)":"a"}"#);
+        assert_eq!(of(&[0x82, 0xa1, b'1', 0xa1, b'b', 1, 0xa1, b'a']), r#"{"1":"b","1 (int)":"a"}"#);
     }
 
     #[test]

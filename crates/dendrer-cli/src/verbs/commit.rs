@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::kernel::step::{self, Inputs, Seeds, Stage, Start};
+use dendrer::kernel::step::{self, ENDED_BY, Inputs, Seeds, Stage, Start};
 use dendrer::lines::{self, Authors, LineOptions, LinesTally, Recording, Reply};
 use dendrer::record::chain::meta_of_context;
 use dendrer::record::redacted;
@@ -412,6 +412,11 @@ fn completed_at(repo: &Repo, name: &RunName) -> Result<Option<u64>> {
     trace.for_each(from, tip, &mut |tick, record| {
         let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
         found = if type_name == Some(COMPLETE) { Some(tick) } else { found };
+        let is_ended = record.body().value("/anomalies").is_some_and(|noted| {
+            let kind = |one: &Value| one.get("kind").and_then(Value::as_str) == Some(ENDED_BY);
+            noted.as_array().is_some_and(|noted| noted.iter().any(kind))
+        });
+        found = found.filter(|_| !is_ended);
         ControlFlow::Continue(())
     })?;
     Ok(found)

@@ -20,6 +20,10 @@ pub struct Anomaly {
     pub agent: Option<Arc<str>>,
 }
 
+/// The kind of the anomaly that a recording program notes where an exception ended it: a goal that was complete before is not
+/// any more.
+pub const ENDED_BY: &str = "ended_by";
+
 impl Anomaly {
     /// An anomaly that is described by a text of the runtime.
     pub fn told(kind: &str, text: &str) -> Anomaly {

@@ -99,7 +99,7 @@ class Reply:
         return len(self.__match_args__)
 
     def __getitem__(self, at: Any) -> Any:
-        return self._all()[at]
+        return cast("tuple[Any, ...]", self._all())[at]
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Reply):
@@ -209,7 +209,19 @@ class Recording:
             # Left in another context than it was entered in, as generators do; that one keeps its own.
             pass
         finally:
+            if error is not None:
+                self._ended_by(error)
             self.close()
+
+    def _ended_by(self, error: BaseException) -> None:
+        """Puts on record that an exception ends the run. It is the caller's, and nothing here hides it."""
+        if self._closed or isinstance(error, GeneratorExit):
+            return
+        words = _words(error)
+        try:
+            self._opened().note_end(words["type"], words["message"])
+        except DendrerError as fault:
+            self._warn(f"an exception ended {self.name}, and the run does not say so: {fault}")
 
     def __del__(self) -> None:
         # Dropped without an end: what was taken is on record all the same.
@@ -992,6 +1004,23 @@ def _words(error: BaseException) -> dict[str, Any]:
     return {"type": type(error).__name__, "message": text}
 
 
+def _run_of_call(function: Callable[..., Any]) -> Recording | None:
+    """The run in which a call is recorded: that of the context, else the only one that is open in the process.
+
+    Threads of a pool, executors and tasks of another loop have contexts of their own, without a run. Where several runs are open, the
+    call is of none of them, and each has a gap.
+    """
+    recording = _current.get()
+    if recording is not None:
+        return recording
+    open_ones = [one for one in list(_live) if not one._closed]
+    if len(open_ones) == 1:
+        return open_ones[0]
+    for one in open_ones:
+        one._lose(UsageError(f"{_name_of(function)} was called where no run is current, and {len(open_ones)} runs are open"))
+    return None
+
+
 def _around(
     function: Callable[..., Any],
     before: Callable[[Recording, tuple[Any, ...], dict[str, Any]], Any],
@@ -1009,7 +1038,7 @@ def _around(
 
         @functools.wraps(function)
         async def later(*args: Any, **kwargs: Any) -> Any:
-            recording = _current.get()
+            recording = _run_of_call(function)
             if recording is None:
                 return await function(*args, **kwargs)
             from dendrer.aio import in_thread
@@ -1021,7 +1050,7 @@ def _around(
 
     @functools.wraps(function)
     def now(*args: Any, **kwargs: Any) -> Any:
-        recording = _current.get()
+        recording = _run_of_call(function)
         if recording is None:
             return function(*args, **kwargs)
         asked = before(recording, args, kwargs)

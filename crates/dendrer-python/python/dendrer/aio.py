@@ -83,6 +83,8 @@ class AsyncRecording:
             # Left in another context than it was entered in, as generators do; that one keeps its own.
             pass
         finally:
+            if error is not None:
+                await self._call(self._recording._ended_by, error)
             await self.close()
 
     @property

@@ -975,9 +975,14 @@ impl Recorder {
         self.secrets.as_ref().map(|secrets| &**secrets.redactor())
     }
 
-    /// Puts an anomaly that the runtime saw on record.
+    /// Puts an anomaly that the runtime saw on record, without its secrets.
     pub fn note_anomaly(&mut self, anomaly: &Anomaly) -> Result<Record, Error> {
-        self.write(|head, inputs| step::note_anomaly(head, anomaly, inputs))
+        self.know(&[saying(&anomaly.about)])?;
+        let mut anomaly = anomaly.clone();
+        if let Some(secrets) = &mut self.secrets {
+            anomaly.about = redacted::value(&secrets.redactor_over(&anomaly.about), &anomaly.about);
+        }
+        self.write(|head, inputs| step::note_anomaly(head, &anomaly, inputs))
     }
 
     /// Puts an extension of the contract on record.
