@@ -2,7 +2,8 @@
 # Builds the wheel once, without link time optimization, installs it and runs the tests of the Python package.
 #
 # Needs: cargo, and python3 of 3.10 or later with venv. Everything else goes into target/wheel, from PyPI.
-# Arguments are passed on to pytest.
+# Arguments are passed on to pytest. With `--bench DIR` first, the wheel is built as `pip install .` builds it, and
+# eval/python/bench.py is run on the disk of DIR instead of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,8 +18,11 @@ if ! "$python" -c 'import maturin, pytest, langgraph.checkpoint.conformance, lan
 fi
 
 rm -rf target/wheels
-CARGO_PROFILE_RELEASE_LTO=off "$venv/bin/maturin" build --release --quiet --interpreter "$python" --out target/wheels
+if [ "${1-}" = --bench ]; then lto=thin; else lto=off; fi
+CARGO_PROFILE_RELEASE_LTO=$lto "$venv/bin/maturin" build --release --quiet --interpreter "$python" --out target/wheels
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/*.whl
+
+if [ "${1-}" = --bench ]; then exec "$python" eval/python/bench.py "${2:-/dev/shm}"; fi
 
 "$venv/bin/abi3audit" --strict --summary target/wheels/*.whl
 "$venv/bin/mypy" --strict -p dendrer
