@@ -1750,8 +1750,10 @@ export type Failure = {
 
 /** The document `dendrer.frontier/1`. */
 export type Frontier = {
-  /** The number of edges */
+  /** The number of edges; 0 if the run is no graph's */
   edges: number;
+  /** The name of the graph; null if the run is no graph's, so that nothing shows what else was impure in it */
+  graph: string | null;
   items: {
     /** The arguments */
     args: unknown[];
@@ -1769,10 +1771,27 @@ export type Frontier = {
     path: string;
     /** The value */
     value: unknown;
+  } | {
+    /** The tick of the answer; null if there is none */
+    answered: number | null;
+    /** The parameters */
+    args: unknown;
+    /** The tool; empty if none is on record */
+    call: string;
+    /** The digest of the value; null if there is none */
+    digest: string | null;
+    /** The id of the call; the tick of its request if it has none */
+    path: string;
+    /** The status of the answer; `no_answer` if there is none */
+    status: string;
+    /** The tick of the request, or that of an answer to no request */
+    tick: number;
+    /** The output of the answer; null if there is none */
+    value: unknown;
   }[] | number;
   /** The path of the repeat that came to its limit and ended the run; null if none did */
   limit: string | null;
-  /** The number of pure nodes */
+  /** The number of pure nodes; 0 if the run is no graph's */
   nodes: number;
   /** The run */
   run: string;
@@ -2023,6 +2042,8 @@ export type Runs = {
     } | null;
     /** The goal, or the tag of a goal that was erased */
     goal: string | null;
+    /** Whether it is a fork of a graph's run with values of edges that no effect gave */
+    hypothetical: boolean;
     /** The name */
     name: string;
     /** The rules by which secrets are taken out */

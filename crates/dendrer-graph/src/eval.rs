@@ -238,13 +238,40 @@ impl<'g> GraphEvaluation<'g> {
         values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
     ) -> Result<(), NodeFault> {
         while let Some((place, instance)) = self.ready.pop_first() {
-            match self.step(instance, &place, values)? {
-                Step::Done(value) => self.done(instance, place, value),
-                Step::Waits((scope, position)) => {
-                    self.scopes[scope].waiting.entry(position).or_default().push(instance);
-                }
-                Step::Rests => {}
+            self.follow_one(instance, place, values)?;
+        }
+        Ok(())
+    }
+
+    /// As [`GraphEvaluation::advance`], and goes on past statements that cannot be computed: each has the value `{"error"}` among
+    /// the nodes, and what depends on it waits. Returns their faults.
+    pub fn advance_past_faults(
+        &mut self,
+        values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
+    ) -> Vec<NodeFault> {
+        let mut faults = Vec::new();
+        while let Some((place, instance)) = self.ready.pop_first() {
+            if let Err(fault) = self.follow_one(instance, place.clone(), values) {
+                let error = Value::record([("error", Value::from(&*fault.why))]);
+                self.nodes.insert(place, (fault.path.clone(), error));
+                faults.push(fault);
             }
+        }
+        faults
+    }
+
+    fn follow_one(
+        &mut self,
+        instance: Instance,
+        place: Place,
+        values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
+    ) -> Result<(), NodeFault> {
+        match self.step(instance, &place, values)? {
+            Step::Done(value) => self.done(instance, place, value),
+            Step::Waits((scope, position)) => {
+                self.scopes[scope].waiting.entry(position).or_default().push(instance);
+            }
+            Step::Rests => {}
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dendrer_object::{Digest, Value};
 
 use crate::Graph;
-use crate::eval::{EdgeRequest, GraphValues, NodeFault, evaluate};
+use crate::eval::{EdgeRequest, GraphEvaluation, GraphValues, NodeFault, evaluate};
 use crate::functions::Functions;
 
 /// A recorded edge value.
@@ -220,20 +220,30 @@ pub fn replay(
 /// The consequences of other values of some edges.
 #[derive(Debug, Clone, Default)]
 pub struct Substituted {
-    /// The first node that differs: its path, the recorded value, the value now.
+    /// The first path that differs: the recorded value, the value now. The value of a path that cannot be computed is `{"error"}`.
     pub first: Option<(String, Value, Value)>,
-    /// Nodes that differ, in canonical order.
+    /// Nodes that differ, and paths that cannot be computed, in canonical order.
     pub reaches: Vec<String>,
     /// Nodes that do not.
     pub same: Vec<String>,
-    /// Edges that are asked something else now, and everything that depends on them.
+    /// Edges whose request is the recorded one.
+    pub asked: Vec<String>,
+    /// The paths that cannot be computed, each with the reason.
+    pub failed: Vec<NodeFault>,
+    /// Edges that are asked something else now, and everything that depends on them or on a path that cannot be computed.
     pub unknown: Vec<String>,
+    /// The limit of the repeat that came to it and ends the graph.
+    pub max: Option<u64>,
     /// The values of the evaluation.
     pub found: GraphValues,
 }
 
 /// Evaluates a graph over a frontier in which some edges have another value. A recorded value is not given to an edge that is asked
-/// something else now: what depends on it is unknown.
+/// something else now: what depends on it is unknown. A path that cannot be computed does not end the evaluation.
+///
+/// # Errors
+///
+/// A [`NodeFault`] if the graph cannot be evaluated over any values.
 pub fn substitute(
     graph: &Graph,
     children: &BTreeMap<String, Graph>,
@@ -243,16 +253,33 @@ pub fn substitute(
 ) -> Result<Substituted, NodeFault> {
     let by_path: BTreeMap<&str, &RecordedEdge> =
         frontier.edges.iter().map(|edge| (&*edge.path, edge)).collect();
-    let found = evaluate(graph, children, functions, &frontier.inputs, &mut |asked: &EdgeRequest| {
-        if let Some(other) = others.get(&asked.path) {
-            return Some(other.clone());
-        }
-        let recorded = by_path.get(&*asked.path).filter(|edge| edge.asked == asked.asked);
-        recorded.map(|edge| edge.value.clone())
-    })?;
-    let mut answer = Substituted { unknown: found.waits.clone(), ..Substituted::default() };
+    let recorded =
+        |asked: &EdgeRequest| by_path.get(&*asked.path).copied().filter(|edge| edge.asked == asked.asked);
+    let made_with = |others: &BTreeMap<String, Value>| {
+        let mut evaluation = GraphEvaluation::new(graph, children, functions, &frontier.inputs)?;
+        let failed = evaluation.advance_past_faults(&mut |asked: &EdgeRequest| {
+            let other = others.get(&asked.path);
+            other.or_else(|| recorded(asked).map(|edge| &edge.value)).cloned()
+        });
+        let max = evaluation.limit().map(|(_, max)| max);
+        Ok((evaluation.values(), failed, max))
+    };
+    let (found, failed, max) = made_with(others)?;
+    // A run that did not end has no nodes on record.
+    let before = match frontier.nodes.is_empty() {
+        false => frontier.nodes.clone(),
+        true => made_with(&BTreeMap::new())?.0.nodes.into_iter().collect(),
+    };
+    let is_failed = |path: &str| failed.iter().any(|fault| fault.path == path);
+    let asked = found.edges.iter().filter(|(asked, _)| recorded(asked).is_some());
+    let mut answer = Substituted {
+        unknown: found.waits.iter().filter(|path| !is_failed(path)).cloned().collect(),
+        asked: asked.map(|(asked, _)| asked.path.clone()).collect(),
+        max,
+        ..Substituted::default()
+    };
     for (path, value) in &found.nodes {
-        match frontier.nodes.get(path) {
+        match before.get(path) {
             Some(recorded) if recorded == value => answer.same.push(path.clone()),
             recorded => {
                 let before = recorded.cloned().unwrap_or(Value::Null);
@@ -261,6 +288,6 @@ pub fn substitute(
             }
         }
     }
-    answer.found = found;
+    (answer.found, answer.failed) = (found, failed);
     Ok(answer)
 }

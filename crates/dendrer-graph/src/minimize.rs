@@ -69,7 +69,8 @@ pub fn minimize(
         let values: BTreeMap<String, Value> =
             values.map(|(path, value)| (path.clone(), value.clone())).collect();
         // A value that a node cannot be computed from says nothing.
-        let found = substitute(graph, children, functions, frontier, &values).ok()?.found;
+        let made = substitute(graph, children, functions, frontier, &values).ok()?;
+        let found = Some(made.found).filter(|_| made.failed.is_empty())?;
         let edges = found.edges.iter().filter(|(_, is_there)| *is_there).filter_map(|(asked, _)| {
             let value = values.get(&asked.path).or_else(|| by_path.get(&*asked.path).copied())?;
             Some((asked.path.as_str(), value.clone()))

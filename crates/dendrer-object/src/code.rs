@@ -217,6 +217,7 @@ codes! {
     E0941 "graph_run_of_others",
     E0942 "graph_of_another_run",
     E0943 "graph_run_under_way",
+    E0944 "graph_run_hypothetical",
     W0441 "precision",
     W0442 "guard_band",
     W0443 "not_required",

@@ -58,8 +58,8 @@ use crate::contract::suggest::SuggestAnswer;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::draw::svg::Frame;
 use crate::draw::{bisect as bisect_drawing, timeline};
+use crate::graphs::GraphAnswer;
 use crate::graphs::record_divergence;
-use crate::graphs::{FrontierAnswer, GraphAnswer};
 use crate::head;
 use crate::log::{LogAnswer, LogEnd};
 use crate::picture::LayoutAnswer;
@@ -331,7 +331,7 @@ fn graph(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Prob
 
 fn frontier(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let found = read::<GraphFrontierQuestion>(question)?.ask(desk)?;
-    Ok(answered(&FrontierAnswer(&found), desk, None))
+    Ok(answered(&found, desk, None))
 }
 
 fn layout(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {

@@ -527,6 +527,9 @@ E0942 2 "A run goes on only with the graph, the pack and the inputs that it was 
 E0943 5 "Another process runs this graph under the same name."
 "Two would ask the same effects twice. Nothing was called, and nothing was recorded. When the other one has ended, `--resume RUN` goes on \
 with what it left."
+E0944 7 "The run is hypothetical, so it is no test."
+"`replay RUN --set .. --as NEW` made it with values of edges that no effect gave: what it holds did not happen. `graph test` takes runs that did; \
+`--runs 'graph == \"NAME\" && !hypothetical'` leaves the others out."
 W0441 1 "Something is compared more finely than its field is kept."
 "A field is rounded to its decimals whenever it is written, and a contract counts a number to its precision. What is finer than that is \
 no place where a value can be. Write both with the same number of decimals."

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dendrer::ask::graphs::{FrontierReply, RecordedCall};
 use dendrer::casebook::{self, Place};
 use dendrer::change::graph::{EdgeNeed, GraphOutcome, Unanswered};
 use dendrer::change::replay::GraphReplayed;
@@ -12,7 +13,7 @@ use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::problem::Problem;
 use dendrer::run::frontier::{FRONTIER_VERSION, GraphRun};
 use dendrer::source::Desk;
-use dendrer_object::document::{As, Shape};
+use dendrer_object::document::{As, Either, Shape};
 use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, RunName, Value, document};
 
@@ -203,6 +204,8 @@ document! {
         frontier: u64 = FRONTIER_VERSION,
         /// The graph in its JSON form
         graph: &Value = &recorded.form,
+        /// Whether a value is none that an effect gave; left out if all are
+        hypothetical?: bool = recorded.hypothetical.then_some(true),
         /// The inputs by name
         inputs: &BTreeMap<String, Value> = &recorded.frontier.inputs,
         /// The path of the repeat that came to its limit and ended the run; null if none did
@@ -217,18 +220,44 @@ document! {
         run: &RunName = &recorded.run,
     }
 
-    /// The recorded edge values of the run of a graph
-    pub object FrontierDocument: "frontier" (recorded: &GraphRun) {
+    /// The recorded edge values of the run of a graph, or the requests and answers of another run
+    pub object FrontierDocument: "frontier" (name: &RunName, recorded: Option<&GraphRun>, calls: &[RecordedCall]) {
+        let frontier = recorded.map(|run| &run.frontier);
+        let edges = recorded.into_iter().flat_map(frontier_edges).map(Value::from);
+        let calls = calls.iter().map(|call| FrontierCall::of(call).into());
+        let items = Value::array(edges.chain(calls));
         /// The run
-        run: &RunName = &recorded.run,
-        /// The edges in canonical order
-        items: Vec<FrontierEdge> = frontier_edges(recorded).collect(),
-        /// The number of edges
-        edges: usize = recorded.frontier.edges.len(),
-        /// The number of pure nodes
-        nodes: usize = recorded.frontier.nodes.len(),
+        run: &RunName = name,
+        /// The name of the graph; null if the run is no graph's, so that nothing shows what else was impure in it
+        graph: Option<&str> = recorded.map(|run| &*run.graph.name),
+        /// The number of edges; 0 if the run is no graph's
+        edges: usize = frontier.map_or(0, |frontier| frontier.edges.len()),
+        /// The number of pure nodes; 0 if the run is no graph's
+        nodes: usize = frontier.map_or(0, |frontier| frontier.nodes.len()),
         /// The path of the repeat that came to its limit and ended the run; null if none did
-        limit: Option<&str> = recorded.frontier.limit.as_deref(),
+        limit: Option<&str> = frontier.and_then(|frontier| frontier.limit.as_deref()),
+        /// The edges in canonical order, or the calls in the order of the record
+        items: As<Vec<Either<FrontierEdge, FrontierCall>>> = As::new(items),
+    }
+
+    /// A request of a run that is no graph's, with its answer
+    object FrontierCall(recorded: &RecordedCall) {
+        /// The id of the call; the tick of its request if it has none
+        path: &str = &recorded.path,
+        /// The tool; empty if none is on record
+        call: &str = &recorded.call,
+        /// The parameters
+        args: &Value = &recorded.params,
+        /// The status of the answer; `no_answer` if there is none
+        status: &str = &recorded.status,
+        /// The tick of the request, or that of an answer to no request
+        tick: u64 = recorded.tick,
+        /// The tick of the answer; null if there is none
+        answered: Option<u64> = recorded.answered,
+        /// The digest of the value; null if there is none
+        digest: Option<Digest> = recorded.value.as_ref().map(Value::digest),
+        /// The output of the answer; null if there is none
+        value: Option<&Value> = recorded.value.as_ref(),
     }
 
     /// A recorded edge value
@@ -696,18 +725,21 @@ fn frontier_edges(run: &GraphRun) -> impl Iterator<Item = FrontierEdge> {
     run.edges().into_iter().map(move |edge| FrontierEdge::of(edge, effect(&edge.call)))
 }
 
-/// The frontier of a run.
-#[derive(Debug, Clone, Copy)]
-pub struct FrontierAnswer<'g>(pub &'g GraphRun);
-
-impl Answer for FrontierAnswer<'_> {
+impl Answer for FrontierReply {
     fn document(&self) -> Value {
-        FrontierDocument::of(self.0).into()
+        match self {
+            FrontierReply::Graph(run) => FrontierDocument::of(&run.run, Some(run), &[]).into(),
+            FrontierReply::Calls(run, calls) => FrontierDocument::of(run, None, calls).into(),
+        }
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
+        let recorded = match self {
+            FrontierReply::Graph(run) => run,
+            FrontierReply::Calls(run, calls) => return call_lines(run, calls),
+        };
         let mut lines = Vec::new();
-        for edge in self.0.edges() {
+        for edge in recorded.edges() {
             let args: Vec<String> = edge.args.iter().map(quote::value).collect();
             let call = format!("{}({})", edge.call, args.join(", "));
             let line = format!(
@@ -719,17 +751,35 @@ impl Answer for FrontierAnswer<'_> {
             );
             lines.push(Line::from(line));
         }
-        lines.extend(self.0.frontier.limit.as_ref().map(|path| {
+        lines.extend(recorded.frontier.limit.as_ref().map(|path| {
             Line::styled(
                 Style::Warn,
                 quote::escape(&format!("limit        {path} came to its limit and ended the run")),
             )
         }));
-        let edges = count(self.0.frontier.edges.len() as u64, "edge", "edges");
-        let nodes = count(self.0.frontier.nodes.len() as u64, "pure node", "pure nodes");
+        let edges = count(recorded.frontier.edges.len() as u64, "edge", "edges");
+        let nodes = count(recorded.frontier.nodes.len() as u64, "pure node", "pure nodes");
         lines.push(format!("{edges}, {nodes}, nothing else").into());
         lines
     }
+}
+
+/// The requests and answers of a run that is no graph's.
+fn call_lines(run: &RunName, calls: &[RecordedCall]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for RecordedCall { path, call, params, status, value, .. } in calls {
+        let value = match value {
+            Some(value) => format!(" {} = {}", value.digest().short(), quote::value(value)),
+            None => String::new(),
+        };
+        let [path, call, status] = [path, call, status].map(|text| quote::escape(text));
+        lines.push(format!("{path}  {call}({})  {status}{value}", quote::value(params)).into());
+    }
+    let answers = calls.iter().filter(|call| call.answered.is_some()).count() as u64;
+    let (all, answers) = (count(calls.len() as u64, "call", "calls"), count(answers, "answer", "answers"));
+    lines.push(format!("{all}, {answers}: {run} is not the run of a graph").into());
+    lines.push(Line::note("note: nothing shows what else was impure in it, so it is no frontier to replay"));
+    lines
 }
 
 fn divergence_lines(divergence: &FrontierDivergence) -> [Line; 3] {
@@ -761,7 +811,8 @@ pub fn record_divergence(replayed: &GraphReplayed, desk: &mut dyn Desk) -> Resul
 impl Answer for GraphReplayed {
     fn document(&self) -> Value {
         let is_open = self.is_open();
-        let (substituted, fork) = (self.substituted.as_ref(), self.fork.as_ref());
+        let substituted = self.substituted.as_ref();
+        let fork = (self.fork.as_ref(), self.not_made.as_deref());
         let unknown = substituted.map(|found| found.unknown.to_value());
         let divergence = self.divergence.as_ref().map(|one| DivergenceObject::of(one).into());
         let is_same = divergence.is_none() && !is_open;
@@ -827,19 +878,29 @@ impl Answer for GraphReplayed {
                     };
                     lines.push(Line::from(format!("{word:<12} {paths}")));
                 }
+                lines.extend(found.failed.iter().map(|fault| {
+                    Line::styled(Style::Warn, format!("fails        {}", quote::escape(&fault.to_string())))
+                }));
                 if !found.unknown.is_empty() {
                     lines.push(Line::note(
                         "note: a recorded answer is never given to an edge that asks something else",
                     ));
                 }
-                lines.extend(self.fork.as_ref().map(|fork| format!("forked       {fork}").into()));
+                lines.extend(
+                    self.fork.as_ref().map(|fork| format!("forked       {fork}, hypothetical").into()),
+                );
+                lines.extend(self.not_made.as_ref().map(|why| {
+                    let words = format!("not forked   it would not replay: {why}");
+                    Line::styled(Style::Bad, quote::escape(&words))
+                }));
             }
         }
         lines
     }
 
     fn end(&self) -> End {
-        if self.divergence.is_some() || self.is_open() { End::Problem(DIVERGED) } else { End::Answered }
+        let is_other = self.divergence.is_some() || self.is_open() || self.not_made.is_some();
+        if is_other { End::Problem(DIVERGED) } else { End::Answered }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A replay: the states as they were made again, and whether they are those on record.
 
 use dendrer::ask::replay::{Replayed, ReplayedTick};
+use dendrer::graph::eval::NodeFault;
 use dendrer::graph::frontier::Substituted;
 use dendrer::problem::Problem;
 use dendrer::reread::Reread;
@@ -12,6 +13,9 @@ use crate::answer::{End, ItemAnswer, Line, Page};
 use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
 use crate::problem::ShownProblem as _;
 use crate::{count, problem, quote};
+
+/// The fork that a replay made, or the reason why it made none.
+type Fork<'r> = (Option<&'r RunName>, Option<&'r str>);
 
 /// A replay, one tick after the other.
 #[derive(Debug, Clone)]
@@ -82,7 +86,7 @@ document! {
         end: (Option<&Value>, Option<&str>),
         is_open: bool,
         found: Option<&Substituted>,
-        name: Option<&RunName>,
+        fork: Fork<'_>,
     ) {
         /// The graph
         graph: &str = &run.graph.name,
@@ -98,11 +102,11 @@ document! {
         limit: Option<&str> = end.1,
         /// Whether the run did not end
         open: bool = is_open,
-        ..?SubstitutedReplay = found.map(|found| SubstitutedReplay::of(found, name)),
+        ..?SubstitutedReplay = found.map(|found| SubstitutedReplay::of(found, fork)),
     }
 
     /// The effect of other values on a graph
-    object SubstitutedReplay(found: &Substituted, name: Option<&RunName>) {
+    object SubstitutedReplay(found: &Substituted, fork: Fork<'_>) {
         let first = found.first.as_ref();
         /// The first node that differs; null if none does
         first: Option<DifferentNode> =
@@ -111,8 +115,22 @@ document! {
         reaches: &[String] = &found.reaches,
         /// The paths that stay the same
         same: &[String] = &found.same,
-        /// The fork that was made; null if none was asked for
-        fork: Option<&RunName> = name,
+        /// The edges whose request is the recorded one
+        asked: &[String] = &found.asked,
+        /// The paths that cannot be computed
+        failed: Vec<FailedNode> = found.failed.iter().map(FailedNode::of).collect(),
+        /// The fork that was made; null if there is none
+        fork: Option<&RunName> = fork.0,
+        /// The reason for which the fork that was asked for was not made
+        not_made?: &str = fork.1,
+    }
+
+    /// A path that cannot be computed
+    object FailedNode(fault: &NodeFault) {
+        /// The path
+        path: &str = &fault.path,
+        /// The reason
+        error: &str = &fault.why,
     }
 
     /// A node whose value differs

@@ -58,6 +58,8 @@ document! {
         forked_from: Option<ForkPlace> = listed.forked_from.as_ref().map(|(run, tick)| ForkPlace::of(run, *tick)),
         /// The goal, or the tag of a goal that was erased
         goal: As<Option<String>> = As::new(listed.goal.clone()),
+        /// Whether it is a fork of a graph's run with values of edges that no effect gave
+        hypothetical: bool = listed.hypothetical,
         /// The name
         name: &RunName = &summary.name,
         /// The thread that it is of, if the name is made of a digest; absent otherwise
@@ -125,9 +127,10 @@ impl Answer for RunsAnswer {
 /// A word for runs, and which runs it is noted of below the list.
 type RunMark = (&'static str, fn(&ListedRun) -> bool);
 
-const MARKS: [RunMark; 3] = [
+const MARKS: [RunMark; 4] = [
     ("casebook", |run| run.casebook),
     ("dropped", |run| run.dropped),
+    ("hypothetical", |run| run.hypothetical),
     ("not redacted", |run| run.redaction == Some(Value::from("none"))),
 ];
 

@@ -238,6 +238,9 @@ impl From<Error> for Problem {
                 problem.note(format!("did you mean {near}?")).help(&["dendrer", "log", near.as_str()])
             }
             Error::NoRun { .. } => problem.help(&["dendrer", "runs"]),
+            Error::Graph(GraphRefused::NotGraph(run)) => problem
+                .note("dendrer graph frontier lists the requests and answers of any run")
+                .help(&["dendrer", "graph", "frontier", run.as_str()]),
             Error::Undeclared(name) => undeclared(problem, &name),
             Error::NoTick { run, tip, .. } => problem.help(&["dendrer", "show", &format!("{run}@{tip}")]),
             Error::Extension(error) => {

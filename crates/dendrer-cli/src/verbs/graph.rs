@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use dendrer::Trace;
 use dendrer::address::is_bundle_name;
-use dendrer::ask::graphs;
+use dendrer::ask::graphs::{self, GraphFrontierQuestion};
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::runs::{self, RunsOrder};
 use dendrer::change::graph::{EdgeEnd, EdgeFailure, GraphResume, GraphTerms};
@@ -23,12 +23,13 @@ use dendrer::kernel::step::Stage;
 use dendrer::pack;
 use dendrer::repo::new_run::refuse_unreachable;
 use dendrer::run::frontier::{self, GraphRun, functions_of, graph_run};
+use dendrer::source::Asked as _;
 use dendrer::store::prelude::*;
 use dendrer_object::{Code, Digest, RunName, Value, json, tag};
 use dendrer_view::forms::{FindingsForm, GraphFindingsAnswer, GraphTestFindingsAnswer};
 use dendrer_view::graphs::{
-    FrontierAnswer, GraphAnswer, GraphCheckAnswer, GraphDiffAnswer, GraphMinimizeAnswer, GraphRunAnswer,
-    GraphTestAnswer, GraphTestError, GraphTested, drawing,
+    GraphAnswer, GraphCheckAnswer, GraphDiffAnswer, GraphMinimizeAnswer, GraphRunAnswer, GraphTestAnswer,
+    GraphTestError, GraphTested, drawing,
 };
 
 use crate::context;
@@ -60,12 +61,12 @@ pub(crate) enum GraphVerb {
         after_help = "Examples:\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\"\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\" --as monday\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\" --resume monday"
     )]
     Run(GraphRunArgs),
-    /// List the recorded edge values of a run: all that was impure in it
+    /// List the recorded edge values of a graph's run, all that was impure in it; of another run, its requests and answers
     #[command(
         after_help = "Examples:\n  dendrer graph frontier run-84f2\n  dendrer graph frontier run-84f2 --json"
     )]
     Frontier {
-        /// The run of a graph
+        /// The run
         run: String,
     },
     /// Replay recorded frontiers, also against another graph or pack: the regression suite that traffic leaves behind
@@ -203,8 +204,9 @@ pub(crate) fn run(global: &Global, verb: &GraphVerb, out: &mut Out) -> Result {
         GraphVerb::Show(args) => show(global, args, out),
         GraphVerb::Run(args) => run_graph(global, args, out),
         GraphVerb::Frontier { run } => {
-            let run = recorded(global, run, out)?;
-            out.answer(&FrontierAnswer(&run))
+            let question = GraphFrontierQuestion { run: run.clone() };
+            let reply = question.ask(&mut CommandDesk::new(global, out))?;
+            out.answer(&reply)
         }
         GraphVerb::Test(args) => test(global, args, out),
         GraphVerb::Diff { a, b } => {
@@ -590,22 +592,22 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     if found.is_empty() {
         return Err(Failure::new(Code::E0938, "there is no frontier to replay"));
     }
-    let is_changed = graph.is_some() || functions.is_some();
     let one = |run: &GraphRun| {
         let functions = functions.as_ref().unwrap_or(&run.functions);
         let (graph, children) = match &graph {
             Some((graph, children)) => (graph, children),
             None => (&run.graph, &run.children),
         };
-        // A recorded graph was checked when it was run; with another graph or pack, it is another one.
-        if is_changed {
-            let refused = std::iter::once(graph)
-                .chain(children.values())
-                .find_map(|graph| check(graph, functions, children).0.into_iter().next());
-            if let Some(GraphFinding { rule, statement, message, .. }) = refused {
-                let message = format!("the graph is refused: {} at {statement}: {message}", rule.as_str());
-                return Err(GraphTestError { code: rule.code(), message });
-            }
+        if run.hypothetical {
+            let message = "it is hypothetical: values of edges are none that an effect gave".to_owned();
+            return Err(GraphTestError { code: Code::E0944, message });
+        }
+        let refused = std::iter::once(graph)
+            .chain(children.values())
+            .find_map(|graph| check(graph, functions, children).0.into_iter().next());
+        if let Some(GraphFinding { rule, statement, message, .. }) = refused {
+            let message = format!("the graph is refused: {} at {statement}: {message}", rule.as_str());
+            return Err(GraphTestError { code: rule.code(), message });
         }
         let replayed = replay(graph, children, functions, &run.frontier);
         replayed

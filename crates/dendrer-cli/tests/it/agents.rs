@@ -593,6 +593,26 @@ fn reads_are_places_in_every_spelling() {
     assert!(ran.stdout.contains("/reads/0"), "{}", ran.stdout);
 }
 
+/// F-24, F-54: merge rules of a node that are none are noted with their place, and the node is imported.
+#[test]
+fn merge_rules_that_are_none_are_noted_by_an_import() {
+    let place = Place::with_store();
+    for (rules, at, word) in [
+        (r#"{"strategy":"newest"}"#, "/event/merge/strategy", "newest"),
+        (r#"{"stratgy":"lww"}"#, "/event/merge", "stratgy"),
+        (r#"{"keys":{"memory/x":"lww"}}"#, "/event/merge/keys", "memory.x"),
+        (r#"{"strategy":"lww"}"#, "", ""),
+    ] {
+        let event = format!(r#"{{"action":"sync","merge":{rules}}}"#);
+        let text = spelled(&event, &event, (0, ""), r#","schema_version":"2.0.0""#);
+        std::fs::write(place.path().join("m.jsonl"), text + "\n").unwrap();
+        let (code, answer) = place.json(&["import", "m.jsonl", "--kind", "cfd", "--run", "m", "--dry-run"]);
+        let notes = answer.get("notes").unwrap().to_string();
+        assert_eq!((code, notes.contains("merge_not_read")), (0, !at.is_empty()), "{rules}: {answer}");
+        assert!(notes.contains(at) && notes.contains(word), "{rules}: {notes}");
+    }
+}
+
 /// A line with one node, with the hash of an event that is spelled in some way, and further members.
 fn spelled(event: &str, hashed: &str, (seq, prev): (u64, &str), more: &str) -> String {
     let hash = Digest::of(format!("{prev}{hashed}{seq}a2.0.0").as_bytes()).hex();

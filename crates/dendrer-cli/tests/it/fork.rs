@@ -57,6 +57,12 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
     assert!(verified.contains("replay     OK    23 of 23 states reproduced"), "{verified}");
     let compared = place.run(&["diff", "logistics-run-47", "logistics-fix-2", "--from", "tick", "21"]);
     assert!(compared.stdout.starts_with("they part at tick 22|23; "), "{}", compared.stdout);
+    // the marker says that something is injected, and no line of an agent does.
+    let kind = |tick: u64| {
+        let (_, shown) = place.json(&["show", &format!("logistics-fix-2@{tick}")]);
+        shown.get("content").unwrap().get("fork_type").cloned()
+    };
+    assert_eq!([kind(21), kind(22)], [None, Some(dendrer_object::Value::from("injection"))]);
     // It is a run like any other: asked, gone on with, forked.
     let (code, answer) = place.json(&["bisect", "logistics-fix-2", "--predicate", "kernel.policy_compliant"]);
     assert_eq!((code, answer.get("outcome").unwrap().as_str()), (1, Some("never")));

@@ -38,6 +38,7 @@ mod full;
 mod governance;
 mod graph_kills;
 mod graph_resume;
+mod graph_values;
 mod graphs;
 mod heads;
 mod help;

@@ -118,6 +118,29 @@ fn a_pack_with_faults_is_told_all_of_them_and_begins_nothing() {
     assert_eq!((ran.code, ran.stderr.contains("state.orders cannot begin")), (2, true), "{}", ran.stderr);
 }
 
+/// F-54: a strategy is for a unit by the name that `conflicts list` prints.
+#[test]
+fn a_pack_names_units_as_they_are_listed() {
+    let place = place();
+    for (unit, fault) in [
+        ("memory.x", ""),
+        ("memory", ""),
+        ("memory/x", "did you mean \"memory.x\"?"),
+        ("/memory/x", "did you mean \"memory.x\"?"),
+        ("memory.x.y", "a member of the state or a member of one"),
+        ("memory..x", "a unit is written like memory.x"),
+        ("\"\"", "a unit is written like memory.x"),
+    ] {
+        let pack = format!(
+            "name: team\nversion: v1\nreducer: delta/1\nstate: {{memory: {{}}}}\nmerge: {{keys: {{{unit}: lww}}}}\n"
+        );
+        std::fs::write(place.path().join("team.yaml"), pack).unwrap();
+        let ran = place.run(&["pack", "check", "team.yaml"]);
+        assert_eq!(ran.code, i32::from(!fault.is_empty()), "{unit}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains(fault), "{unit}: {}", ran.stdout);
+    }
+}
+
 #[test]
 fn tests_of_a_pack_fail_with_their_place() {
     let place = place();

@@ -87,6 +87,8 @@ pub struct ListedRun {
     pub casebook: bool,
     /// Whether it was dropped.
     pub dropped: bool,
+    /// Whether it is a fork of a graph's run with values of edges that no effect gave.
+    pub hypothetical: bool,
     /// How many forks lie between it and the first run of its line, in a tree.
     pub depth: usize,
     /// The places of its last state that are unknown, each with its cause; `None` if the state was not read.
@@ -205,9 +207,11 @@ impl ListedRun {
         let unfinished = unfinished::of_run(&**store, &summary)?;
         let (mut goal, mut meta) = (start.get("goal").cloned(), start.get("meta").cloned());
         // A fork records neither goal nor `meta`: those of the first run of its line apply.
+        let mut hypothetical = false;
         if forked_from.is_some()
             && let Ok(trace) = Trace::open(store, &summary.name)
         {
+            hypothetical = frontier::is_hypothetical(&trace)?;
             let first = trace.start().body();
             (goal, meta) = (first.value("/goal").or(goal), first.value("/meta").or(meta));
         }
@@ -233,6 +237,7 @@ impl ListedRun {
             verified,
             casebook,
             dropped: false,
+            hypothetical,
             depth: 0,
             unknown: None,
             unfinished,
@@ -254,7 +259,7 @@ struct Condition {
 }
 
 /// The names that a condition on runs may use besides the state.
-pub const ROOTS: [&str; 12] = [
+pub const ROOTS: [&str; 13] = [
     "name",
     "ticks",
     "stage",
@@ -266,6 +271,7 @@ pub const ROOTS: [&str; 12] = [
     "updated",
     "thread",
     "graph",
+    "hypothetical",
     "verified",
 ];
 
@@ -319,6 +325,7 @@ impl Condition {
             dates::UPDATED => Value::from(ordered(run.summary.last_ts)),
             "thread" => Value::from(run.of_thread.clone()),
             "graph" => Value::from(run.graph.clone()),
+            "hypothetical" => Value::from(run.hypothetical),
             _ => Value::from(run.verified),
         });
         let others: Vec<(&str, &Value)> = ROOTS.iter().copied().zip(&values).collect();

@@ -4,6 +4,7 @@
 //! Rule: an effect is asked only after its request is on record, and never twice unless its first call has ended by itself or the
 //! caller asks for it; test `a_graph_run_that_is_killed_goes_on_and_acts_once`.
 
+mod inject;
 mod lock;
 mod past;
 mod records;
@@ -12,24 +13,18 @@ mod runner;
 mod start;
 mod terms;
 
-use std::collections::BTreeMap;
-
 use dendrer_graph::form;
-use dendrer_object::delta::{Delta, Op};
-use dendrer_object::record::{Author, Record};
-use dendrer_object::{EDGE, Intent, Pointer, RunName, Value};
 use dendrer_store::Shared;
 
 use crate::error::{Error, GraphRefused};
 use crate::record::recorder::{Environment, Recorder};
 use crate::repo::Repo;
-use crate::run::frontier::{functions_of, graph_run};
-use crate::run::trace::Trace;
+use crate::run::frontier::functions_of;
 
-use records::propose;
 use runner::Runner;
 use start::{beginning, redacted_inputs};
 
+pub use inject::{Injected, inject};
 pub use terms::{AskEdge, EdgeEnd, EdgeFailure, EdgeNeed, GraphOutcome, GraphResume, GraphTerms, Unanswered};
 
 impl Repo {
@@ -69,50 +64,4 @@ pub fn run_graph(
     let mut runner = Runner::new(store, terms, parts, form::digest(&form), recorder)?;
     runner.advance()?;
     runner.run(executor)
-}
-
-/// Forks the run of a graph before the first of some edges, with another value of each: an injection.
-pub fn inject(
-    repo: &Repo,
-    trace: &Trace,
-    name: RunName,
-    others: &BTreeMap<String, Value>,
-) -> Result<Record, Error> {
-    let recorded = graph_run(trace)?;
-    let mut ticks = Vec::with_capacity(others.len());
-    for path in others.keys() {
-        let tick = recorded.ticks.get(path).copied();
-        ticks.push(
-            tick.ok_or_else(|| GraphRefused::NoEdge { run: trace.name().clone(), path: path.clone() })?,
-        );
-    }
-    ticks.sort_unstable();
-    let first = ticks.first().copied().unwrap_or(trace.tip());
-    let mut terms = crate::change::fork::ForkTerms::new(name);
-    terms.reason = Some("other values of edges".into());
-    terms.injects = true;
-    let (mut recorder, _) = repo.fork(trace, first - 1, &terms)?;
-    let mut last = None;
-    for tick in ticks {
-        let content = trace.record(tick)?.content();
-        let path = content
-            .get(EDGE)
-            .and_then(|edge| edge.get("path")?.as_str().map(str::to_owned))
-            .unwrap_or_default();
-        let value = others.get(&path).cloned().unwrap_or(Value::Null);
-        let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut intent = Intent::new("action.result".parse().expect("a type of the ontology"), &agent);
-        intent.author = Author::Runtime;
-        let member = |name: &str| content.get(name).cloned().unwrap_or(Value::Null);
-        let set = Op::set(Pointer::of(["edges", &path]), value.clone());
-        let intent = intent
-            .with("action", member("action"))
-            .carrying(EDGE, member(EDGE))
-            .with("fork_type", Value::from("injection"))
-            .with("result", Value::record([("output", value), ("status", Value::from("ok"))]))
-            .with_delta(Delta(vec![set]));
-        last = Some(propose(&mut recorder, &intent, &path)?);
-    }
-    recorder.commit()?;
-    last.ok_or_else(|| GraphRefused::NoEdge { run: trace.name().clone(), path: String::new() }.into())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use dendrer_graph::eval::NodeFault;
+use dendrer_graph::eval::{GraphValues, NodeFault};
 use dendrer_graph::frontier::{
     DivergenceKind, FrontierDivergence, Substituted, replay as frontier_replay, substitute,
 };
@@ -131,6 +131,8 @@ pub struct GraphReplayed {
     pub substituted: Option<Substituted>,
     /// The fork that was made of it.
     pub fork: Option<RunName>,
+    /// Why the fork that was asked for was not made.
+    pub not_made: Option<String>,
 }
 
 impl GraphReplayed {
@@ -171,7 +173,8 @@ impl ReplayQuestion {
         }
         if !self.set.is_empty() || self.record {
             let what = format!("{} is not the run of a graph, so it has no edges", trace.name());
-            return Err(Problem::new(Code::E0938, what));
+            let problem = Problem::new(Code::E0938, what);
+            return Err(problem.help(&["dendrer", "graph", "frontier", trace.name().as_str()]));
         }
         let from = self.from.as_ref().map_or(Ok(1), |position| position.tick(&trace))?;
         let to = self.to.as_ref().or(address.pos.as_ref());
@@ -203,8 +206,12 @@ impl ReplayQuestion {
     fn graph(&self, trace: &Trace, desk: &mut dyn Desk) -> Result<GraphReplayed, Problem> {
         let run = graph_run(trace)?;
         let node = |fault: NodeFault| Problem::new(Code::E0935, fault.to_string());
-        let (found, divergence) =
-            frontier_replay(&run.graph, &run.children, &run.functions, &run.frontier).map_err(node)?;
+        let made = frontier_replay(&run.graph, &run.children, &run.functions, &run.frontier);
+        let (found, divergence) = match made {
+            // Other values may be those that the node can be computed from.
+            Err(_) if !self.set.is_empty() => (GraphValues::default(), None),
+            made => made.map_err(node)?,
+        };
         let mut replayed = GraphReplayed {
             trace: trace.clone(),
             run,
@@ -214,25 +221,29 @@ impl ReplayQuestion {
             divergence,
             substituted: None,
             fork: None,
+            not_made: None,
         };
         if self.set.is_empty() || (replayed.divergence.is_some() && !replayed.is_open()) {
             return Ok(replayed);
         }
         let run = &replayed.run;
-        self.set.keys().try_for_each(|path| known_edge(run, path))?;
-        let substituted = substitute(&run.graph, &run.children, &run.functions, &run.frontier, &self.set);
-        let substituted = substituted.map_err(node)?;
-        replayed.nodes = substituted.found.nodes.len() as u64;
-        replayed.output = substituted.found.output.clone();
-        replayed.limit = substituted.found.limit.clone();
-        replayed.substituted = Some(substituted);
+        let made = substitute(&run.graph, &run.children, &run.functions, &run.frontier, &self.set);
+        let mut made = made.map_err(node)?;
+        let is_due = |path: &String| made.found.edges.iter().any(|(asked, _)| asked.path == *path);
+        self.set.keys().filter(|path| !is_due(path)).try_for_each(|path| known_edge(run, path))?;
         if let Some(name) = &self.r#as {
             let repo = desk.writable()?;
             let name = new_name(Some(name), "", repo.writer()?)?;
-            inject(&repo, trace, name.clone(), &self.set)?;
+            let injected = inject(&repo, trace, run, name.clone(), &self.set)?;
             desk.close(repo)?;
-            replayed.fork = Some(name);
+            (made, replayed.not_made) = (injected.substituted, injected.not_made);
+            replayed.fork = replayed.not_made.is_none().then_some(name);
         }
+        replayed.divergence = None;
+        replayed.nodes = (made.found.nodes.len() - made.failed.len()) as u64;
+        replayed.output = made.found.output.clone();
+        replayed.limit = made.found.limit.clone();
+        replayed.substituted = Some(made);
         Ok(replayed)
     }
 }

@@ -9,6 +9,7 @@ use dendrer_graph::form;
 use dendrer_graph::frontier::{Frontier, RecordedEdge};
 use dendrer_graph::functions::Functions;
 use dendrer_kernel::step::MARKERS_VERSION;
+use dendrer_object::intent::ForkType;
 use dendrer_object::record::Author;
 use dendrer_object::{Digest, EDGE, Object, RunName, Value};
 
@@ -49,6 +50,8 @@ pub struct GraphRun {
     pub ticks: BTreeMap<String, u64>,
     /// The class of each effect that was called, by name.
     pub effects: BTreeMap<String, String>,
+    /// Whether a value of it is none that an effect gave: [`is_hypothetical`].
+    pub hypothetical: bool,
 }
 
 /// The numbers of a place in the frontier, by which places are in canonical order: `2.3.1`.
@@ -73,6 +76,19 @@ pub fn functions_of(pack: &Value) -> Functions {
 /// Whether a run was recorded by a graph.
 pub fn is_graph(trace: &Trace) -> bool {
     trace.start().body().value(&format!("/{GRAPH}")).is_some()
+}
+
+/// Whether a run is that of a graph, with values of edges that no effect gave: a fork of its lineage was begun with other values.
+pub fn is_hypothetical(trace: &Trace) -> Result<bool, Error> {
+    let (_, forks) = trace.lineage().split_last().expect("a run is of its own lineage");
+    for (_, last) in forks.iter().filter(|_| is_graph(trace)) {
+        let marker = (last < &trace.tip()).then(|| trace.record(last + 1)).transpose()?;
+        let kind = marker.and_then(|marker| marker.body().value("/fork_type"));
+        if kind.is_some_and(|kind| kind.as_str() == Some(ForkType::Injection.as_str())) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Graphs as they were understood before a repeat at its limit ended the run.
@@ -138,11 +154,24 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
     frontier.nodes = nodes.iter().map(|(path, value)| (path.to_string(), value.clone())).collect();
     frontier.output = state.get("output").cloned();
     let digest = form::digest(&form);
-    Ok(GraphRun { run, graph, children, form, digest, pack, functions, frontier, ticks, effects })
+    let hypothetical = is_hypothetical(trace)?;
+    Ok(GraphRun {
+        run,
+        graph,
+        children,
+        form,
+        digest,
+        pack,
+        functions,
+        frontier,
+        ticks,
+        effects,
+        hypothetical,
+    })
 }
 
 /// The value of an edge in its result; `None` for one that failed.
-fn recorded(content: &Value) -> Option<RecordedEdge> {
+pub(crate) fn recorded(content: &Value) -> Option<RecordedEdge> {
     let (edge, action, result) = (content.get(EDGE)?, content.get("action")?, content.get("result")?);
     if result.get("status").and_then(Value::as_str) != Some("ok") {
         return None;
@@ -163,8 +192,9 @@ fn recorded(content: &Value) -> Option<RecordedEdge> {
 /// The version of frontier files. In files of the first one, a repeat at its limit does not end the run.
 pub const FRONTIER_VERSION: u64 = 2;
 
-/// The members of the first line of a frontier file; the first version has no `limit`.
-const HEADER: [&str; 8] = ["frontier", "graph", "inputs", "limit", "nodes", "output", "pack", "run"];
+/// The members of the first line of a frontier file; the first version has no `limit`, and only a hypothetical run `hypothetical`.
+const HEADER: [&str; 9] =
+    ["frontier", "graph", "hypothetical", "inputs", "limit", "nodes", "output", "pack", "run"];
 
 /// The members of the line of an edge.
 const EDGE_LINE: [&str; 8] = ["args", "asked", "call", "digest", "effect", "index", "path", "value"];
@@ -277,6 +307,22 @@ pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
     let frontier = frontier_of_header(header, &graph, version)?;
     let (edges, effects) = edges_of_file(edges, &functions)?;
     let frontier = Frontier { edges, ..frontier };
+    let hypothetical = match header.get("hypothetical") {
+        None => false,
+        Some(said) => said.as_bool().ok_or("line 1: hypothetical is true or false")?,
+    };
     let (digest, ticks) = (form::digest(&form), BTreeMap::new());
-    Ok(GraphRun { run, graph, children, form, digest, pack, functions, frontier, ticks, effects })
+    Ok(GraphRun {
+        run,
+        graph,
+        children,
+        form,
+        digest,
+        pack,
+        functions,
+        frontier,
+        ticks,
+        effects,
+        hypothetical,
+    })
 }

@@ -23,19 +23,20 @@ pub(super) struct Past {
     pub(super) unknown: BTreeMap<String, Unanswered>,
     /// Nodes that could not be computed, each as its record has it.
     failures: BTreeSet<String>,
-    /// Whether the last transition of a closed run is there.
-    pub(super) is_complete: bool,
+    /// The tick of the last transition of a closed run.
+    pub(super) closed_at: Option<u64>,
     /// The first tick that another author wrote.
     pub(super) of_others: Option<u64>,
 }
 
 impl Past {
-    pub(super) fn of(trace: &Trace, recorded: &GraphRun) -> Result<Past, Error> {
+    /// Reads a run up to a tick.
+    pub(super) fn of(trace: &Trace, recorded: &GraphRun, to: u64) -> Result<Past, Error> {
         let edges = recorded.frontier.edges.iter();
         let values = edges.map(|edge| (edge.path.clone(), (edge.asked, edge.value.clone())));
         let mut past = Past { values: values.collect(), ..Past::default() };
-        trace.for_each(1, trace.tip(), &mut |tick, record| {
-            if !past.reads(&record, &recorded.graph.name) {
+        trace.for_each(1, to, &mut |tick, record| {
+            if !past.reads(tick, &record, &recorded.graph.name) {
                 past.of_others.get_or_insert(tick);
             }
             ControlFlow::Continue(())
@@ -44,7 +45,7 @@ impl Past {
     }
 
     /// Reads a record. Returns whether the run of a graph writes such records.
-    fn reads(&mut self, record: &Record, graph: &str) -> bool {
+    fn reads(&mut self, tick: u64, record: &Record, graph: &str) -> bool {
         let (header, content) = (record.header(), record.content());
         let type_name = header.type_name.as_ref().map_or("", |name| name.as_str());
         let path = || Some(content.get(EDGE)?.get("path")?.as_str()?.to_owned());
@@ -61,13 +62,13 @@ impl Past {
                 true
             }
             (Author::Runtime, "goal.complete", None) => {
-                self.is_complete = true;
+                self.closed_at = Some(tick);
                 true
             }
             (Author::Runtime, "observation.add", None) => {
                 let about = |name: &str| content.get("intent")?.get(name).cloned();
                 self.failures.extend(about(NODE_FAILED).map(|fault| fault.to_string()));
-                self.is_complete |= about(LIMIT).is_some();
+                self.closed_at = self.closed_at.or(about(LIMIT).map(|_| tick));
                 about(NODE_FAILED).or_else(|| about(LIMIT)).is_some()
             }
             _ => false,

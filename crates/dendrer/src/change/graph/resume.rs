@@ -35,8 +35,8 @@ pub(super) fn go_on(
     if let Some(what) = other_part(terms, &trace, &recorded)? {
         return Err(GraphRefused::Another { run: terms.run.clone(), what }.into());
     }
-    let past = Past::of(&trace, &recorded)?;
-    let is_closed = past.is_complete && store.run(&terms.run)?.is_some_and(|run| run.ended);
+    let past = Past::of(&trace, &recorded, trace.tip())?;
+    let is_closed = past.closed_at.is_some() && store.run(&terms.run)?.is_some_and(|run| run.ended);
     if is_closed {
         refuse_paths(terms, resume, |_| false)?;
         return Ok(outcome(&recorded, Vec::new()));
@@ -45,7 +45,7 @@ pub(super) fn go_on(
         return Err(GraphRefused::OfOthers { run: terms.run.clone(), tick }.into());
     }
     let mut recorder = Recorder::resume_if(&store, &terms.run, surroundings, |_| Ok(()))?;
-    if past.is_complete {
+    if past.closed_at.is_some() {
         // Only the mark of the end is missing.
         recorder.end()?;
         recorder.commit()?;
@@ -70,9 +70,10 @@ pub(super) fn go_on(
     if !needs.is_empty() {
         return Ok(outcome(&recorded, needs));
     }
+    let writing = terms.writing();
     let given = due.into_iter().filter_map(|asked| {
         let value = resume.set.get(&asked.path)?.clone();
-        Some((asked, terms.clean(value)))
+        Some((asked, writing.clean(value)))
     });
     let given: Vec<_> = given.collect();
     // The effects that are still to be asked are known only with these values.

@@ -22,7 +22,7 @@ use crate::run::frontier::graph_run;
 use crate::run::trace::Trace;
 
 use super::past::Past;
-use super::records::{self, propose};
+use super::records::{self, RecordTerms, propose};
 use super::terms::{AskEdge, EdgeEnd, EdgeFailure, GraphOutcome, GraphTerms};
 
 /// A graph, the graphs that it runs, its functions and its inputs.
@@ -62,6 +62,7 @@ impl Due {
 pub(super) struct Runner<'g> {
     store: &'g Shared,
     terms: &'g GraphTerms<'g>,
+    writing: RecordTerms<'g>,
     functions: &'g Functions,
     digest: Digest,
     recorder: Recorder,
@@ -83,7 +84,8 @@ impl<'g> Runner<'g> {
         let evaluation =
             GraphEvaluation::new(graph, children, functions, inputs).map_err(GraphRefused::Node)?;
         let (due, past) = (Due::default(), Past::default());
-        Ok(Runner { store, terms, functions, digest, recorder, evaluation, due, past, asked: 0 })
+        let writing = terms.writing();
+        Ok(Runner { store, terms, writing, functions, digest, recorder, evaluation, due, past, asked: 0 })
     }
 
     /// Evaluates as far as values are there. A node that cannot be computed is on record.
@@ -95,7 +97,7 @@ impl<'g> Runner<'g> {
     /// Records the node that an evaluation could not compute, unless it is on record.
     pub(super) fn kept(&mut self, made: Result<(), GraphRefused>) -> Result<(), Error> {
         if let Err(GraphRefused::Node(fault)) = &made {
-            let intent = records::node_failed(self.terms, fault);
+            let intent = records::node_failed(&self.writing, fault);
             if !self.past.has_failure(&intent) {
                 propose(&mut self.recorder, &intent, &fault.path)?;
                 self.recorder.commit()?;
@@ -162,7 +164,7 @@ impl<'g> Runner<'g> {
                 Some(request) => *request,
                 None => self.request(&asked)?.id(),
             };
-            let answer = records::by_hand(self.terms, &asked, request, value);
+            let answer = records::by_hand(&self.writing, &asked, request, value);
             propose(&mut self.recorder, &answer, &asked.path)?;
         }
         self.recorder.commit()?;
@@ -171,7 +173,7 @@ impl<'g> Runner<'g> {
 
     /// Proposes the request of an edge. One that the door refuses is kept as a refusal, and its effect is not asked.
     fn request(&mut self, asked: &EdgeRequest) -> Result<Record, Error> {
-        match self.recorder.propose(&records::request(self.terms, asked))? {
+        match self.recorder.propose(&records::request(&self.writing, asked))? {
             Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record),
             Outcome::Refused(refused) => {
                 self.recorder.commit()?;
@@ -186,7 +188,7 @@ impl<'g> Runner<'g> {
     fn request_all(&mut self, next: &[EdgeRequest]) -> Result<Vec<Digest>, Error> {
         // Each is judged before anything is on record of the others: if the door denies one, none is asked.
         for asked in next {
-            let intent = records::request(self.terms, asked);
+            let intent = records::request(&self.writing, asked);
             if let Outcome::Refused(_) = self.recorder.propose_if(&intent, |_, _, _| false)? {
                 self.request(asked)?;
             }
@@ -207,6 +209,7 @@ impl<'g> Runner<'g> {
 
     fn ask_all(&mut self, executor: &AskEdge<'_>) -> Result<(), Error> {
         let terms = self.terms;
+        let writing = self.writing.clone();
         let most = usize::try_from(terms.pack.pack.concurrency).unwrap_or(usize::MAX).max(1);
         let (sender, answers) = mpsc::channel::<(EdgeRequest, Digest, Answer)>();
         std::thread::scope(|scope| {
@@ -220,8 +223,9 @@ impl<'g> Runner<'g> {
                     });
                     for (asked, request) in next.into_iter().zip(requests) {
                         let sender = sender.clone();
+                        let writing = writing.clone();
                         let work = move || {
-                            let answer = answer_of(executor, terms, &asked);
+                            let answer = answer_of(executor, &writing, &asked);
                             // Ignored: the receiver is there until every answer is.
                             let _ = sender.send((asked, request, answer));
                         };
@@ -251,7 +255,7 @@ impl<'g> Runner<'g> {
         let mut failed = None;
         let mut made = Vec::with_capacity(came.len());
         for (asked, request, answer) in came {
-            let recorded = records::answer(self.terms, &asked, request, &answer);
+            let recorded = records::answer(&self.writing, &asked, request, &answer);
             match (propose(&mut self.recorder, &recorded, &asked.path), answer) {
                 (Err(error), _) => drop(failed.get_or_insert(error)),
                 (Ok(_), Ok((value, _))) => made.push((asked.path, value)),
@@ -281,8 +285,8 @@ impl<'g> Runner<'g> {
             return Err(GraphRefused::Diverged { run: run.clone(), path }.into());
         }
         let last = match &limit {
-            Some((path, max)) => records::limited(self.terms, &found, (path, *max)),
-            None => records::completion(self.terms, &found),
+            Some((path, max)) => records::limited(&self.writing, &found, (path, *max)),
+            None => records::completion(&self.writing, &found),
         };
         propose(&mut self.recorder, &last, "the end of the run")?;
         self.recorder.end()?;
@@ -301,7 +305,7 @@ impl<'g> Runner<'g> {
 }
 
 /// Asks an effect. One that panics has not answered.
-fn answer_of(executor: &AskEdge<'_>, terms: &GraphTerms<'_>, asked: &EdgeRequest) -> Answer {
+fn answer_of(executor: &AskEdge<'_>, terms: &RecordTerms<'_>, asked: &EdgeRequest) -> Answer {
     let ask = std::panic::AssertUnwindSafe(|| executor(asked).map(|value| terms.clean(value)));
     std::panic::catch_unwind(ask)
         .unwrap_or_else(|_| Err(EdgeFailure::new(EdgeEnd::Killed, "the executor panicked")))

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use dendrer_graph::Graph;
 use dendrer_graph::eval::EdgeRequest;
 use dendrer_kernel::step::Stage;
-use dendrer_object::{Digest, Intent, REDACTION, RunName, Value};
+use dendrer_object::{Digest, RunName, Value};
 
 use crate::pack::Source;
-use crate::record::redacted;
-use crate::redact::{Redactor, TakenSecrets};
+use crate::redact::Redactor;
+
+use super::records::RecordTerms;
 
 /// Asks an effect for the value of an edge.
 pub type AskEdge<'e> = dyn Fn(&EdgeRequest) -> Result<Value, EdgeFailure> + Sync + 'e;
@@ -90,25 +91,9 @@ pub struct GraphResume {
 }
 
 impl GraphTerms<'_> {
-    /// Notes on a record by which rules it was redacted. A value that is computed from redacted values has no secrets.
-    pub(super) fn noted(&self, intent: Intent, taken: &TakenSecrets) -> Intent {
-        match &self.redactor {
-            Some(redactor) => intent.carrying(REDACTION, redacted::sealed(redactor, taken)),
-            None => intent,
-        }
-    }
-
-    /// A value without its secrets.
-    pub(super) fn clean(&self, value: Value) -> (Value, TakenSecrets) {
-        match &self.redactor {
-            Some(redactor) => redactor.value(&value),
-            None => (value, TakenSecrets::default()),
-        }
-    }
-
-    /// A text without its secrets.
-    pub(super) fn clean_text(&self, text: &str) -> String {
-        self.redactor.as_ref().map_or_else(|| text.to_owned(), |redactor| redactor.text(text).0)
+    /// The terms of its records.
+    pub(super) fn writing(&self) -> RecordTerms<'_> {
+        RecordTerms { graph: &self.graph.name, redactor: self.redactor.clone() }
     }
 }
 
