@@ -1750,9 +1750,9 @@ export type Failure = {
 
 /** The document `dendrer.frontier/1`. */
 export type Frontier = {
-  /** The number of edges; 0 if the run is no graph's */
+  /** The number of edges; 0 for a run of no graph */
   edges: number;
-  /** The name of the graph; null if the run is no graph's, so that nothing shows what else was impure in it */
+  /** The name of the graph; null for a run of no graph, whose calls are listed */
   graph: string | null;
   items: {
     /** The arguments */
@@ -1772,26 +1772,26 @@ export type Frontier = {
     /** The value */
     value: unknown;
   } | {
-    /** The tick of the answer; null if there is none */
+    /** The tick of the answer; null without one */
     answered: number | null;
     /** The parameters */
     args: unknown;
     /** The tool; empty if none is on record */
     call: string;
-    /** The digest of the value; null if there is none */
+    /** The digest of the value; null without one */
     digest: string | null;
     /** The id of the call; the tick of its request if it has none */
     path: string;
-    /** The status of the answer; `no_answer` if there is none */
+    /** The status of the answer; `no_answer` without one */
     status: string;
     /** The tick of the request, or that of an answer to no request */
     tick: number;
-    /** The output of the answer; null if there is none */
+    /** The output of the answer; null without one */
     value: unknown;
   }[] | number;
   /** The path of the repeat that came to its limit and ended the run; null if none did */
   limit: string | null;
-  /** The number of pure nodes; 0 if the run is no graph's */
+  /** The number of pure nodes; 0 for a run of no graph */
   nodes: number;
   /** The run */
   run: string;
@@ -2042,7 +2042,7 @@ export type Runs = {
     } | null;
     /** The goal, or the tag of a goal that was erased */
     goal: string | null;
-    /** Whether it is a fork of a graph's run with values of edges that no effect gave */
+    /** Whether it is a fork of a graph's run with substituted values of edges */
     hypothetical: boolean;
     /** The name */
     name: string;

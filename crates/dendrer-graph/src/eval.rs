@@ -243,7 +243,7 @@ impl<'g> GraphEvaluation<'g> {
         Ok(())
     }
 
-    /// As [`GraphEvaluation::advance`], and goes on past statements that cannot be computed: each has the value `{"error"}` among
+    /// As [`GraphEvaluation::advance`], and evaluates past statements that cannot be computed: each has the value `{"error"}` among
     /// the nodes, and what depends on it waits. Returns their faults.
     pub fn advance_past_faults(
         &mut self,

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dendrer::ask::graphs::{FrontierReply, RecordedCall};
+use dendrer::ask::graphs::FrontierReply;
 use dendrer::casebook::{self, Place};
 use dendrer::change::graph::{EdgeNeed, GraphOutcome, Unanswered};
 use dendrer::change::replay::GraphReplayed;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning};
-use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge};
+use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge, Substituted};
 use dendrer::graph::minimize::{Minimal, Minimality};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::problem::Problem;
+use dendrer::run::calls::RecordedCall;
 use dendrer::run::frontier::{FRONTIER_VERSION, GraphRun};
 use dendrer::source::Desk;
 use dendrer_object::document::{As, Either, Shape};
@@ -204,7 +205,7 @@ document! {
         frontier: u64 = FRONTIER_VERSION,
         /// The graph in its JSON form
         graph: &Value = &recorded.form,
-        /// Whether a value is none that an effect gave; left out if all are
+        /// Whether values of edges are substitutes; left out if not
         hypothetical?: bool = recorded.hypothetical.then_some(true),
         /// The inputs by name
         inputs: &BTreeMap<String, Value> = &recorded.frontier.inputs,
@@ -228,11 +229,11 @@ document! {
         let items = Value::array(edges.chain(calls));
         /// The run
         run: &RunName = name,
-        /// The name of the graph; null if the run is no graph's, so that nothing shows what else was impure in it
+        /// The name of the graph; null for a run of no graph, whose calls are listed
         graph: Option<&str> = recorded.map(|run| &*run.graph.name),
-        /// The number of edges; 0 if the run is no graph's
+        /// The number of edges; 0 for a run of no graph
         edges: usize = frontier.map_or(0, |frontier| frontier.edges.len()),
-        /// The number of pure nodes; 0 if the run is no graph's
+        /// The number of pure nodes; 0 for a run of no graph
         nodes: usize = frontier.map_or(0, |frontier| frontier.nodes.len()),
         /// The path of the repeat that came to its limit and ended the run; null if none did
         limit: Option<&str> = frontier.and_then(|frontier| frontier.limit.as_deref()),
@@ -240,7 +241,7 @@ document! {
         items: As<Vec<Either<FrontierEdge, FrontierCall>>> = As::new(items),
     }
 
-    /// A request of a run that is no graph's, with its answer
+    /// A request of a run of no graph, with its answer
     object FrontierCall(recorded: &RecordedCall) {
         /// The id of the call; the tick of its request if it has none
         path: &str = &recorded.path,
@@ -248,15 +249,15 @@ document! {
         call: &str = &recorded.call,
         /// The parameters
         args: &Value = &recorded.params,
-        /// The status of the answer; `no_answer` if there is none
+        /// The status of the answer; `no_answer` without one
         status: &str = &recorded.status,
         /// The tick of the request, or that of an answer to no request
         tick: u64 = recorded.tick,
-        /// The tick of the answer; null if there is none
+        /// The tick of the answer; null without one
         answered: Option<u64> = recorded.answered,
-        /// The digest of the value; null if there is none
+        /// The digest of the value; null without one
         digest: Option<Digest> = recorded.value.as_ref().map(Value::digest),
-        /// The output of the answer; null if there is none
+        /// The output of the answer; null without one
         value: Option<&Value> = recorded.value.as_ref(),
     }
 
@@ -764,7 +765,7 @@ impl Answer for FrontierReply {
     }
 }
 
-/// The requests and answers of a run that is no graph's.
+/// The requests and answers of a run of no graph.
 fn call_lines(run: &RunName, calls: &[RecordedCall]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for RecordedCall { path, call, params, status, value, .. } in calls {
@@ -806,6 +807,39 @@ pub fn record_divergence(replayed: &GraphReplayed, desk: &mut dyn Desk) -> Resul
     let value = DivergenceObject::of(divergence).into();
     desk.write_down(|store, environment| casebook::record_divergence(store, &place, &value, environment))?;
     Ok(())
+}
+
+/// The consequences of other values of edges.
+fn substituted_lines(replayed: &GraphReplayed, found: &Substituted) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    lines.push(match &found.first {
+        None => "first        nothing differs".into(),
+        Some((node, recorded, now)) => Line::styled(
+            Style::Warn,
+            format!(
+                "first        {} {} -> {}",
+                quote::escape(node),
+                quote::value(recorded),
+                quote::value(now)
+            ),
+        ),
+    });
+    for (word, paths) in [("reaches", &found.reaches), ("same", &found.same), ("unknown", &found.unknown)] {
+        let paths = if paths.is_empty() { "nothing".to_owned() } else { quote::escape(&paths.join(", ")) };
+        lines.push(Line::from(format!("{word:<12} {paths}")));
+    }
+    lines.extend(found.failed.iter().map(|fault| {
+        Line::styled(Style::Warn, format!("fails        {}", quote::escape(&fault.to_string())))
+    }));
+    if !found.unknown.is_empty() {
+        lines.push(Line::note("note: a recorded answer is never given to an edge that asks something else"));
+    }
+    lines.extend(replayed.fork.as_ref().map(|fork| format!("forked       {fork}, hypothetical").into()));
+    lines.extend(replayed.not_made.as_ref().map(|why| {
+        let words = format!("not forked   it would not replay: {why}");
+        Line::styled(Style::Bad, quote::escape(&words))
+    }));
+    lines
 }
 
 impl Answer for GraphReplayed {
@@ -855,45 +889,7 @@ impl Answer for GraphReplayed {
                     "replay(graph, frontier) == output   OK, no model and no tool was called",
                 ));
             }
-            Some(found) => {
-                lines.push(match &found.first {
-                    None => "first        nothing differs".into(),
-                    Some((node, recorded, now)) => Line::styled(
-                        Style::Warn,
-                        format!(
-                            "first        {} {} -> {}",
-                            quote::escape(node),
-                            quote::value(recorded),
-                            quote::value(now)
-                        ),
-                    ),
-                });
-                for (word, paths) in
-                    [("reaches", &found.reaches), ("same", &found.same), ("unknown", &found.unknown)]
-                {
-                    let paths = if paths.is_empty() {
-                        "nothing".to_owned()
-                    } else {
-                        quote::escape(&paths.join(", "))
-                    };
-                    lines.push(Line::from(format!("{word:<12} {paths}")));
-                }
-                lines.extend(found.failed.iter().map(|fault| {
-                    Line::styled(Style::Warn, format!("fails        {}", quote::escape(&fault.to_string())))
-                }));
-                if !found.unknown.is_empty() {
-                    lines.push(Line::note(
-                        "note: a recorded answer is never given to an edge that asks something else",
-                    ));
-                }
-                lines.extend(
-                    self.fork.as_ref().map(|fork| format!("forked       {fork}, hypothetical").into()),
-                );
-                lines.extend(self.not_made.as_ref().map(|why| {
-                    let words = format!("not forked   it would not replay: {why}");
-                    Line::styled(Style::Bad, quote::escape(&words))
-                }));
-            }
+            Some(found) => lines.extend(substituted_lines(self, found)),
         }
         lines
     }

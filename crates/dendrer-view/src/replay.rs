@@ -119,7 +119,7 @@ document! {
         asked: &[String] = &found.asked,
         /// The paths that cannot be computed
         failed: Vec<FailedNode> = found.failed.iter().map(FailedNode::of).collect(),
-        /// The fork that was made; null if there is none
+        /// The fork that was made; null without one
         fork: Option<&RunName> = fork.0,
         /// The reason for which the fork that was asked for was not made
         not_made?: &str = fork.1,

@@ -58,7 +58,7 @@ document! {
         forked_from: Option<ForkPlace> = listed.forked_from.as_ref().map(|(run, tick)| ForkPlace::of(run, *tick)),
         /// The goal, or the tag of a goal that was erased
         goal: As<Option<String>> = As::new(listed.goal.clone()),
-        /// Whether it is a fork of a graph's run with values of edges that no effect gave
+        /// Whether it is a fork of a graph's run with substituted values of edges
         hypothetical: bool = listed.hypothetical,
         /// The name
         name: &RunName = &summary.name,

@@ -1,5 +1,6 @@
 //! A run as a reader sees it: its records, its states, the verdicts along it.
 
+pub mod calls;
 pub(crate) mod casebook_name;
 pub mod causal;
 pub mod closed;

@@ -126,7 +126,8 @@ function FrontierOf({ run }: { run: string }) {
 }
 
 function FrontierLine({ of: frontier }: { of: Frontier }) {
-  const items = list(frontier.items);
+  // The calls of a run of no graph have no place.
+  const items = list(frontier.items).flatMap((one) => ("index" in one ? [one] : []));
   return (
     <details class="outcome">
       <summary>frontier: {frontier.edges} recorded edges, {frontier.nodes} pure nodes</summary>

@@ -26,8 +26,8 @@ pub(crate) struct Runs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<String>,
     /// Only runs of which this is true: an expression over name, ticks, stage, goal, refusals, ended, synthetic,
-    /// forked, thread, graph, verified, updated (in UTC, like updated > "2026-03-01 12:00:00" or updated > "2h"), and the state at
-    /// the tip
+    /// forked, thread, graph, hypothetical, verified, updated (in UTC, like updated > "2026-03-01 12:00:00" or updated > "2h"), and
+    /// the state at the tip
     #[arg(long = "where", value_name = "EXPR")]
     pub(crate) filter: Option<String>,
     /// Only runs recorded at this stage

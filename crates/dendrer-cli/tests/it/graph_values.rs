@@ -1,16 +1,20 @@
 //! Runs of graphs with other values of edges, recorded graphs that are checked again, and frontiers of runs that are no graph's.
 
 use std::collections::BTreeMap;
+use std::process::Stdio;
 use std::sync::Arc;
 
-use dendrer::change::graph::GraphTerms;
+use dendrer::change::graph::{GraphTerms, run_graph};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::text;
-use dendrer::pack;
+use dendrer::recorder::Fixed;
 use dendrer::repo::{Mode, Repo};
+use dendrer::run::frontier::graph_run;
 use dendrer::trust::MemoryTrust;
+use dendrer::{Trace, pack};
 use dendrer_object::Value;
-use dendrer_testkit::run_name;
+use dendrer_testkit::{memory_with_key, run_name};
+use dendrer_view::graphs::frontier_file;
 
 use crate::graphs::{RUN, write_note};
 use crate::support::Place;
@@ -74,7 +78,6 @@ fn a_fork_with_other_values_replays_and_is_hypothetical() {
 #[test]
 fn a_value_that_a_node_cannot_take_is_answered() {
     let place = recorded();
-    std::fs::write(place.path().join("null.json"), "null").unwrap();
     let set = ["replay", "run-84f2", "--set", "e1=null.json"];
     let (code, answer) = place.json(&set);
     assert_eq!((code, member(&answer, &["first", "node"])), (0, Value::from("n1")));
@@ -192,4 +195,54 @@ fn a_repeat_at_its_limit_is_read_as_it_was_recorded() {
     std::fs::write(place.path().join("today.frontier"), today).unwrap();
     let ran = place.run(&["graph", "test", "today.frontier"]);
     assert!(ran.code == 7 && ran.stdout.contains("1 failed"), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// Frontiers are read and replayed on all processors: no thread does most of the work.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_suite_is_replayed_on_all_processors() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return;
+    }
+    let place = Place::new();
+    let edges = (1..=150).map(|k| format!("e{k} look.at({k}) -> rec frontier[{k}]\nn{k} same(e{k}) pure\n"));
+    let edges: String = edges.collect();
+    let graph = format!("graph wide\n{edges}replay(graph, frontier) == output required\n");
+    let pack = "name: wide\nversion: v1\ndefine: {same(a): a}\ntools: {look.at: {effect: read}}\n";
+    let terms = GraphTerms {
+        run: run_name("wide"),
+        graph: &text::parse(&graph).unwrap(),
+        children: &BTreeMap::new(),
+        pack: &pack::read(pack.as_bytes()).unwrap(),
+        inputs: BTreeMap::new(),
+        stage: None,
+        redactor: None,
+        resume: None,
+    };
+    let store = memory_with_key(1);
+    let world = Box::new(Fixed::new("wide", 0, 1));
+    run_graph(&store, &terms, &|_: &EdgeRequest| Ok(Value::from(7u64)), world).unwrap();
+    let run = graph_run(&Trace::open(&store, &run_name("wide")).unwrap()).unwrap();
+    let file: String = frontier_file(&run).iter().map(|line| format!("{line}\n")).collect();
+    let dir = place.path().join("many");
+    std::fs::create_dir(&dir).unwrap();
+    (0..200).for_each(|k| std::fs::write(dir.join(format!("{k}.frontier")), &file).unwrap());
+    let mut child = place.command(&["graph", "test", "many"]).stdout(Stdio::null()).spawn().unwrap();
+    let mut spent: BTreeMap<String, u64> = BTreeMap::new();
+    let ended = loop {
+        for task in std::fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten() {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            let after = stat.rsplit(')').next().unwrap_or_default();
+            let ticks =
+                after.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
+            spent.insert(task.file_name().to_string_lossy().into_owned(), ticks.sum());
+        }
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    assert!(ended.success());
+    let (most, all) = (spent.values().max().unwrap(), spent.values().sum::<u64>());
+    assert!(all > 20 && *most * 10 < all * 8, "{spent:?}");
 }

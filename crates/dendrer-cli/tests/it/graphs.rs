@@ -28,6 +28,7 @@ pub(crate) fn write_note(dir: &Path) {
         ("calendar.json", r#"{"items":["dentist","lunch"]}"#),
         ("free.json", r#"{"items":[]}"#),
         ("monday.json", r#"{"day":"monday"}"#),
+        ("null.json", "null"),
         ("again.graph", &block(PAGE, "graph").replace("cal_read(n1)", "cal_read(request)")),
         ("late.graph", "graph late\nn0 parse(today) pure\nreplay(graph, frontier) == output required\n"),
         ("charge.json", r#"{"id":"ch_1"}"#),
@@ -63,6 +64,11 @@ pub(crate) const RUN: [&str; 10] = [
 #[test]
 fn the_page_shows_what_is_printed() {
     let place = note();
+    let lines = br#"{"type":"action.request","agent":"a","action":{"tool":"search","call_id":"c1","params":{"q":1}}}
+{"type":"action.result","agent":"a","author":"runtime","action":{"tool":"search","call_id":"c1"},"result":{"status":"ok","output":{"n":3}}}
+{"type":"action.request","agent":"a","action":{"tool":"mail","params":"hi"}}
+"#;
+    assert_eq!(place.run_with(&["commit", "--run", "plain", "--new"], lines).code, 0);
     let mut tried = 0;
     for block in PAGE.split("```").filter_map(|block| block.strip_prefix("console\n")) {
         for shown in block.split("$ dendrer ").skip(1) {

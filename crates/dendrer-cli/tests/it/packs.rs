@@ -129,7 +129,7 @@ fn a_pack_names_units_as_they_are_listed() {
         ("/memory/x", "did you mean \"memory.x\"?"),
         ("memory.x.y", "a member of the state or a member of one"),
         ("memory..x", "a unit is written like memory.x"),
-        ("\"\"", "a unit is written like memory.x"),
+        ("\"\"", "and \"\" is neither"),
     ] {
         let pack = format!(
             "name: team\nversion: v1\nreducer: delta/1\nstate: {{memory: {{}}}}\nmerge: {{keys: {{{unit}: lww}}}}\n"

@@ -87,7 +87,7 @@ pub struct ListedRun {
     pub casebook: bool,
     /// Whether it was dropped.
     pub dropped: bool,
-    /// Whether it is a fork of a graph's run with values of edges that no effect gave.
+    /// Whether it is a fork of a graph's run with substituted values of edges.
     pub hypothetical: bool,
     /// How many forks lie between it and the first run of its line, in a tree.
     pub depth: usize,

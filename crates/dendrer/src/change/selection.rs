@@ -7,7 +7,7 @@ use dendrer_object::{Code, Digest, TypeName, Value};
 
 use crate::error::Error;
 use crate::problem::Problem;
-use crate::record::tools::{CallKey, answered, calls};
+use crate::run::calls::{CallKey, answered, calls};
 use crate::run::declared;
 use crate::run::trace::Trace;
 

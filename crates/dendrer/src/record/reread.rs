@@ -10,7 +10,7 @@ use dendrer_kernel::pack::Effect;
 use dendrer_object::{Code, Digest, Value};
 
 use crate::error::Error;
-use crate::record::tools::{CallKey, answered, calls, params_of};
+use crate::run::calls::{CallKey, answered, calls, params_of};
 use crate::run::trace::Trace;
 
 /// A call that was made once more.

@@ -10,24 +10,13 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::sealed::fact;
 use dendrer_kernel::step::Anomaly;
-use dendrer_object::record::{Link, Rel};
-use dendrer_object::{Code, Digest, Value, json};
+use dendrer_object::{Code, Digest, Value};
 
 use crate::error::Error;
+use crate::run::calls::{answered, calls, params_digest};
 use crate::run::trace::Trace;
 
-/// The identity of a call.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallKey {
-    /// The tick of the request.
-    pub tick: u64,
-    /// The place among the calls of that request, from 0.
-    pub index: u64,
-    /// The tool.
-    pub tool: String,
-    /// The digest of the parameters.
-    pub params: Digest,
-}
+pub use crate::run::calls::CallKey;
 
 /// The recorded answer that a call needs is not there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -101,53 +90,6 @@ impl<'t> Executor<'t> {
             }
         }
     }
-}
-
-/// Lists the calls that a request asks for.
-pub(crate) fn calls(tick: u64, content: &Value) -> Vec<CallKey> {
-    let Some(action) = content.get("action") else { return Vec::new() };
-    let key = |(index, call): (usize, &Value)| CallKey {
-        tick,
-        index: index as u64,
-        tool: call.get("tool").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        params: params_digest(call.get("params").unwrap_or(&Value::Null)),
-    };
-    match action.get("calls").and_then(Value::as_array) {
-        Some(calls) => calls.iter().enumerate().map(key).collect(),
-        None => vec![key((0, action))],
-    }
-}
-
-/// Returns the parameters of a call of a request; null if it has none.
-pub(crate) fn params_of(content: &Value, index: u64) -> Value {
-    let action = content.get("action");
-    let listed = action.and_then(|action| action.get("calls")).and_then(Value::as_array);
-    let call = match listed {
-        Some(calls) => usize::try_from(index).ok().and_then(|index| calls.get(index)),
-        None => action,
-    };
-    call.and_then(|call| call.get("params")).cloned().unwrap_or(Value::Null)
-}
-
-/// Finds the open call that a result answers. A result that names another tool or other parameters than any open
-/// call answers none of them: a wrong answer would be worse than a missing one.
-pub(crate) fn answered(open: &[(Digest, CallKey)], links: &[Link], content: &Value) -> Option<usize> {
-    let caused_by =
-        |request: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *request);
-    let is_linked = open.iter().any(|(request, _)| caused_by(request));
-    let named =
-        content.get("action").and_then(|action| Some((action.get("tool")?.as_str()?, action.get("params"))));
-    let same = |key: &CallKey| match named {
-        Some((tool, params)) => {
-            key.tool == tool && params.is_none_or(|params| key.params == params_digest(params))
-        }
-        None => true,
-    };
-    open.iter().position(|(request, key)| (!is_linked || caused_by(request)) && same(key))
-}
-
-fn params_digest(params: &Value) -> Digest {
-    Digest::of_parts(&[b"dendrer/tool-params/v1\n", &json::to_vec(params)])
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub struct GraphRun {
     pub ticks: BTreeMap<String, u64>,
     /// The class of each effect that was called, by name.
     pub effects: BTreeMap<String, String>,
-    /// Whether a value of it is none that an effect gave: [`is_hypothetical`].
+    /// Whether values of edges are substitutes: [`is_hypothetical`].
     pub hypothetical: bool,
 }
 
@@ -78,7 +78,7 @@ pub fn is_graph(trace: &Trace) -> bool {
     trace.start().body().value(&format!("/{GRAPH}")).is_some()
 }
 
-/// Whether a run is that of a graph, with values of edges that no effect gave: a fork of its lineage was begun with other values.
+/// Whether a run of a graph has substituted values of edges: a fork of its lineage was begun with other values.
 pub fn is_hypothetical(trace: &Trace) -> Result<bool, Error> {
     let (_, forks) = trace.lineage().split_last().expect("a run is of its own lineage");
     for (_, last) in forks.iter().filter(|_| is_graph(trace)) {
