@@ -98,7 +98,8 @@ mod tests {
     use crate::record::recorder::{Fixed, Recorder};
     use dendrer_kernel::step::{Outcome, Start};
     use dendrer_object::note::SigningKey;
-    use dendrer_object::{Intent, RunName, StoreId};
+    use dendrer_object::record::{Link, Rel};
+    use dendrer_object::{Intent, RunName, StoreId, json};
     use dendrer_store::{Memory, Shared, StoreInfo};
 
     /// Records intents, each with the tick it is caused by, and lists the answers that replay takes from them.
