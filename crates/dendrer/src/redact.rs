@@ -20,6 +20,7 @@ mod named;
 mod names;
 mod part;
 mod phrase;
+mod prefilter;
 mod prose;
 mod quoted;
 mod rules;

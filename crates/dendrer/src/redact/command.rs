@@ -9,6 +9,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::judge;
 use super::names::Strength;
+use super::part::has_marker;
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
 
@@ -227,6 +228,7 @@ struct Table {
     finder: AhoCorasick,
     /// The rows of [`PROGRAMS`] by name.
     names: Vec<&'static str>,
+    programs: Vec<Vec<&'static Program>>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -239,7 +241,11 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         .ascii_case_insensitive(true)
         .build(names.iter().map(|name| format!("{name} ")))
         .expect("some short texts");
-    Table { finder, names }
+    let of = |name: &&str| {
+        let programs = PROGRAMS.iter().filter(|program| program.names.split_whitespace().any(|one| one == *name));
+        programs.collect()
+    };
+    Table { finder, programs: names.iter().map(of).collect(), names }
 });
 
 /// Whether a text may have the command of a program.
@@ -247,10 +253,16 @@ pub(super) fn is_in(text: &str) -> bool {
     TABLE.finder.is_match(text)
 }
 
-fn of_name(name: &str) -> impl Iterator<Item = &'static Program> {
+/// The row of a name without its folder, in letters of any case.
+fn row(base: &str) -> Option<usize> {
+    let small = |name: &'static str| name.bytes();
+    TABLE.names.binary_search_by(|name| small(name).cmp(base.bytes().map(|c| c.to_ascii_lowercase()))).ok()
+}
+
+fn of_name(name: &str) -> &'static [&'static Program] {
     let base = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let base = base.strip_suffix(".exe").unwrap_or(base).to_ascii_lowercase();
-    PROGRAMS.iter().filter(move |program| program.names.split_whitespace().any(|one| one == base))
+    let base = base.strip_suffix(".exe").unwrap_or(base);
+    row(base).map_or(&[], |row| &TABLE.programs[row])
 }
 
 /// An argument of a command line: its bytes in the text, with quotes.
@@ -300,9 +312,9 @@ pub(super) fn in_list(items: &[&str], rules: &Rules) -> Vec<(usize, usize, usize
     let _ = rules;
     let mut found = Vec::new();
     let is_program = |item: &&str| {
-        let base = item.rsplit(['/', '\\']).next().unwrap_or(item).to_ascii_lowercase();
-        let base = base.strip_suffix(".exe").unwrap_or(&base);
-        item.len() < 60 && TABLE.names.binary_search(&base).is_ok()
+        let base = item.rsplit(['/', '\\']).next().unwrap_or(item);
+        let is_exe = base.len() > 4 && base.as_bytes()[base.len() - 4..].eq_ignore_ascii_case(b".exe");
+        item.len() < 60 && row(if is_exe { &base[..base.len() - 4] } else { base }).is_some()
     };
     let Some(first) = items.iter().take(20).position(is_program) else { return found };
     for program in of_name(items[first]) {
@@ -430,7 +442,7 @@ fn is_argument(value: &str) -> bool {
     const NO_SECRET: [&str; 6] = ["public", "private", "login", "user:pass", "-", "stdin"];
     value.len() >= 3
         && !value.starts_with(['-', '$', '<', '>', '@', '{', '%', '/'])
-        && !value.contains("<redacted")
+        && !has_marker(value)
         && !judge::is_placeholder(value)
         && !judge::is_path(value)
         && !NO_SECRET.contains(&value)

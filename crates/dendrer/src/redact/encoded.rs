@@ -1,5 +1,6 @@
 //! Runs of characters of a token: web tokens, and what decodes to a text with a secret in it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -7,6 +8,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::judge;
 use super::part::Depth;
+use super::prefilter;
 use super::rules::Rules;
 use super::vendor::SecretSpan;
 
@@ -15,20 +17,7 @@ const DECODED_MAX: usize = 1 << 20;
 
 /// Finds web tokens, and runs that decode to a text with a secret in it.
 pub(super) fn find(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        if !is_token(&bytes[at]) {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        while at < bytes.len() && is_token(&bytes[at]) {
-            at += 1;
-        }
-        if at - start < 12 {
-            continue;
-        }
+    for Range { start, end: at } in prefilter::runs(text.as_bytes(), 12) {
         let is_short = at - start < 20;
         if is_short {
             if is_argument_of_decoder(text, start) && is_encoded_secret(&text[start..at]) {
@@ -193,9 +182,4 @@ fn narrowed(bytes: Vec<u8>) -> Vec<u8> {
 
 fn is_text(bytes: &[u8]) -> bool {
     bytes.iter().all(|c| matches!(c, b'\n' | b'\r' | b'\t' | 0x20..=0x7e))
-}
-
-/// Whether a character belongs to a run.
-fn is_token(c: &u8) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.')
 }

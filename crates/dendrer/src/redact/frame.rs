@@ -82,9 +82,15 @@ fn units(line: &[u8]) -> impl Iterator<Item = (Unit, usize)> {
 /// How many lines from the first on have one frame, and of how many units it is.
 fn block(bytes: &[u8], lines: &[(usize, usize)]) -> (usize, usize) {
     let own = |at: usize| &bytes[lines[at].0..lines[at].1];
-    let first: Vec<(Unit, usize)> = units(own(0)).collect();
-    let mut width = first.len();
-    let mut count = 1;
+    // Of the first line, only what the second one has as well is of the frame.
+    let Some(second) = (lines.len() > 1).then(|| own(1)) else { return (1, 0) };
+    let alike = units(own(0)).zip(units(second)).take_while(|((unit, _), (other, _))| unit == other);
+    let first: Vec<(Unit, usize)> = alike.map(|(unit, _)| unit).collect();
+    let mut width = framed(own(0), &first);
+    if width == 0 {
+        return (1, 0);
+    }
+    let mut count = 2;
     while count < lines.len() {
         let alike = units(own(count)).zip(&first).take(width);
         let common = alike.take_while(|((unit, _), (other, _))| unit == other).count();

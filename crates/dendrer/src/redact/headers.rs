@@ -2,6 +2,7 @@
 
 use super::judge;
 use super::names::{self, Strength};
+use super::part::has_marker;
 use super::vendor::{SecretSpan, named_span};
 
 /// Words before the value of an authorization.
@@ -153,7 +154,7 @@ pub(super) fn cookies(text: &str, from: usize, found: &mut Vec<SecretSpan>) {
             true => value.len() >= 6 && judge::is_after_scheme(value),
             false => value.len() >= 16 && judge::looks_secret(value) && !judge::is_placeholder(value),
         };
-        if is_secret && !value.contains("<redacted") {
+        if is_secret && !has_marker(value) {
             let start = begin + pair.trim().find('=').unwrap_or(0) + 1;
             let start = start + text[start..].len() - text[start..].trim_start_matches(' ').len();
             found.push(named_span(start, start + value.len()));

@@ -10,7 +10,7 @@ use super::fields;
 use super::headers;
 use super::judge::{self, Setting};
 use super::names::Strength;
-use super::part::Depth;
+use super::part::{Depth, has_marker};
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
 use super::views::{self, View};
@@ -502,7 +502,7 @@ impl Reader<'_> {
                         || (lead > 0 && rest.len() >= 6 && judge::is_after_scheme(rest))
                 }
             };
-            if is_secret && !rest.contains("<redacted") {
+            if is_secret && !has_marker(rest) {
                 let lead = if node.has_escapes { 0 } else { lead };
                 let mut span = named_span(node.start + lead, node.end);
                 // A text in place of a number keeps the syntax.

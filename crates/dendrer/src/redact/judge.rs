@@ -5,7 +5,10 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
+
 use super::names::{self, Strength};
+use super::part::has_marker;
 
 /// The syntax in which a value follows its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +129,9 @@ const EXAMPLES: &[&str] = &[
     "xxxx",
 ];
 
+static IS_EXAMPLE: LazyLock<AhoCorasick> =
+    LazyLock::new(|| AhoCorasick::new(EXAMPLES).expect("some short texts"));
+
 static IS_PLACEHOLDER: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| PLACEHOLDERS.split_whitespace().collect());
 
@@ -141,8 +147,11 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || is_template(trimmed)
         || (is_call(trimmed) && trimmed.ends_with(')'))
         || is_format(trimmed)
-        || REFERENCES.iter().any(|start| lower.starts_with(start))
-        || EXAMPLES.iter().any(|part| lower.find(part).is_some_and(|at| !is_shield(trimmed, at, part.len())))
+        || REFERENCES.iter().any(|start| start.as_bytes()[0] == lower.as_bytes()[0] && lower.starts_with(start))
+        || (IS_EXAMPLE.is_match(&*lower)
+            && EXAMPLES
+                .iter()
+                .any(|part| lower.find(part).is_some_and(|at| !is_shield(trimmed, at, part.len()))))
         || is_name_of_secret(&lower)
         || is_type(&lower)
         || is_filler(trimmed)
@@ -404,16 +413,17 @@ pub(super) fn is_secret(value: &str, strength: Strength, setting: Setting, is_qu
         return is_phrase(value, is_quoted) && !(is_sentence && is_word);
     }
     // `names["x"]`, `f('x'`: an expression.
-    let is_part = ["[\"", "['", "(\"", "('", "='", "=\"", "function(", "){", "=>", ");"];
-    let is_part = is_part.iter().any(|part| value.contains(part));
+    let is_part = || {
+        let signs = ["[\"", "['", "(\"", "('", "='", "=\"", "function(", "){", "=>", ");"];
+        value.contains(['[', '(', '=', ')']) && signs.iter().any(|part| value.contains(part))
+    };
     // `r.token=i;if(!r.token)`: a statement ends, and the next one begins.
-    let is_statement = value.split_once(';').is_some_and(|(before, rest)| {
-        !rest.is_empty() && (before.len() < 3 || is_expression(before) || is_placeholder(before))
-    });
-    if !is_quoted && is_statement {
-        return false;
-    }
-    if !is_quoted && is_part {
+    let is_statement = || {
+        value.split_once(';').is_some_and(|(before, rest)| {
+            !rest.is_empty() && (before.len() < 3 || is_expression(before) || is_placeholder(before))
+        })
+    };
+    if !is_quoted && (is_statement() || is_part()) {
         return false;
     }
     if value.len() < 3 || is_numbers(value) || (!is_quoted && value.contains("::")) {
@@ -634,7 +644,7 @@ fn is_phrase(value: &str, is_quoted: bool) -> bool {
         }
         _ => {
             let lower = value.trim_matches(['"', '\'', '<', '>']).to_ascii_lowercase();
-            let is_marked = value.starts_with(['<', '$', '{', '(', '[']) || lower.contains("<redacted");
+            let is_marked = value.starts_with(['<', '$', '{', '(', '[']) || has_marker(&lower);
             !is_marked && (words >= 9 && is_wordlist(value) || is_spoken_secret(value))
         }
     }

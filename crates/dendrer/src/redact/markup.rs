@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::fields;
 use super::judge::{self, Setting};
 use super::names::Strength;
-use super::part::VALUE_MAX;
+use super::part::{VALUE_MAX, has_marker};
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
 
@@ -102,7 +102,7 @@ fn next_element(text: &str, from: usize) -> Option<Range<usize>> {
 
 fn judged(text: &str, value: Range<usize>, strength: Strength, is_quoted: bool) -> Option<SecretSpan> {
     let own = &text[value.clone()];
-    let is_secret = !own.contains("<redacted") && judge::is_secret(own, strength, Setting::Data, is_quoted);
+    let is_secret = !has_marker(own) && judge::is_secret(own, strength, Setting::Data, is_quoted);
     is_secret.then(|| named_span(value.start, value.end))
 }
 

@@ -10,7 +10,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use super::headers;
 use super::judge::{self, Setting};
 use super::names::{HINTS, Strength};
-use super::part::{self, VALUE_MAX, next_boundary};
+use super::part::{self, VALUE_MAX, has_marker, next_boundary};
 use super::quoted::{Ends, pass_over, value_at};
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
@@ -71,6 +71,9 @@ pub(super) fn find(text: &str, rules: &Rules, is_html: bool, found: &mut Vec<Sec
     if let Some(names) = &rules.names {
         hits.extend(names.find_iter(text).map(|hit| (hit.start(), hit.end())));
         hits.sort_unstable();
+    }
+    if hits.is_empty() {
+        return false;
     }
     let has_markers = memchr::memmem::find(text.as_bytes(), b"<redacted").is_some();
     let mut names = Vec::new();
@@ -310,7 +313,7 @@ fn listed(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> {
     let open = own.find(") \"")? + 2;
     let (start, end, _) = value_at(text, from + open, Ends::Line)?;
     let value = &text[start..end];
-    (!value.contains("<redacted") && judge::is_secret(value, name.strength, Setting::Data, true))
+    (!has_marker(value) && judge::is_secret(value, name.strength, Setting::Data, true))
         .then(|| named_span(start, end))
 }
 
@@ -322,14 +325,15 @@ fn labelled(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> 
     let is_block = after.trim_start_matches(['"', '\'']).trim() == "{";
     let signs =
         ["default=", "default =", "send \"", "send '", "sendline(\"", "sendline('", "value=", "envvar="];
-    let hit = signs.into_iter().find_map(|sign| Some((after.find(sign)?, sign)));
-    if let Some((at, sign)) = hit.filter(|_| after.starts_with(['"', '\'', ':'])) {
+    let is_closed = after.starts_with(['"', '\'', ':']);
+    let hit = is_closed.then(|| signs.into_iter().find_map(|sign| Some((after.find(sign)?, sign)))).flatten();
+    if let Some((at, sign)) = hit {
         let at = name.end + at + sign.trim_end_matches(['"', '\'']).len();
         let at = pass_over(text.as_bytes(), at, 4, is_blank);
         let (start, end, is_quoted) = value_at(text, at, Ends::Line)?;
         let value = text[start..end].trim_end_matches("\\r").trim_end_matches("\\n").trim_end_matches("\\r");
         let is_secret = is_quoted
-            && !value.contains("<redacted")
+            && !has_marker(value)
             && judge::is_secret(value, name.strength, Setting::Data, true);
         return is_secret.then(|| named_span(start, start + value.len()));
     }
@@ -350,7 +354,7 @@ fn labelled(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> 
             let (start, end, is_quoted) = value_at(text, at, Ends::Line)?;
             let value = &text[start..end];
             let is_secret = is_quoted
-                && !value.contains("<redacted")
+                && !has_marker(value)
                 && judge::is_secret(value, name.strength, Setting::Data, true);
             return is_secret.then(|| named_span(start, end));
         }
@@ -533,7 +537,7 @@ fn assigned(
         let value = &text[start..end.min(line.end).max(start)];
         let is_secret = judge::is_secret(value, name.strength, Setting::Data, true)
             || (value.len() >= 6 && judge::is_after_scheme(value));
-        if is_secret && !value.contains("<redacted") {
+        if is_secret && !has_marker(value) {
             found.push(named_span(start, start + value.len()));
         }
         return;
@@ -557,7 +561,7 @@ fn items(text: &str, line: &Range<usize>, name: Named, at: usize, found: &mut Ve
         let value = item.trim_matches([' ', '"', '\'']);
         let start = from + item.find(value).unwrap_or(0);
         let is_quoted = item.trim_start().starts_with(['"', '\'']);
-        if judge::is_secret(value, name.strength, Setting::Data, is_quoted) && !value.contains("<redacted") {
+        if judge::is_secret(value, name.strength, Setting::Data, is_quoted) && !has_marker(value) {
             found.push(named_span(start, start + value.len()));
         }
         from += item.len() + 1;
@@ -678,7 +682,7 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         && value[1..].starts_with(char::is_alphabetic)
         && !value.bytes().any(|c| c.is_ascii_digit());
     if is_reference
-        || value.contains("<redacted")
+        || has_marker(value)
         || (is_test_result(text, line, name) && sign == Sign::Colon)
     {
         return None;
@@ -786,7 +790,7 @@ fn blank(text: &str, line: &Range<usize>, name: Named, at: usize, found: &mut Ve
     if is_login_file(text, line, name) {
         let Some((start, end, is_quoted)) = value_at(text, at, Ends::Token) else { return };
         let value = &text[start..end];
-        if !value.contains("<redacted")
+        if !has_marker(value)
             && judge::is_secret(value, name.strength.max(Strength::Password), Setting::Data, is_quoted)
         {
             found.push(named_span(start, end));
@@ -812,7 +816,7 @@ fn blank(text: &str, line: &Range<usize>, name: Named, at: usize, found: &mut Ve
     let at = after_word(text, line, at);
     if is_directive(text, line, name, at) {
         let value = text[at..line.end].trim();
-        if !value.contains("<redacted") && judge::is_secret(value, name.strength, Setting::Cell, false) {
+        if !has_marker(value) && judge::is_secret(value, name.strength, Setting::Cell, false) {
             found.push(named_span(at, at + value.len()));
         }
         return;
@@ -820,7 +824,7 @@ fn blank(text: &str, line: &Range<usize>, name: Named, at: usize, found: &mut Ve
     let Some((start, end, is_quoted)) = value_at(text, at, Ends::Line) else { return };
     let value = &text[start..end.min(line.end).max(start)];
     let setting = if is_given(text, line, name) { Setting::Prose } else { Setting::Bare };
-    if !value.contains("<redacted") && judge::is_secret(value, name.strength, setting, is_quoted) {
+    if !has_marker(value) && judge::is_secret(value, name.strength, setting, is_quoted) {
         found.push(named_span(start, start + value.len()));
     }
 }

@@ -95,10 +95,20 @@ impl Present {
         Present { ascii: u128::from(low) | u128::from(high) << 64, has_others: others & 128 != 0 }
     }
 
+    /// Whether all bytes of this text of ASCII may be there.
+    pub(super) fn has_all(&self, part: &[u8]) -> bool {
+        part.iter().all(|byte| self.has(*byte))
+    }
+
     /// Tells whether this byte of ASCII is there. True also for some bytes that are not, where the text is not ASCII alone.
     pub(super) fn has(&self, byte: u8) -> bool {
         self.ascii & (1 << (byte & 127)) != 0
     }
+}
+
+/// Whether a text has a marker in it.
+pub(super) fn has_marker(text: &str) -> bool {
+    text.contains('<') && text.contains("<redacted")
 }
 
 /// The next place at which a character begins.

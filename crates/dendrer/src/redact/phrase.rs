@@ -41,31 +41,55 @@ pub(super) fn is_word(word: &str) -> bool {
     may_be_word(word.as_bytes()) && WORDS.binary_search(&&*word.to_ascii_lowercase()).is_ok()
 }
 
-/// Finds recovery phrases.
+/// How many bytes a phrase takes, at least: words of three letters, with a sign between them.
+const LENGTH_MIN: usize = 4 * WORDS_MIN - 1;
+
+/// Finds recovery phrases. One place in half of [`LENGTH_MIN`] is looked at: a phrase has such a place before its middle.
 pub(super) fn find(text: &str, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
+    let mut at = LENGTH_MIN / 2;
     let mut run: Vec<(usize, usize)> = Vec::new();
-    let mut at = 0;
     while at < bytes.len() {
-        if !bytes[at].is_ascii_alphabetic() {
-            at += 1;
+        let gap = bytes[at..].iter().take(GAP_MAX + 1).take_while(|c| !c.is_ascii_alphabetic()).count();
+        let Some(mut first) = word_at(bytes, at + gap) else {
+            at += LENGTH_MIN / 2 + 1;
             continue;
+        };
+        while let Some(before) = word_before(bytes, first.0) {
+            first = before;
         }
-        let start = at;
-        while at < bytes.len() && bytes[at].is_ascii_alphabetic() {
-            at += 1;
+        run.clear();
+        run.push(first);
+        let mut last = first.1;
+        while let Some(next) = word_after(bytes, last) {
+            run.push(next);
+            last = next.1;
         }
-        let is_near = run.last().is_none_or(|(_, end)| start - end <= GAP_MAX && is_gap(&bytes[*end..start]));
-        let may_be = may_be_word(&bytes[start..at]);
-        if !is_near || !may_be {
-            add(text, &run, found);
-            run.clear();
-        }
-        if may_be {
-            run.push((start, at));
-        }
+        add(text, &run, found);
+        at = last.max(at) + LENGTH_MIN / 2 + 1;
     }
-    add(text, &run, found);
+}
+
+/// The word around a letter, if it may be one of the list.
+fn word_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    const LONGER: usize = 9;
+    let before = bytes[..at.min(bytes.len())].iter().rev().take(LONGER).take_while(|c| c.is_ascii_alphabetic()).count();
+    let after = bytes[at.min(bytes.len())..].iter().take(LONGER).take_while(|c| c.is_ascii_alphabetic()).count();
+    let word = (at - before, at + after);
+    (after > 0 && may_be_word(&bytes[word.0..word.1])).then_some(word)
+}
+
+/// The word of a phrase before one that begins here.
+fn word_before(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
+    let gap = bytes[..start].iter().rev().take(GAP_MAX + 1).take_while(|c| !c.is_ascii_alphabetic()).count();
+    let end = start - gap;
+    (end > 0 && gap <= GAP_MAX && is_gap(&bytes[end..start])).then(|| word_at(bytes, end - 1))?
+}
+
+/// The word of a phrase after one that ends here.
+fn word_after(bytes: &[u8], end: usize) -> Option<(usize, usize)> {
+    let gap = bytes[end..].iter().take(GAP_MAX + 1).take_while(|c| !c.is_ascii_alphabetic()).count();
+    (gap <= GAP_MAX && is_gap(&bytes[end..end + gap])).then(|| word_at(bytes, end + gap))?
 }
 
 /// Whether what is between two words is blanks, commas, quotes and numbers.

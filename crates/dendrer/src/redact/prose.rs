@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use super::judge::{self, Setting};
 use super::names::Strength;
+use super::part::has_marker;
 use super::quoted::{self, Ends};
 use super::vendor::{SecretSpan, named_span};
 
@@ -123,7 +124,7 @@ fn candidate(text: &str, line: &Range<usize>, at: usize, strength: Strength) -> 
     let value = text.get(start..end)?;
     let value = if is_quoted { value } else { value.trim_end_matches(['.', ',', ';', ':', ')', '?']) };
     let is_secret =
-        !value.contains("<redacted") && judge::is_secret(value, strength, Setting::Prose, is_quoted);
+        !has_marker(value) && judge::is_secret(value, strength, Setting::Prose, is_quoted);
     is_secret.then(|| named_span(start, start + value.len()))
 }
 
@@ -165,7 +166,7 @@ pub(super) fn before(text: &str, line: &Range<usize>, name: usize, strength: Str
     // One word before `passphrase` is a verb.
     let strength = if strength == Strength::Phrase { Strength::Password } else { strength };
     let is_secret =
-        !value.contains("<redacted") && judge::is_secret(value, strength, Setting::Prose, quote.is_some());
+        !has_marker(value) && judge::is_secret(value, strength, Setting::Prose, quote.is_some());
     is_secret.then(|| named_span(start, end))
 }
 

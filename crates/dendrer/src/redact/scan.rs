@@ -3,6 +3,7 @@
 //! Every pass is linear: a run of characters is looked at once, a name looks at most at [`VALUE_MAX`] bytes after it, and a part
 //! that decodes to a text is at most [`DEPTH_MAX`] times decoded.
 
+use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use super::json::{self, Region};
 use super::judge;
 use super::named;
 use super::part::{Depth, Present};
+use super::prefilter;
 use super::rules::{RedactionProfile, Rules};
 use super::taken::TakenSecrets;
 use super::vendor;
@@ -112,13 +114,19 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
     let present = Present::of(bytes);
     known(text, rules, &mut found);
     vendor::find(bytes, &mut found);
-    if present.has(b'-') {
+    if present.has_all(b"-PRIVATE KEY") {
         private_keys(bytes, &mut found);
+    }
+    if present.has_all(b"Private-Lines:") {
         private_lines(text, &mut found);
     }
-    if present.has(b':') {
+    if present.has_all(b"://") {
         addresses(text, &mut found);
+    }
+    if present.has_all(b"uthorization:") {
         headers::proofs(text, &mut found);
+    }
+    if present.has_all(b":5432") || present.has_all(b"*:") {
         logins(text, &mut found);
     }
     for (kind, shape) in &rules.shapes {
@@ -136,7 +144,7 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
         false => Vec::new(),
     };
     let regions = by_syntax(text, rules, depth, &segments, &mut found);
-    if present.has(b'<') {
+    if present.has_all(b"<redacted") {
         markers(bytes, &mut found);
     }
     // A kind that is switched off covers nothing that another rule finds.
@@ -351,8 +359,9 @@ fn is_in_digest(bytes: &[u8], start: usize, end: usize) -> bool {
 /// Blocks of PEM and PGP with a private key, also where a newline is written as `\n`, and where the end was cut.
 fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
     let mut upto = 0;
-    // The next end of a block, looked for once.
+    // The next end of a block, and runs of base64, looked for once.
     let mut next_end = 0;
+    let runs = LazyCell::new(|| prefilter::runs(bytes, LINE_RUN).collect());
     for at in memchr::memmem::find_iter(bytes, b"PRIVATE KEY") {
         if at < upto {
             continue;
@@ -372,13 +381,22 @@ fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
             memchr::memmem::find(&bytes[end..bytes.len().min(end + 60)], b"-----")
                 .map_or(end, |close| end + close + 5)
         });
-        upto = key_lines(bytes, start..end.unwrap_or(limit), at, found).max(at + 1);
+        upto = key_lines(bytes, start..end.unwrap_or(limit), at, &runs, found).max(at + 1);
     }
 }
 
+/// How many characters a line of a key has that something was left out before, at least.
+const LINE_RUN: usize = 16;
+
 /// Finds the lines of a block that are of a key: the first ones, with its head, and others further down where something was
 /// left out. A line is of base64, of a head such as `Proc-Type:`, or one of the text around. Returns the end of the last.
-fn key_lines(bytes: &[u8], block: Range<usize>, head: usize, found: &mut Vec<SecretSpan>) -> usize {
+fn key_lines(
+    bytes: &[u8],
+    block: Range<usize>,
+    head: usize,
+    runs: &LazyCell<Vec<Range<usize>>, impl FnOnce() -> Vec<Range<usize>>>,
+    found: &mut Vec<SecretSpan>,
+) -> usize {
     // A page that shows how such a block begins has nothing in it.
     const LEAST: usize = 32;
     let begin = end_of_head(bytes, head, block.end);
@@ -389,6 +407,11 @@ fn key_lines(bytes: &[u8], block: Range<usize>, head: usize, found: &mut Vec<Sec
     let mut open = bytes[first..line_end].iter().all(is_frame);
     let mut at = next;
     while at < block.end {
+        if !open {
+            let next = runs.partition_point(|run| run.end <= at);
+            let Some(run) = runs.get(next).filter(|run| run.start < block.end) else { break };
+            at = key_line(bytes, at, run.start.max(at));
+        }
         let (end, next) = end_of_key_line(bytes, at, block.end);
         let line = &bytes[at..end];
         let is_foot = memchr::memmem::find(line, b"-----END ").is_some();
@@ -396,7 +419,7 @@ fn key_lines(bytes: &[u8], block: Range<usize>, head: usize, found: &mut Vec<Sec
         let is_last = bytes[next..block.end].starts_with(b"-----END ") && !line.contains(&b' ');
         open &= is_key_line(line) || is_foot || is_last;
         let count = body(at..end);
-        if open || (count >= 16 && is_key_line(line) && !line.contains(&b':')) {
+        if open || (count >= LINE_RUN && is_key_line(line) && !line.contains(&b':')) {
             let count = if is_foot { 0 } else { count };
             match spans.last_mut().filter(|(span, _)| span.end + 4 >= at) {
                 Some((span, all)) => (span.end, *all) = (end, *all + count),
@@ -459,6 +482,14 @@ fn end_of_key_line(bytes: &[u8], at: usize, limit: usize) -> (usize, usize) {
         (None, Some(end)) => (at + end, at + end + 1),
         (None, None) => (limit, limit),
     }
+}
+
+/// The begin of the line of this place, from a begin of a line on.
+fn key_line(bytes: &[u8], from: usize, at: usize) -> usize {
+    let before = &bytes[from..=at];
+    let newline = memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+    let escaped = memchr::memmem::rfind(before, b"\\n").map_or(0, |end| end + 2);
+    from + newline.max(escaped)
 }
 
 /// Whether a line is of base64, in whatever frame: no words with blanks between them.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::fields;
 use super::judge::{self, Setting};
 use super::names::Strength;
-use super::part::line_at;
+use super::part::{has_marker, line_at};
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
 
@@ -184,7 +184,7 @@ fn filled(
             super::quoted::value_at(text, after.end - next.len(), super::quoted::Ends::Line)?;
         let value = &text[start..end];
         let setting = if is_fill { Setting::Data } else { Setting::Bare };
-        let is_secret = !value.contains("<redacted") && judge::is_secret(value, strength, setting, true);
+        let is_secret = !has_marker(value) && judge::is_secret(value, strength, setting, true);
         return is_secret.then(|| named_span(start, end));
     }
     // A chain of calls after the one that finds the field.
@@ -206,7 +206,7 @@ fn filled(
 
 fn judged(text: &str, value: Range<usize>, strength: Strength, is_quoted: bool) -> Option<SecretSpan> {
     let own = text.get(value.clone())?;
-    let is_secret = !own.contains("<redacted")
+    let is_secret = !has_marker(own)
         && judge::is_secret(own, strength, Setting::Data, is_quoted || !own.contains(' '));
     is_secret.then(|| named_span(value.start, value.end))
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::judge::{self, Setting};
 use super::names::Strength;
-use super::part::{LINE_MAX, after_line, line_at};
+use super::part::{LINE_MAX, after_line, has_marker, line_at};
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
 
@@ -286,7 +286,7 @@ fn taken(
     if is_quoted && text[own.clone()].contains('(') && setting == Setting::Cell {
         return false;
     }
-    let is_secret = !value.contains("<redacted")
+    let is_secret = !has_marker(value)
         && judge::is_secret(value, strength, setting, is_quoted || setting == Setting::Bare);
     if is_secret {
         found.push(named_span(own.start, own.end));

@@ -8,6 +8,7 @@ use dendrer_object::{Value, tag};
 
 use super::judge::{self, Setting};
 use super::names::Strength;
+use super::part::has_marker;
 use super::rules::{RedactionProfile, Rules};
 use super::scan::{self, NAMED};
 use super::taken::TakenSecrets;
@@ -210,7 +211,7 @@ impl Walk<'_> {
                 let is_name = fields::is_name(name) && !fields::is_value(name);
                 let text = value.as_str().filter(|text| {
                     let stays = is_gate && (is_name || fields::is_name_in_gate(text));
-                    !stays && !text.contains("<redacted") && !judge::is_placeholder(text)
+                    !stays && !has_marker(text) && !judge::is_placeholder(text)
                 });
                 let one = match text {
                     Some(text) => Some(self.whole(&NAMED.into(), text)),
@@ -244,7 +245,7 @@ impl Walk<'_> {
                 let rest = &text[lead..];
                 let is_secret = judge::is_secret(rest, strength, setting, true)
                     || (lead > 0 && rest.len() >= 6 && judge::is_after_scheme(rest));
-                match is_secret && !text.contains("<redacted") {
+                match is_secret && !has_marker(text) {
                     true => {
                         let found = scan::find(text, self.rules);
                         let is_whole = |one: &&scan::SecretSpan| one.start == 0 && one.end == text.len();

@@ -4,10 +4,14 @@
 //! or mistyped still reaches: such a token is a leak as well. The ids of the first shapes, and the patterns that say more than a
 //! prefix does, are those of the crate `nosecrets-rules`.
 
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
+
+use super::prefilter;
 
 /// Which characters belong to a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,7 +284,8 @@ pub(crate) const NAMED: &str = "named";
 
 /// A value that a name shows.
 pub(super) fn named_span(start: usize, end: usize) -> SecretSpan {
-    SecretSpan::new(start, end, NAMED)
+    static KIND: LazyLock<Arc<str>> = LazyLock::new(|| NAMED.into());
+    SecretSpan::new(start, end, Arc::clone(&KIND))
 }
 
 enum Rule {
@@ -292,6 +297,31 @@ struct Table {
     prefixes: AhoCorasick,
     /// The rule of each prefix.
     rules: Vec<Rule>,
+    /// The texts of the patterns.
+    parts: Vec<Finder<'static>>,
+}
+
+/// How many characters follow the prefix of each shape, at least.
+const BODY_MIN: usize = 12;
+
+/// How long a prefix is, at most.
+const PREFIX_MAX: usize = 24;
+
+impl Table {
+    /// The parts of a text in which a hit can count: a run of characters that a shape can have, with its prefix; the text of a
+    /// pattern; and what was found before, of which a prefix says the kind.
+    fn places(&self, text: &[u8], found: &[SecretSpan]) -> Vec<Range<usize>> {
+        let is_varied = |run: &Range<usize>| text[run.clone()].iter().any(|c| matches!(c, b'0'..=b'9' | b'A'..=b'Z'));
+        let mut places: Vec<Range<usize>> = prefilter::runs(text, BODY_MIN)
+            .filter(is_varied)
+            .map(|run| run.start.saturating_sub(PREFIX_MAX)..run.end)
+            .collect();
+        places.extend(found.iter().map(|one| one.start..one.end));
+        for part in &self.parts {
+            places.extend(part.find_iter(text).map(|at| at..at + part.needle().len()));
+        }
+        prefilter::joined(places)
+    }
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -321,7 +351,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         .match_kind(MatchKind::Standard)
         .build(&prefixes)
         .expect("some hundred short texts");
-    Table { prefixes, rules }
+    let parts = PATTERNS.iter().map(|(_, part)| *part).chain(OWN_PATTERNS.iter().map(|(_, part, _)| *part));
+    Table { prefixes, rules, parts: parts.map(Finder::new).collect() }
 });
 
 fn compile(pattern: &str) -> Option<Regex> {
@@ -350,30 +381,34 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
     let mut upto = 0;
     // The place at which the pattern of each rule was last tried: matches of its text that are close together are tried once.
     let mut tried: Vec<usize> = Vec::new();
-    for hit in table.prefixes.find_overlapping_iter(text) {
-        match &table.rules[hit.pattern().as_usize()] {
+    let places = table.places(text, found);
+    for (hit, at) in places.into_iter().flat_map(|part| {
+        let hits = table.prefixes.find_overlapping_iter(&text[part.clone()]);
+        hits.map(move |hit| (hit.pattern().as_usize(), part.start + hit.start()..part.start + hit.end()))
+    }) {
+        match &table.rules[hit] {
             Rule::Shape(Shape(kind, prefix, charset, least)) => {
-                let is_glued = !is_boundary(text, hit.start());
-                let is_other = is_glued && !is_distinct(text, hit.start(), hit.end());
-                if is_other || (is_common(&text[hit.start()..hit.end()]) && is_joined(text, hit.start())) {
+                let is_glued = !is_boundary(text, at.start);
+                let is_other = is_glued && !is_distinct(text, at.start, at.end);
+                if is_other || (is_common(&text[at.start..at.end]) && is_joined(text, at.start)) {
                     continue;
                 }
                 // A longer prefix at the same place says more.
                 if let Some(last) =
-                    found.last_mut().filter(|last| last.start == hit.start() && last.end > hit.end())
+                    found.last_mut().filter(|last| last.start == at.start && last.end > at.end)
                 {
                     last.kind = (*kind).into();
                     continue;
                 }
-                if hit.start() < upto {
+                if at.start < upto {
                     continue;
                 }
-                let end = end_of_token(text, hit.end(), *charset);
-                let body = &text[hit.end()..end];
+                let end = end_of_token(text, at.end, *charset);
+                let body = &text[at.end..end];
                 if body.len() >= *least && is_varied(body) && (!is_glued || is_drawn(body)) {
                     upto = end;
                     found.push(SecretSpan::new(
-                        hit.start() - first_part(text, hit.start(), prefix),
+                        at.start - first_part(text, at.start, prefix),
                         end,
                         *kind,
                     ));
@@ -383,12 +418,12 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 if tried.is_empty() {
                     tried.resize(table.rules.len(), 0);
                 }
-                let tried = &mut tried[hit.pattern().as_usize()];
-                if hit.start() < *tried {
+                let tried = &mut tried[hit];
+                if at.start < *tried {
                     continue;
                 }
                 let (from, to) =
-                    (hit.start().saturating_sub(REACH).max(*tried), (hit.end() + REACH).min(text.len()));
+                    (at.start.saturating_sub(REACH).max(*tried), (at.end + REACH).min(text.len()));
                 let mut last = from;
                 for matched in regex.captures_iter(&text[from..to]) {
                     let whole = matched.get(1).or(matched.get(0)).expect("a match");
@@ -399,7 +434,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                     }
                     last = last.max(end);
                 }
-                *tried = last.max(hit.end());
+                *tried = last.max(at.end);
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct View {
 impl View {
     /// A text in quotes without its escapes.
     pub(super) fn of_json(text: &str) -> Option<View> {
-        rewritten(text, of_json)
+        rewritten(text, b"\\", of_json)
     }
 
     /// A text of these lines without so many bytes at the begin of each.
@@ -35,13 +35,22 @@ impl View {
                 view.cuts.push(*start);
             }
             let close = text.len().min(end + 1);
-            view.text.push_str(&text[begin..close]);
-            for (at, c) in text[begin..close].char_indices() {
-                view.from.extend(std::iter::repeat_n(begin + at, c.len_utf8()));
-            }
+            view.copy(text, begin..close);
         }
         view.from.push(text.len());
         view
+    }
+
+    /// Adds a part of the source as it is.
+    fn copy(&mut self, source: &str, part: Range<usize>) {
+        let own = &source[part.clone()];
+        self.text.push_str(own);
+        if own.is_ascii() {
+            self.from.extend(part);
+        } else {
+            let places = own.char_indices().map(|(at, c)| (part.start + at, c.len_utf8()));
+            self.from.extend(places.flat_map(|(at, size)| std::iter::repeat_n(at, size)));
+        }
     }
 
     /// Places what was found in this view in the text that it is made of.
@@ -90,16 +99,16 @@ pub(super) struct Segment {
 impl Segment {
     /// The text of the lines as it is meant; `None` if it is as it is written.
     pub(super) fn view(&self, text: &str) -> Option<View> {
-        let step = match self.writing {
-            Writing::Terminal => of_terminal,
-            Writing::Mail => of_mail,
-            Writing::Html => of_html,
-            Writing::Address => of_address,
-            Writing::Sum => of_sum,
-            Writing::Table => of_table,
-            Writing::Json => of_json,
+        let (leads, step): (&[u8], Step) = match self.writing {
+            Writing::Terminal => (&[0x1b, 0xe2, 0xef, 0xc2], of_terminal),
+            Writing::Mail => (b"=", of_mail),
+            Writing::Html => (b"&", of_html),
+            Writing::Address => (b"%", of_address),
+            Writing::Sum => (b"\"'", of_sum),
+            Writing::Table => (b"\"", of_table),
+            Writing::Json => (b"\\", of_json),
         };
-        rewritten(&text[self.lines.clone()], step)
+        rewritten(&text[self.lines.clone()], leads, step)
     }
 }
 
@@ -324,16 +333,36 @@ fn of_html(rest: &str) -> Option<Rewritten> {
 /// How many bytes are read, and the character that they are; none where they are left out.
 type Rewritten = (usize, Option<char>);
 
-/// Makes a view: `step` says how many bytes come next for which character.
-fn rewritten(text: &str, step: Step) -> Option<View> {
+/// Makes a view: `step` says how many bytes come next for which character, where one of `leads` is.
+fn rewritten(text: &str, leads: &[u8], step: Step) -> Option<View> {
+    let bytes = text.as_bytes();
+    let next_lead = |at: usize| {
+        let rest = &bytes[at..];
+        let next = match leads {
+            [one] => memchr::memchr(*one, rest),
+            [one, two] => memchr::memchr2(*one, *two, rest),
+            _ => rest.iter().position(|c| leads.contains(c)),
+        };
+        next.map_or(text.len(), |next| at + next)
+    };
+    let first = next_lead(0);
+    if first == text.len() {
+        return None;
+    }
     let mut view = View {
         text: String::with_capacity(text.len()),
         from: Vec::with_capacity(text.len() + 1),
         cuts: Vec::new(),
     };
     let mut changed = false;
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
+    let (mut at, mut lead) = (0, first);
+    while at < text.len() {
+        // What is before the next lead is as it is written.
+        view.copy(text, at..lead);
+        at = lead;
+        if at == text.len() {
+            break;
+        }
         let (taken, made) = match step(&text[at..]) {
             Some((taken, made)) => {
                 changed = true;
@@ -342,13 +371,17 @@ fn rewritten(text: &str, step: Step) -> Option<View> {
                 }
                 (taken, made)
             }
-            None => (c.len_utf8(), Some(c)),
+            None => {
+                let c = text[at..].chars().next().expect("the text goes on");
+                (c.len_utf8(), Some(c))
+            }
         };
         if let Some(made) = made {
             view.text.push(made);
             view.from.extend(std::iter::repeat_n(at, made.len_utf8()));
         }
         at += taken;
+        lead = next_lead(at);
     }
     view.from.push(text.len());
     changed.then_some(view)

@@ -5,6 +5,7 @@
 use super::encoded;
 use super::judge;
 use super::part::Depth;
+use super::prefilter::is_token;
 use super::rules::Rules;
 use super::vendor::{self, SecretSpan};
 
@@ -19,10 +20,6 @@ const LINES_MAX: usize = 400;
 
 /// The longest line that is joined with the next one.
 const WIDTH_MAX: usize = 1024;
-
-fn is_token(c: &u8) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.')
-}
 
 /// A line, without the sign at its end that continues it.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +107,7 @@ fn joined(bytes: &[u8], first: Line, run: usize) -> (Vec<(usize, usize)>, usize)
 /// The part of a line that continues the token of the line before.
 fn continuation(bytes: &[u8], line: Line, next: Line, count: usize) -> Option<(usize, usize)> {
     let begin = next.start + lead(bytes, line, next);
-    let end = begin + bytes[begin..next.end].iter().take_while(|c| is_token(c)).count();
+    let end = begin + bytes[begin..next.end].iter().take_while(|c| is_token(**c)).count();
     let piece = std::str::from_utf8(&bytes[begin..end]).ok()?;
     // Padding is at the end; a sign of equality within is one of a name.
     let is_name = |name: &str| name.len() < 16 || !judge::is_mixed(name);

@@ -7,8 +7,7 @@ use std::ops::Range;
 use super::fields;
 use super::judge::{self, Setting};
 use super::names::Strength;
-use super::part::VALUE_MAX;
-use super::part::{after_line, line_at};
+use super::part::{VALUE_MAX, after_line, has_marker, line_at};
 use super::vendor::{SecretSpan, named_span};
 
 /// How many blanks a line begins with; the dash of a list is one of them.
@@ -78,7 +77,7 @@ fn block(text: &str, lines: &[Range<usize>], strength: Strength) -> Vec<SecretSp
     let joined: String = lines.iter().map(|line| &text[line.clone()]).collect::<Vec<_>>().join("");
     let is_one = lines.iter().all(|line| !text[line.clone()].contains(' '));
     let value = if is_one { joined } else { text[first.start..last.end].to_owned() };
-    let is_secret = !value.contains("<redacted") && judge::is_secret(&value, strength, Setting::Data, true);
+    let is_secret = !has_marker(&value) && judge::is_secret(&value, strength, Setting::Data, true);
     is_secret.then(|| named_span(first.start, last.end)).into_iter().collect()
 }
 
@@ -99,7 +98,7 @@ fn items(text: &str, lines: &[Range<usize>], strength: Strength) -> Vec<SecretSp
             if strength == Strength::Weak || is_list || is_quoted { Setting::Data } else { Setting::Code };
         let is_pair = !is_quoted && (inner.contains(": ") || inner.ends_with(':') || inner.contains('='));
         let is_secret =
-            !is_pair && !inner.contains("<redacted") && judge::is_secret(inner, strength, setting, is_quoted);
+            !is_pair && !has_marker(inner) && judge::is_secret(inner, strength, setting, is_quoted);
         is_secret.then(|| named_span(start + lead, start + lead + inner.len()))
     };
     lines.iter().filter_map(value).collect()
@@ -174,7 +173,7 @@ fn value_in(text: &str, line: Range<usize>, strength: Strength) -> Option<Secret
     let (start, end, is_quoted) = super::quoted::value_at(text, start, super::quoted::Ends::Line)?;
     let value = text.get(start..end.min(line.end))?;
     let is_secret =
-        !value.contains("<redacted") && judge::is_secret(value, strength, Setting::Data, is_quoted);
+        !has_marker(value) && judge::is_secret(value, strength, Setting::Data, is_quoted);
     let mut span = named_span(start, start + value.len());
     span.quotes = u8::from(!is_quoted && value.bytes().all(|c| c.is_ascii_digit()));
     is_secret.then_some(span)
@@ -255,7 +254,7 @@ fn values_of(text: &str, lines: Range<usize>, own: usize, found: &mut Vec<Secret
         };
         if value.len() < 2
             || matches!(value, "|" | "|-" | ">" | ">-" | "|+" | ">+")
-            || value.contains("<redacted")
+            || has_marker(value)
             || judge::is_placeholder(value)
         {
             continue;
