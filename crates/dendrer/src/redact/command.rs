@@ -5,11 +5,10 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-
 use super::judge;
 use super::names::Strength;
 use super::part::has_marker;
+use super::prefilter;
 use super::rules::Rules;
 use super::vendor::{SecretSpan, named_span};
 
@@ -225,7 +224,10 @@ const PROGRAMS: &[Program] = &[
 ];
 
 struct Table {
-    finder: AhoCorasick,
+    /// The last two letters of names, a bit each: of five bits of the one, those of the other.
+    ends: [u32; 32],
+    /// The lengths of names, a bit each, by the first letter.
+    lengths: [u32; 32],
     /// The rows of [`PROGRAMS`] by name.
     names: Vec<&'static str>,
     programs: Vec<Vec<&'static Program>>,
@@ -235,28 +237,70 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut names: Vec<&str> = PROGRAMS.iter().flat_map(|program| program.names.split_whitespace()).collect();
     names.sort_unstable();
     names.dedup();
-    let finder = AhoCorasick::builder()
-        .kind(Some(AhoCorasickKind::DFA))
-        .match_kind(MatchKind::LeftmostLongest)
-        .ascii_case_insensitive(true)
-        .build(names.iter().map(|name| format!("{name} ")))
-        .expect("some short texts");
+    let (mut ends, mut lengths) = ([0; 32], [0; 32]);
+    for name in &names {
+        let bytes = name.as_bytes();
+        ends[usize::from(bytes[bytes.len() - 1] & 31)] |= 1 << (bytes[bytes.len() - 2] & 31);
+        lengths[usize::from(bytes[0] & 31)] |= 1 << bytes.len();
+    }
     let of = |name: &&str| {
-        let programs = PROGRAMS.iter().filter(|program| program.names.split_whitespace().any(|one| one == *name));
+        let programs =
+            PROGRAMS.iter().filter(|program| program.names.split_whitespace().any(|one| one == *name));
         programs.collect()
     };
-    Table { finder, programs: names.iter().map(of).collect(), names }
+    Table { ends, lengths, programs: names.iter().map(of).collect(), names }
 });
 
-/// Whether a text may have the command of a program.
+/// Whether a text may have the command of a program, also where its frame is right before the name.
 pub(super) fn is_in(text: &str) -> bool {
-    TABLE.finder.is_match(text)
+    blanks(text.as_bytes()).any(|at| {
+        let word = &text[word_before(text.as_bytes(), at)..at];
+        (2..=word.len().min(NAME_MAX)).any(|length| row(&word[word.len() - length..]).is_some())
+    })
 }
+
+/// The names of programs that are words of their own, with a blank after them: the row of each, and its blank.
+fn hits(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let bytes = text.as_bytes();
+    blanks(bytes).filter_map(move |at| {
+        let start = word_before(bytes, at);
+        let is_own = start == 0 || bytes[start - 1] != b'@';
+        let row = (is_own && at - start <= NAME_MAX).then(|| row(&text[start..at]))?;
+        row.map(|row| (row, at))
+    })
+}
+
+/// The blanks before which the last two letters are those of a name.
+fn blanks(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let ends = &TABLE.ends;
+    let is_end = |three: &[u8]| {
+        three[2] == b' '
+            && (prefilter::is_off() || ends[usize::from(three[1] & 31)] & 1 << (three[0] & 31) != 0)
+    };
+    bytes.windows(3).enumerate().filter(move |(_, three)| is_end(three)).map(|(at, _)| at + 2)
+}
+
+/// The begin of the word before a blank, or a place in it if it is longer than names are.
+fn word_before(bytes: &[u8], blank: usize) -> usize {
+    let is_part = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
+    blank - bytes[..blank].iter().rev().take(NAME_MAX + 1).take_while(|c| is_part(c)).count()
+}
+
+/// How long the name of a program is, at most.
+const NAME_MAX: usize = 24;
 
 /// The row of a name without its folder, in letters of any case.
 fn row(base: &str) -> Option<usize> {
-    let small = |name: &'static str| name.bytes();
-    TABLE.names.binary_search_by(|name| small(name).cmp(base.bytes().map(|c| c.to_ascii_lowercase()))).ok()
+    let first = *base.as_bytes().first()?;
+    if base.len() > NAME_MAX {
+        return None;
+    }
+    let is_one = TABLE.lengths[usize::from(first & 31)] & 1 << base.len() != 0;
+    if !is_one && !prefilter::is_off() {
+        return None;
+    }
+    let small = base.bytes().map(|c| c.to_ascii_lowercase());
+    TABLE.names.binary_search_by(|name| name.bytes().cmp(small.clone())).ok()
 }
 
 fn of_name(name: &str) -> &'static [&'static Program] {
@@ -274,18 +318,14 @@ struct Argument {
 
 /// Finds the secrets in command lines.
 pub(super) fn find(text: &str, found: &mut Vec<SecretSpan>) {
-    let bytes = text.as_bytes();
     let mut upto = 0;
-    for hit in TABLE.finder.find_iter(text) {
-        let is_begin = hit.start() == 0
-            || !(bytes[hit.start() - 1].is_ascii_alphanumeric()
-                || matches!(bytes[hit.start() - 1], b'-' | b'_' | b'.' | b'@'));
-        if hit.start() < upto || !is_begin {
+    for (row, blank) in hits(text) {
+        let mut name = TABLE.names[row];
+        if blank < upto + name.len() {
             continue;
         }
-        let (arguments, end) = arguments(text, hit.end());
+        let (arguments, end) = arguments(text, blank + 1);
         upto = end;
-        let mut name = TABLE.names[hit.pattern().as_usize()];
         let mut from = 0;
         for at in 0..=arguments.len() {
             // Another program in the words before: `use curl with mysql -pX`, `docker exec db mysql -pX`.

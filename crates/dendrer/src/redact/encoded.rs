@@ -8,16 +8,21 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::judge;
 use super::part::Depth;
-use super::prefilter;
 use super::rules::Rules;
 use super::vendor::SecretSpan;
 
 /// The longest run that is decoded.
 const DECODED_MAX: usize = 1 << 20;
 
-/// Finds web tokens, and runs that decode to a text with a secret in it.
-pub(super) fn find(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<SecretSpan>) {
-    for Range { start, end: at } in prefilter::runs(text.as_bytes(), 12) {
+/// Finds web tokens, and runs that decode to a text with a secret in it, in runs of [`super::vendor::BODY_MIN`] characters and more.
+pub(super) fn find(
+    text: &str,
+    runs: &[Range<usize>],
+    rules: &Rules,
+    depth: Depth,
+    found: &mut Vec<SecretSpan>,
+) {
+    for Range { start, end: at } in runs.iter().cloned() {
         let is_short = at - start < 20;
         if is_short {
             if is_argument_of_decoder(text, start) && is_encoded_secret(&text[start..at]) {

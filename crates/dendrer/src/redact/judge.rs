@@ -147,7 +147,9 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || is_template(trimmed)
         || (is_call(trimmed) && trimmed.ends_with(')'))
         || is_format(trimmed)
-        || REFERENCES.iter().any(|start| start.as_bytes()[0] == lower.as_bytes()[0] && lower.starts_with(start))
+        || REFERENCES
+            .iter()
+            .any(|start| start.as_bytes()[0] == lower.as_bytes()[0] && lower.starts_with(start))
         || (IS_EXAMPLE.is_match(&*lower)
             && EXAMPLES
                 .iter()

@@ -332,9 +332,8 @@ fn labelled(text: &str, line: &Range<usize>, name: Named) -> Option<SecretSpan> 
         let at = pass_over(text.as_bytes(), at, 4, is_blank);
         let (start, end, is_quoted) = value_at(text, at, Ends::Line)?;
         let value = text[start..end].trim_end_matches("\\r").trim_end_matches("\\n").trim_end_matches("\\r");
-        let is_secret = is_quoted
-            && !has_marker(value)
-            && judge::is_secret(value, name.strength, Setting::Data, true);
+        let is_secret =
+            is_quoted && !has_marker(value) && judge::is_secret(value, name.strength, Setting::Data, true);
         return is_secret.then(|| named_span(start, start + value.len()));
     }
     if !is_block {
@@ -454,7 +453,7 @@ fn is_setter(text: &str, line: &Range<usize>, name: Named) -> bool {
         "proxy_set_header",
     ]
     .into_iter()
-    .any(|word| before.ends_with(word))
+    .any(|word| before.as_bytes().last() == word.as_bytes().last() && before.ends_with(word))
 }
 
 /// Whether nothing but a lead is before a name in its line: an indent, `export`, a quote or a bracket.
@@ -681,10 +680,7 @@ fn value_of(text: &str, line: &Range<usize>, name: Named, at: usize, sign: Sign)
         && value.starts_with(['&', '*'])
         && value[1..].starts_with(char::is_alphabetic)
         && !value.bytes().any(|c| c.is_ascii_digit());
-    if is_reference
-        || has_marker(value)
-        || (is_test_result(text, line, name) && sign == Sign::Colon)
-    {
+    if is_reference || has_marker(value) || (is_test_result(text, line, name) && sign == Sign::Colon) {
         return None;
     }
     // A word without quotes is a value where it is all there is; else a part of a sentence or of a program.

@@ -4,7 +4,7 @@
 //! Reads names only. Values are judged in [`super::judge`].
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -160,24 +160,24 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
         return None;
     }
     // A text has few names, and each of them often.
-    let known = SEEN.with_borrow(|seen| seen.get(name).copied());
-    known.unwrap_or_else(|| {
-        let found = strength_of(&words(name));
-        SEEN.with_borrow_mut(|seen| {
-            if seen.len() >= SEEN_MAX {
-                seen.clear();
-            }
-            seen.insert(name.into(), found);
-        });
-        found
+    let step = |hash: u64, c: u8| (hash ^ u64::from(c)).wrapping_mul(0x0100_0000_01b3);
+    let place = name.bytes().fold(0xcbf2_9ce4_8422_2325, step) as usize % SEEN_MAX;
+    SEEN.with_borrow_mut(|seen| match &seen[place] {
+        (known, found) if **known == *name => *found,
+        _ => {
+            let found = strength_of(&words(name));
+            seen[place] = (name.into(), found);
+            found
+        }
     })
 }
 
-/// How many names a thread remembers.
+/// How many names a thread remembers, each at the place of its hash.
 const SEEN_MAX: usize = 1_024;
 
 thread_local! {
-    static SEEN: RefCell<HashMap<Box<str>, Option<Strength>>> = RefCell::default();
+    static SEEN: RefCell<Vec<(Box<str>, Option<Strength>)>> =
+        RefCell::new(vec![(Box::default(), None); SEEN_MAX]);
 }
 
 /// The strength of a name that no list explains.

@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use super::prefilter;
 use super::vendor::SecretSpan;
 
 /// How many words a phrase has, at least.
@@ -47,12 +48,13 @@ const LENGTH_MIN: usize = 4 * WORDS_MIN - 1;
 /// Finds recovery phrases. One place in half of [`LENGTH_MIN`] is looked at: a phrase has such a place before its middle.
 pub(super) fn find(text: &str, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
-    let mut at = LENGTH_MIN / 2;
+    let step = if prefilter::is_off() { 1 } else { LENGTH_MIN / 2 + 1 };
+    let mut at = step - 1;
     let mut run: Vec<(usize, usize)> = Vec::new();
     while at < bytes.len() {
         let gap = bytes[at..].iter().take(GAP_MAX + 1).take_while(|c| !c.is_ascii_alphabetic()).count();
         let Some(mut first) = word_at(bytes, at + gap) else {
-            at += LENGTH_MIN / 2 + 1;
+            at += step;
             continue;
         };
         while let Some(before) = word_before(bytes, first.0) {
@@ -66,15 +68,21 @@ pub(super) fn find(text: &str, found: &mut Vec<SecretSpan>) {
             last = next.1;
         }
         add(text, &run, found);
-        at = last.max(at) + LENGTH_MIN / 2 + 1;
+        at = last.max(at) + step;
     }
 }
 
 /// The word around a letter, if it may be one of the list.
 fn word_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     const LONGER: usize = 9;
-    let before = bytes[..at.min(bytes.len())].iter().rev().take(LONGER).take_while(|c| c.is_ascii_alphabetic()).count();
-    let after = bytes[at.min(bytes.len())..].iter().take(LONGER).take_while(|c| c.is_ascii_alphabetic()).count();
+    let before = bytes[..at.min(bytes.len())]
+        .iter()
+        .rev()
+        .take(LONGER)
+        .take_while(|c| c.is_ascii_alphabetic())
+        .count();
+    let after =
+        bytes[at.min(bytes.len())..].iter().take(LONGER).take_while(|c| c.is_ascii_alphabetic()).count();
     let word = (at - before, at + after);
     (after > 0 && may_be_word(&bytes[word.0..word.1])).then_some(word)
 }

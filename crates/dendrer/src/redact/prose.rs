@@ -1,6 +1,7 @@
 //! Sentences that have a secret: `the password for bob is X`, `use X as the password`, `das Passwort lautet X`.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -34,17 +35,33 @@ const ARTICLES: &str = "the a an my your our his her their its this new old temp
     current login account database db service wifi wi-fi ssh test das dem der die den la el le il lo o mi tu su votre mon ma meu sua \
     neue neues nueva nouveau mot de passe api access secret bearer auth main shared one-time personal";
 
-/// A set of words, written in one text.
-type Words = LazyLock<BTreeSet<&'static str>>;
+/// The lists above, a bit each.
+const LISTS: [&str; 5] = [VERBS, ADVERBS, DENIALS, LINKS, ARTICLES];
+const VERB: u8 = 1;
+const ADVERB: u8 = 2;
+const DENIAL: u8 = 4;
+const LINK: u8 = 8;
+const ARTICLE: u8 = 16;
 
-static IS_VERB: Words = LazyLock::new(|| VERBS.split_whitespace().collect());
-static IS_ADVERB: Words = LazyLock::new(|| ADVERBS.split_whitespace().collect());
-static IS_DENIAL: Words = LazyLock::new(|| DENIALS.split_whitespace().collect());
-static IS_LINK: Words = LazyLock::new(|| LINKS.split_whitespace().collect());
-static IS_ARTICLE: Words = LazyLock::new(|| ARTICLES.split_whitespace().collect());
+/// The lists that have a word.
+fn lists_of(word: &str) -> u8 {
+    static WORDS: LazyLock<HashMap<&str, u8>> = LazyLock::new(|| {
+        let mut words = HashMap::new();
+        for (bit, list) in LISTS.into_iter().enumerate() {
+            for word in list.split_whitespace() {
+                *words.entry(word).or_default() |= 1 << bit;
+            }
+        }
+        words
+    });
+    const LONGEST: usize = 14;
+    if word.len() > LONGEST { 0 } else { WORDS.get(word).copied().unwrap_or(0) }
+}
 
-fn plain(word: &str) -> String {
-    word.trim_matches(|c: char| matches!(c, ',' | '"' | '\'' | '(' | ')' | '*' | '_')).to_lowercase()
+fn plain(word: &str) -> Cow<'_, str> {
+    let word = word.trim_matches(|c: char| matches!(c, ',' | '"' | '\'' | '(' | ')' | '*' | '_'));
+    let is_small = word.bytes().all(|c| c.is_ascii() && !c.is_ascii_uppercase());
+    if is_small { Cow::Borrowed(word) } else { Cow::Owned(word.to_lowercase()) }
 }
 
 /// Reads the value that a sentence gives after its name: verbs, with words of the sentence before them.
@@ -76,11 +93,12 @@ pub(super) fn after(
         let size = rest.find([' ', '\t']).unwrap_or(rest.len());
         let token = &rest[..size];
         let word = plain(token.trim_end_matches(':'));
-        let is_verb = IS_VERB.contains(&*word) || token == ":" || (word == "to" && is_set);
-        if IS_DENIAL.contains(&*word) || (word.is_empty() && !is_verb) {
+        let lists = lists_of(&word);
+        let is_verb = lists & VERB != 0 || token == ":" || (word == "to" && is_set);
+        if lists & DENIAL != 0 || (word.is_empty() && !is_verb) {
             return None;
         }
-        if is_said && !(is_verb || IS_ADVERB.contains(&*word)) {
+        if is_said && !(is_verb || lists & ADVERB != 0) {
             if is_login && let Some(one) = of_pair(text, line, at) {
                 return Some(one);
             }
@@ -123,8 +141,7 @@ fn candidate(text: &str, line: &Range<usize>, at: usize, strength: Strength) -> 
     let end = end.min(line.end);
     let value = text.get(start..end)?;
     let value = if is_quoted { value } else { value.trim_end_matches(['.', ',', ';', ':', ')', '?']) };
-    let is_secret =
-        !has_marker(value) && judge::is_secret(value, strength, Setting::Prose, is_quoted);
+    let is_secret = !has_marker(value) && judge::is_secret(value, strength, Setting::Prose, is_quoted);
     is_secret.then(|| named_span(start, start + value.len()))
 }
 
@@ -142,11 +159,12 @@ pub(super) fn before(text: &str, line: &Range<usize>, name: usize, strength: Str
         let begin = trimmed.rfind([' ', '\t', '\n']).map_or(0, |blank| blank + 1);
         let word = plain(&trimmed[begin..]);
         rest = &trimmed[..begin];
-        if IS_LINK.contains(&*word) {
+        let lists = lists_of(&word);
+        if lists & LINK != 0 {
             is_linked = true;
             break;
         }
-        if !IS_ARTICLE.contains(&*word) {
+        if lists & ARTICLE == 0 {
             return None;
         }
     }
@@ -165,8 +183,7 @@ pub(super) fn before(text: &str, line: &Range<usize>, name: usize, strength: Str
     let value = text.get(start..end)?;
     // One word before `passphrase` is a verb.
     let strength = if strength == Strength::Phrase { Strength::Password } else { strength };
-    let is_secret =
-        !has_marker(value) && judge::is_secret(value, strength, Setting::Prose, quote.is_some());
+    let is_secret = !has_marker(value) && judge::is_secret(value, strength, Setting::Prose, quote.is_some());
     is_secret.then(|| named_span(start, end))
 }
 

@@ -113,7 +113,8 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
     let bytes = text.as_bytes();
     let present = Present::of(bytes);
     known(text, rules, &mut found);
-    vendor::find(bytes, &mut found);
+    let runs: Vec<_> = prefilter::runs(bytes, vendor::BODY_MIN).collect();
+    vendor::find(bytes, &runs, &mut found);
     if present.has_all(b"-PRIVATE KEY") {
         private_keys(bytes, &mut found);
     }
@@ -137,7 +138,7 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
                 .map(|one| SecretSpan::new(one.start(), one.end(), Arc::clone(kind))),
         );
     }
-    encoded::find(text, rules, depth, &mut found);
+    encoded::find(text, &runs, rules, depth, &mut found);
     phrase::find(text, &mut found);
     let segments = match depth.may_decode() {
         true => views::segments(text, &present, depth.is_mail),
@@ -361,7 +362,9 @@ fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
     let mut upto = 0;
     // The next end of a block, and runs of base64, looked for once.
     let mut next_end = 0;
-    let runs = LazyCell::new(|| prefilter::runs(bytes, LINE_RUN).collect());
+    let runs = LazyCell::new(|| {
+        prefilter::runs(bytes, LINE_RUN).filter(|run| is_in_frame(bytes, run.start)).collect()
+    });
     for at in memchr::memmem::find_iter(bytes, b"PRIVATE KEY") {
         if at < upto {
             continue;
@@ -482,6 +485,15 @@ fn end_of_key_line(bytes: &[u8], at: usize, limit: usize) -> (usize, usize) {
         (None, Some(end)) => (at + end, at + end + 1),
         (None, None) => (limit, limit),
     }
+}
+
+/// Whether a run begins its line, but for a frame.
+fn is_in_frame(bytes: &[u8], start: usize) -> bool {
+    const WIDEST: usize = 200;
+    let is_escape = |at: usize| at > 0 && bytes[at - 1] == b'\\' && bytes.get(at) == Some(&b'n');
+    let frame = bytes[..start].iter().rev().take(WIDEST).take_while(|c| is_frame(c)).count();
+    let begin = start - frame;
+    frame == WIDEST || begin == 0 || bytes[begin - 1] == b'\n' || is_escape(begin - 1) || is_escape(start)
 }
 
 /// The begin of the line of this place, from a begin of a line on.

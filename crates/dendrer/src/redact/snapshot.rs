@@ -206,7 +206,7 @@ fn filled(
 
 fn judged(text: &str, value: Range<usize>, strength: Strength, is_quoted: bool) -> Option<SecretSpan> {
     let own = text.get(value.clone())?;
-    let is_secret = !has_marker(own)
-        && judge::is_secret(own, strength, Setting::Data, is_quoted || !own.contains(' '));
+    let is_secret =
+        !has_marker(own) && judge::is_secret(own, strength, Setting::Data, is_quoted || !own.contains(' '));
     is_secret.then(|| named_span(value.start, value.end))
 }

@@ -302,7 +302,7 @@ struct Table {
 }
 
 /// How many characters follow the prefix of each shape, at least.
-const BODY_MIN: usize = 12;
+pub(super) const BODY_MIN: usize = 12;
 
 /// How long a prefix is, at most.
 const PREFIX_MAX: usize = 24;
@@ -310,12 +310,15 @@ const PREFIX_MAX: usize = 24;
 impl Table {
     /// The parts of a text in which a hit can count: a run of characters that a shape can have, with its prefix; the text of a
     /// pattern; and what was found before, of which a prefix says the kind.
-    fn places(&self, text: &[u8], found: &[SecretSpan]) -> Vec<Range<usize>> {
-        let is_varied = |run: &Range<usize>| text[run.clone()].iter().any(|c| matches!(c, b'0'..=b'9' | b'A'..=b'Z'));
-        let mut places: Vec<Range<usize>> = prefilter::runs(text, BODY_MIN)
-            .filter(is_varied)
-            .map(|run| run.start.saturating_sub(PREFIX_MAX)..run.end)
-            .collect();
+    fn places(&self, text: &[u8], runs: &[Range<usize>], found: &[SecretSpan]) -> Vec<Range<usize>> {
+        if prefilter::is_off() {
+            return Vec::from([0..text.len()]);
+        }
+        let is_varied = |run: &&Range<usize>| {
+            text[run.start..run.end].iter().any(|c| matches!(c, b'0'..=b'9' | b'A'..=b'Z'))
+        };
+        let mut places: Vec<Range<usize>> =
+            runs.iter().filter(is_varied).map(|run| run.start.saturating_sub(PREFIX_MAX)..run.end).collect();
         places.extend(found.iter().map(|one| one.start..one.end));
         for part in &self.parts {
             places.extend(part.find_iter(text).map(|at| at..at + part.needle().len()));
@@ -375,13 +378,13 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
     shapes.chain(PATTERNS.iter().map(|(id, _)| *id)).chain(OWN_PATTERNS.iter().map(|(id, ..)| *id))
 }
 
-/// Finds secrets by their shapes, in order, none inside another.
-pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
+/// Finds secrets by their shapes, in order, none inside another. `runs` are those of [`BODY_MIN`] characters and more.
+pub(super) fn find(text: &[u8], runs: &[Range<usize>], found: &mut Vec<SecretSpan>) {
     let table = &*TABLE;
     let mut upto = 0;
     // The place at which the pattern of each rule was last tried: matches of its text that are close together are tried once.
     let mut tried: Vec<usize> = Vec::new();
-    let places = table.places(text, found);
+    let places = table.places(text, runs, found);
     for (hit, at) in places.into_iter().flat_map(|part| {
         let hits = table.prefixes.find_overlapping_iter(&text[part.clone()]);
         hits.map(move |hit| (hit.pattern().as_usize(), part.start + hit.start()..part.start + hit.end()))
@@ -407,11 +410,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 let body = &text[at.end..end];
                 if body.len() >= *least && is_varied(body) && (!is_glued || is_drawn(body)) {
                     upto = end;
-                    found.push(SecretSpan::new(
-                        at.start - first_part(text, at.start, prefix),
-                        end,
-                        *kind,
-                    ));
+                    found.push(SecretSpan::new(at.start - first_part(text, at.start, prefix), end, *kind));
                 }
             }
             Rule::Pattern(kind, regex) => {

@@ -5,7 +5,7 @@
 use super::encoded;
 use super::judge;
 use super::part::Depth;
-use super::prefilter::is_token;
+use super::prefilter::{self, is_token};
 use super::rules::Rules;
 use super::vendor::{self, SecretSpan};
 
@@ -76,8 +76,9 @@ pub(super) fn find(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<Secr
         at = next;
         let whole: String = parts.iter().map(|(begin, end)| &text[*begin..*end]).collect();
         let mut more = Vec::new();
-        vendor::find(whole.as_bytes(), &mut more);
-        encoded::find(&whole, rules, depth, &mut more);
+        let runs: Vec<_> = prefilter::runs(whole.as_bytes(), vendor::BODY_MIN).collect();
+        vendor::find(whole.as_bytes(), &runs, &mut more);
+        encoded::find(&whole, &runs, rules, depth, &mut more);
         let more = more.into_iter().map(|one| placed(&parts, one));
         let crosses = |one: &SecretSpan| memchr::memchr(b'\n', &bytes[one.start..one.end]).is_some();
         added.extend(more.filter(|one| crosses(one) && !is_whole_before(bytes, found, one)));
@@ -87,11 +88,14 @@ pub(super) fn find(text: &str, rules: &Rules, depth: Depth, found: &mut Vec<Secr
 
 /// The parts of a token from this line on, and the line after them.
 fn joined(bytes: &[u8], first: Line, run: usize) -> (Vec<(usize, usize)>, usize) {
-    let mut parts = vec![(run, first.end)];
+    let mut parts = Vec::new();
     let mut last = first;
     while parts.len() < LINES_MAX && last.newline < bytes.len() {
         let next = Line::of(bytes, last.newline + 1);
-        let Some((begin, end)) = continuation(bytes, last, next, parts.len()) else { break };
+        let Some((begin, end)) = continuation(bytes, last, next, parts.len().max(1)) else { break };
+        if parts.is_empty() {
+            parts.push((run, first.end));
+        }
         parts.push((begin, end));
         let is_wide = next.width() >= first.width().min(LINE_MIN);
         let is_full = end == next.end && (next.is_continued || (!last.is_continued && is_wide));

@@ -172,8 +172,7 @@ fn value_in(text: &str, line: Range<usize>, strength: Strength) -> Option<Secret
     let start = line.end - rest.len();
     let (start, end, is_quoted) = super::quoted::value_at(text, start, super::quoted::Ends::Line)?;
     let value = text.get(start..end.min(line.end))?;
-    let is_secret =
-        !has_marker(value) && judge::is_secret(value, strength, Setting::Data, is_quoted);
+    let is_secret = !has_marker(value) && judge::is_secret(value, strength, Setting::Data, is_quoted);
     let mut span = named_span(start, start + value.len());
     span.quotes = u8::from(!is_quoted && value.bytes().all(|c| c.is_ascii_digit()));
     is_secret.then_some(span)
