@@ -68,3 +68,103 @@ pub(super) fn joined(mut parts: Vec<Range<usize>>) -> Vec<Range<usize>> {
     });
     parts
 }
+
+#[cfg(test)]
+mod tests {
+    use dendrer_testkit::tool_outputs::{HOSTILE_KINDS, harmless_cases, secret_cases, typical_texts};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::redact::{PackRules, RedactionProfile, Redactor};
+
+    fn check(redactor: &Redactor, text: &str) {
+        IS_OFF.set(true);
+        let whole = redactor.find(text);
+        IS_OFF.set(false);
+        assert_eq!(redactor.find(text), whole, "{text:?}");
+    }
+
+    #[test]
+    fn what_is_skipped_has_nothing() {
+        let known = ["sk-Known1".to_owned(), "ghp_aB3dE".to_owned()];
+        let redactor = Redactor::new(RedactionProfile::Default, &PackRules::default(), &known, None)
+            .expect("no pattern of a pack");
+        for case in secret_cases(3, 1_000).iter().chain(&harmless_cases(3, 500)) {
+            let text = &case.text;
+            check(&redactor, text);
+            for part in 1..4 {
+                let at = text.floor_char_boundary(text.len() * part / 4);
+                check(&redactor, &text[..at]);
+                check(&redactor, &text[at..]);
+            }
+        }
+        for kind in HOSTILE_KINDS {
+            check(&redactor, &kind.text(2_000));
+        }
+        check(&redactor, &typical_texts(3, 64 << 10).concat());
+        check(&redactor, "sk-Known1 and ghp_aB3dE");
+    }
+
+    #[test]
+    fn shapes_have_the_characters_that_places_need() {
+        assert!(crate::redact::vendor::is_found_by_places());
+    }
+
+    proptest! {
+        #[test]
+        fn runs_are_those_of_a_walk_over_each_byte(text in "[a-c_. \n]{0,80}", least in 1..14usize) {
+            let mut expected = Vec::new();
+            let mut at = 0;
+            for part in text.as_bytes().split(|c| !is_token(*c)) {
+                if part.len() >= least {
+                    expected.push(at..at + part.len());
+                }
+                at += part.len() + 1;
+            }
+            prop_assert_eq!(runs(text.as_bytes(), least).collect::<Vec<_>>(), expected);
+        }
+
+        #[test]
+        fn parts_of_texts_are_read_alike(parts in proptest::collection::vec(0..PARTS.len(), 1..24)) {
+            let text: String = parts.into_iter().map(|part| PARTS[part]).collect();
+            let redactor = Redactor::new(RedactionProfile::Default, &PackRules::default(), &[], None)
+                .expect("no pattern of a pack");
+            check(&redactor, &text);
+        }
+    }
+
+    const PARTS: [&str; 32] = [
+        "password",
+        "token",
+        "\n",
+        " ",
+        "  ",
+        ":",
+        "=",
+        "\"",
+        "{",
+        "}",
+        "|",
+        "\\n",
+        "<",
+        "-",
+        "/",
+        "://",
+        "bob@",
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "SSWS ",
+        "00aBcDeFgHiJkLmNoPqRsTuVwXyZ012345",
+        "access_token$production$",
+        "712345678:AA",
+        "re_",
+        "curl -u bob:",
+        "hunTer2-Blue77",
+        "abandon ",
+        "ability able about above absent absorb ",
+        "abstract\n",
+        "eyJhbGciOiJIUzI1NiJ9.",
+        "mysql -p",
+        "-----BEGIN PRIVATE KEY-----",
+        "MIIEowIBAAKCAQEAx7mQabcd",
+    ];
+}

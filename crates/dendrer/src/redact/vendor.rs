@@ -439,6 +439,12 @@ pub(super) fn find(text: &[u8], runs: &[Range<usize>], found: &mut Vec<SecretSpa
     }
 }
 
+/// Whether each shape has the body and the prefix that [`Table::places`] looks for.
+#[cfg(test)]
+pub(super) fn is_found_by_places() -> bool {
+    SHAPES.iter().all(|Shape(_, prefix, _, least)| *least >= BODY_MIN && prefix.len() <= PREFIX_MAX)
+}
+
 /// Prefixes whose tokens have one length, with that.
 const LENGTHS: [(&str, usize); 13] = [
     ("ghp_", 40),
