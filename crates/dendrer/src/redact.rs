@@ -94,6 +94,11 @@ impl Redactor {
         &self.0.version
     }
 
+    /// The value that records have of these rules where nothing was taken: made once.
+    pub(crate) fn of_nothing(&self, make: impl FnOnce() -> Value) -> Value {
+        self.0.of_nothing.get_or_init(make).clone()
+    }
+
     /// Kinds that the pack switches off.
     pub fn off(&self) -> &[Arc<str>] {
         &self.0.off

@@ -4,6 +4,7 @@
 //! Rule: the secrets themselves are in memory alone; test `what_is_taken_once_is_taken_everywhere`.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -283,7 +284,7 @@ impl RunSecrets {
         let head = &text[..floor(text, WINDOW)];
         let joined = format!("{}{head}", tail.text);
         let border = tail.text.len();
-        let alone = self.redactor.find(head);
+        let alone = LazyCell::new(|| self.redactor.find(head));
         let is_known = |one: &SecretSpan| {
             one.start >= border
                 && alone.iter().any(|own| own.start + border <= one.start && one.end <= own.end + border)

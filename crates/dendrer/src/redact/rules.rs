@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
@@ -159,6 +159,8 @@ pub(super) struct Rules {
     /// Kinds that are not taken.
     pub(super) off: Vec<Arc<str>>,
     pub(super) tags: Option<TagKey>,
+    /// The value that records have where nothing was taken, once one was made.
+    pub(super) of_nothing: OnceLock<Value>,
 }
 
 impl fmt::Debug for Rules {
@@ -210,6 +212,7 @@ impl Rules {
             own_names: pack.names.clone(),
             off: pack.off.iter().map(|kind| Arc::from(&**kind)).collect(),
             tags: tag_key.map(|key| TagKey::new(&key)),
+            of_nothing: OnceLock::new(),
         })
     }
 
