@@ -1,7 +1,7 @@
 //! The figures of the recorder, the verifier and the state root, each as a ratio against a limit or a peer that is
 //! measured in the same run. Prints; never judges.
 //!
-//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify`, `-- delta`, `-- fold`,
+//! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- redaction`, `-- verify`, `-- delta`, `-- fold`,
 //! `-- contract`, `-- causes`, `-- agents` or `-- lift` runs a part.
 
 #![expect(clippy::print_stdout, reason = "figures are printed, nothing else is done with them")]
@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dendrer::recorder::World;
+use dendrer::redact::{PackRules, RedactionProfile, Redactor};
 use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::prelude::*;
@@ -54,6 +55,9 @@ fn main() {
     }
     if wanted("sync") {
         synced(dir.path());
+    }
+    if wanted("redaction") {
+        redaction(dir.path());
     }
     if wanted("verify") {
         verification(dir.path());
@@ -151,6 +155,45 @@ fn record(dir: &Path) {
             median(ratios),
             fastest.0 / fastest.1
         );
+    }
+}
+
+/// Records steps by the hundred with the rules and with none, by turns.
+fn redaction(dir: &Path) {
+    println!("recording by the hundred, with redaction, of what it takes with none (limit: 1.2)");
+    let lines = lines(20_000);
+    let redactor = |profile| {
+        let made = Redactor::new(profile, &PackRules::default(), &[], Some([7; 32]));
+        Arc::new(made.expect("no pattern of a pack"))
+    };
+    let sides = [redactor(RedactionProfile::Default), redactor(RedactionProfile::None)];
+    for syncs in [false, true] {
+        let mut ratios = Vec::new();
+        let mut last = [0.0; 2];
+        for round in 0..ROUNDS {
+            for (side, redactor) in sides.iter().enumerate() {
+                let name = format!("redaction-{round}-{side}");
+                let store = new_store(dir, &name);
+                let start = Start::new("bench".parse().expect("a name"));
+                let recorder = Recorder::begin(&store, &start, Box::new(World::default())).expect("a run");
+                let mut recorder = recorder.redacting(Some(Arc::clone(redactor)));
+                let mut spent = Duration::ZERO;
+                for lines in lines.chunks(MADE_AT_ONCE) {
+                    let steps = read(lines);
+                    let (before, begin) = (cpu(), Instant::now());
+                    recorder.propose_each(&steps).expect("steps");
+                    let records = if syncs { recorder.commit() } else { recorder.append() };
+                    black_box(records.expect("recorded"));
+                    spent += if syncs { begin.elapsed() } else { cpu() - before };
+                }
+                last[side] = spent.as_secs_f64() * 1e6 / lines.len() as f64;
+                AppendLog::close(Box::new(store)).expect("closed");
+                remove(dir, &name);
+            }
+            ratios.push(last[0] / last[1]);
+        }
+        let how = if syncs { "time with a sync each" } else { "processor time, no sync" };
+        println!("  {how}: ratio {:.2} (last round {:.1} and {:.1} us)", median(ratios), last[0], last[1]);
     }
 }
 

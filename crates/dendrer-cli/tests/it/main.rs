@@ -9,6 +9,7 @@ mod agents;
 mod all_shown;
 mod answers;
 mod attack;
+mod canaries;
 mod causes;
 mod chains;
 mod cherrypick;

@@ -157,7 +157,7 @@ pub fn refused(redactor: &Redactor, line: &Value, fault: LineFault) -> (Value, L
 /// A place, or a name of several parts, without its secrets: a shape is looked for at the beginning of each part as well, since a
 /// text that a `/` or a `.` precedes is no token of its own elsewhere.
 pub fn place(redactor: &Redactor, place: &str) -> (String, TakenSecrets) {
-    let (mut made, mut taken) = redactor.text(place);
+    let (mut made, mut taken) = by_names(redactor, place);
     let mut at = 0;
     for _ in 0..PARTS_MAX {
         let Some(next) = made[at..].find(SEPARATORS).map(|next| at + next + 1) else { break };
@@ -172,6 +172,25 @@ pub fn place(redactor: &Redactor, place: &str) -> (String, TakenSecrets) {
         made.replace_range(at..end, &clean);
         at += clean.len();
     }
+    (made, taken)
+}
+
+/// A text without its secrets; of a pointer, each name is a text of its own as well.
+fn by_names(redactor: &Redactor, place: &str) -> (String, TakenSecrets) {
+    let mut taken = TakenSecrets::default();
+    let pointer: Option<Pointer> = place.starts_with('/').then(|| place.parse().ok()).flatten();
+    let names: Vec<String> = pointer
+        .iter()
+        .flat_map(Pointer::tokens)
+        .map(|name| {
+            let (clean, more) = redactor.text(&name);
+            taken.add(&more);
+            clean
+        })
+        .collect();
+    let pointer = (!taken.is_empty()).then(|| Pointer::of(names.iter().map(String::as_str)));
+    let (made, more) = redactor.text(pointer.as_ref().map_or(place, Pointer::as_str));
+    taken.add(&more);
     (made, taken)
 }
 
