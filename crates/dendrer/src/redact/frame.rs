@@ -82,7 +82,7 @@ fn units(line: &[u8]) -> impl Iterator<Item = (Unit, usize)> {
 /// How many lines from the first on have one frame, and of how many units it is.
 fn block(bytes: &[u8], lines: &[(usize, usize)]) -> (usize, usize) {
     let own = |at: usize| &bytes[lines[at].0..lines[at].1];
-    // Of the first line, only what the second one has as well is of the frame.
+    // Units of the first line are of the frame as far as the second one has them.
     let Some(second) = (lines.len() > 1).then(|| own(1)) else { return (1, 0) };
     let alike = units(own(0)).zip(units(second)).take_while(|((unit, _), (other, _))| unit == other);
     let first: Vec<(Unit, usize)> = alike.map(|(unit, _)| unit).collect();

@@ -115,21 +115,7 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
     known(text, rules, &mut found);
     let runs: Vec<_> = prefilter::runs(bytes, vendor::BODY_MIN).collect();
     vendor::find(bytes, &runs, &mut found);
-    if present.has_all(b"-PRIVATE KEY") {
-        private_keys(bytes, &mut found);
-    }
-    if present.has_all(b"Private-Lines:") {
-        private_lines(text, &mut found);
-    }
-    if present.has_all(b"://") {
-        addresses(text, &mut found);
-    }
-    if present.has_all(b"uthorization:") {
-        headers::proofs(text, &mut found);
-    }
-    if present.has_all(b":5432") || present.has_all(b"*:") {
-        logins(text, &mut found);
-    }
+    by_fixed_texts(text, &present, &mut found);
     for (kind, shape) in &rules.shapes {
         found.extend(
             shape
@@ -166,6 +152,26 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
         found = disjoint(found);
     }
     found
+}
+
+/// Finds secrets beside texts that are the same wherever they are: heads of keys, the sign of an address, names of headers.
+fn by_fixed_texts(text: &str, present: &Present, found: &mut Vec<SecretSpan>) {
+    let bytes = text.as_bytes();
+    if present.has_all(b"-PRIVATE KEY") {
+        private_keys(bytes, found);
+    }
+    if present.has_all(b"Private-Lines:") {
+        private_lines(text, found);
+    }
+    if present.has_all(b"://") {
+        addresses(text, found);
+    }
+    if present.has_all(b"uthorization:") {
+        headers::proofs(text, found);
+    }
+    if present.has_all(b":5432") || present.has_all(b"*:") {
+        logins(text, found);
+    }
 }
 
 /// Finds secrets in lines that are in another writing.

@@ -357,7 +357,7 @@ fn rewritten(text: &str, leads: &[u8], step: Step) -> Option<View> {
     let mut changed = false;
     let (mut at, mut lead) = (0, first);
     while at < text.len() {
-        // What is before the next lead is as it is written.
+        // Text before the next lead is as it is written.
         view.copy(text, at..lead);
         at = lead;
         if at == text.len() {
