@@ -274,7 +274,7 @@ impl Reader {
     }
 
     /// Reads the members of a dict whose keys are no text. Numbers, truth values and `None` are kept under their text where gaps are,
-    /// and each is a gap that the caller is told of.
+    /// and each is listed as a gap.
     fn other_keys(
         &mut self,
         members: &[(Bound<'_, PyAny>, Bound<'_, PyAny>)],

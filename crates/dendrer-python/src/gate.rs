@@ -58,7 +58,7 @@ impl<T> Gated<T> {
     pub(crate) fn release(&self) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.is_taken = false;
-        // A wake is a call of the system, whoever waits.
+        // A wake is a call of the system even if no thread waits.
         if taken.waiting > 0 {
             self.changed.notify_one();
         }

@@ -11,7 +11,7 @@ use dendrer::Trace;
 use dendrer::address::state_path;
 use dendrer::lines::{LineNotes, Reply};
 use dendrer::repo::new_run::Resume;
-use dendrer::writer::{LaterReply, LineWriter, Taken, after_pause};
+use dendrer::writer::{LaterReply, LineWriter, TakenLine, after_pause};
 use dendrer_kernel::step::{Anomaly, ENDED_BY};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
@@ -101,7 +101,7 @@ impl Open {
     }
 
     /// Takes a line, of the user if `is_user`.
-    fn take(&mut self, line: &Value, is_user: bool, may_wait: bool) -> Result<Taken, Problem> {
+    fn take(&mut self, line: &Value, is_user: bool, may_wait: bool) -> Result<TakenLine, Problem> {
         self.tell()?;
         let waiting = self.writer.waiting() as u64;
         if waiting == 0 {
@@ -109,8 +109,8 @@ impl Open {
         }
         let taken = match (may_wait, is_user) {
             (true, _) => self.writer.take_later(line, is_user),
-            (false, true) => self.writer.take_of_user(line).map(Taken::Judged),
-            (false, false) => self.writer.take(line).map(Taken::Judged),
+            (false, true) => self.writer.take_of_user(line).map(TakenLine::Judged),
+            (false, false) => self.writer.take(line).map(TakenLine::Judged),
         };
         self.count_failed();
         // Lines that waited are lost with the one that was to be written out with them.
@@ -160,7 +160,7 @@ pub(crate) struct NativeLater {
     open: Weak<Gated<Open>>,
 }
 
-/// What a recording returns of a line.
+/// The answer of a recording to a line.
 #[derive(IntoPyObject)]
 pub(crate) enum NativeTaken {
     Told(NativeReply),
@@ -227,7 +227,7 @@ impl NativeRecording {
     }
 
     /// Takes a line; of the user if `is_user`. A value without a form becomes a gap if `keeps_gaps`.
-    /// A line is judged when it comes, or with those after it if `keeps_gaps` and nothing rests on its outcome.
+    /// A line is judged when it comes, or with those after it if `keeps_gaps` and no other line depends on its outcome.
     #[pyo3(signature = (line, keeps_gaps, is_user=false))]
     fn take(
         &self,
@@ -243,8 +243,8 @@ impl NativeRecording {
                 self.signal();
             }
             Ok(match taken {
-                Taken::Judged(reply) => NativeTaken::Told(NativeReply { gaps, ..told(&reply) }),
-                Taken::Later(reply) => {
+                TakenLine::Judged(reply) => NativeTaken::Told(NativeReply { gaps, ..told(&reply) }),
+                TakenLine::Later(reply) => {
                     NativeTaken::Later(NativeLater { reply, open: Arc::downgrade(&self.open) })
                 }
             })

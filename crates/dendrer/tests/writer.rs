@@ -2,7 +2,7 @@
 
 use dendrer::lines::{LineOptions, Reply, TurnedLine};
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::writer::{LineWriter, Taken};
+use dendrer::writer::{LineWriter, TakenLine};
 use dendrer_kernel::step::{Anomaly, Start};
 use dendrer_object::record::Author;
 use dendrer_object::{Value, json};
@@ -170,24 +170,24 @@ fn lines_that_are_judged_later_become_the_same_records() {
         expected.push(format!("{:?}", reply.expect("the line is taken")));
         taken.push(other.take_later(&line, is_user).expect("the line is taken"));
         if number % 31 == 0 {
-            let Some(Taken::Later(reply)) = taken.last() else { continue };
+            let Some(TakenLine::Later(reply)) = taken.last() else { continue };
             other.judge_waiting();
             assert_eq!(expected.last(), reply.get().map(|reply| format!("{reply:?}")).as_ref());
         }
     }
     assert_eq!(one.flush().expect("the lines are written"), other.flush().expect("the lines are written"));
-    let waited = taken.iter().filter(|taken| matches!(taken, Taken::Later(_))).count();
+    let waited = taken.iter().filter(|taken| matches!(taken, TakenLine::Later(_))).count();
     assert!(waited > 350, "{waited} of 700 lines waited");
     for (expected, taken) in expected.iter().zip(&taken) {
         let reply = match taken {
-            Taken::Judged(reply) => reply,
-            Taken::Later(reply) => reply.get().expect("each line is judged"),
+            TakenLine::Judged(reply) => reply,
+            TakenLine::Later(reply) => reply.get().expect("each line is judged"),
         };
         assert_eq!(expected, &format!("{reply:?}"));
     }
 }
 
-/// A line that fails behind others takes none of them with it; it is counted, and its reply says why.
+/// A line that fails after others takes none of them with it; it is counted, and its reply says why.
 #[test]
 fn a_line_that_fails_later_is_counted_and_takes_no_other_with_it() {
     let (_dir, store) = place();
@@ -200,7 +200,7 @@ fn a_line_that_fails_later_is_counted_and_takes_no_other_with_it() {
     let unknown = line(&unknown);
     let mut replies = Vec::new();
     for line in [&plain, &unknown, &plain, &unknown, &plain] {
-        let Taken::Later(reply) = writer.take_later(line, false).expect("the line is taken") else {
+        let TakenLine::Later(reply) = writer.take_later(line, false).expect("the line is taken") else {
             panic!("a plain line waits")
         };
         assert!(reply.get().is_none());

@@ -1,7 +1,7 @@
 //! One line at a time onto a run, for a program that records itself.
 //!
 //! [`LineWriter`] takes lines as [`Recording`](crate::record::lines::Recording) does, each when it comes. If each line is synced, its reply
-//! comes once it is durable. Otherwise lines are written out together, and those on which nothing rests are judged together
+//! comes once it is durable. Otherwise lines are written out together, and those on whose outcome no other depends are judged together
 //! ([`LineWriter::take_later`]): by
 //! [`LineWriter::write_out`], which the caller calls when no line has come for a while, and when there are many; every so many lines the
 //! log is synced.
@@ -52,7 +52,7 @@ pub struct LineWriter {
 
 /// A line that was taken.
 #[derive(Debug)]
-pub enum Taken {
+pub enum TakenLine {
     /// It was judged.
     Judged(Reply),
     /// It is judged with the lines after it.
@@ -154,7 +154,7 @@ impl LineWriter {
         self.take_read(read)
     }
 
-    /// As [`LineWriter::take`], or with `is_user` as [`LineWriter::take_of_user`], but a line on whose outcome nothing rests is judged
+    /// As [`LineWriter::take`], or with `is_user` as [`LineWriter::take_of_user`], but a line on whose outcome no other depends is judged
     /// with those after it: when its reply is asked for, or when they are written out. It has the time at which it came. Judged at
     /// once are lines with `base` or `key`, calls and their results, steps of witness chains, commitments, types that are not an agent's,
     /// every line of a run with a pack, a policy or a contract, and every line where each is synced.
@@ -162,12 +162,12 @@ impl LineWriter {
     /// # Errors
     ///
     /// As [`LineWriter::take`]; a line that is judged later and fails is counted by [`LineWriter::take_failed`].
-    pub fn take_later(&mut self, line: &Value, is_user: bool) -> Result<Taken, Error> {
+    pub fn take_later(&mut self, line: &Value, is_user: bool) -> Result<TakenLine, Error> {
         let intent = match self.read(line, is_user)? {
             LineRead::Intent(intent) if self.may_wait && is_plain(&intent, line) && is_free(self.head()) => {
                 intent
             }
-            read => return self.take_read(read).map(Taken::Judged),
+            read => return self.take_read(read).map(TakenLine::Judged),
         };
         self.taken += 1;
         self.read = None;
@@ -180,7 +180,7 @@ impl LineWriter {
         if self.grouper.is_full() {
             self.write_out()?;
         }
-        Ok(Taken::Later(reply))
+        Ok(TakenLine::Later(reply))
     }
 
     /// Judges the lines that came and were not judged yet.
@@ -207,7 +207,7 @@ impl LineWriter {
                 });
             }
             for (reply, asks) in replies.into_iter().zip(lines.replies) {
-                // The reply that nobody holds any more is not made.
+                // A reply that was dropped is not kept.
                 if let Some(asks) = asks.upgrade() {
                     _ = asks.set(reply);
                 }
@@ -378,7 +378,7 @@ impl LineWriter {
     }
 }
 
-/// Whether nothing rests on the outcome of a line by itself.
+/// Whether no other line depends on the outcome of a line by itself.
 fn is_plain(intent: &Intent, line: &Value) -> bool {
     let asks =
         ["action", "result", STEP].iter().chain(COMMITMENT_LISTS.iter()).any(|name| line.get(name).is_some());

@@ -154,7 +154,7 @@ fn find_at(text: &str, rules: &Rules, depth: Depth) -> Vec<SecretSpan> {
     found
 }
 
-/// Finds secrets beside texts that are the same wherever they are: heads of keys, the sign of an address, names of headers.
+/// Finds secrets next to fixed texts: heads of keys, the sign of an address, names of headers.
 fn by_fixed_texts(text: &str, present: &Present, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     if present.has_all(b"-PRIVATE KEY") {

@@ -74,7 +74,7 @@ pub fn read(input: impl Read + Send + 'static) -> io::Result<LineStream> {
     Ok(LineStream { reads, arrived: VecDeque::new() })
 }
 
-/// Sends lines until the input ends, fails, or nobody takes them.
+/// Sends lines until the input ends or fails, or the receiver is gone.
 fn read_all(mut input: BufReader<impl Read>, send: &SyncSender<io::Result<Vec<IntentLine>>>) {
     let mut lines = Vec::new();
     for number in 1.. {
@@ -99,7 +99,7 @@ fn read_all(mut input: BufReader<impl Read>, send: &SyncSender<io::Result<Vec<In
             return;
         }
         if let Some(error) = error {
-            // Ignored: nobody takes lines any more.
+            // Ignored: the receiver is gone.
             let _ = send.send(Err(error));
             return;
         }
@@ -110,7 +110,7 @@ fn read_all(mut input: BufReader<impl Read>, send: &SyncSender<io::Result<Vec<In
 mod tests {
     use super::*;
 
-    /// An input that gives what it is told to at each read.
+    /// An input that returns one of its parts at each read.
     struct Parts(VecDeque<io::Result<&'static str>>);
 
     impl Read for Parts {
