@@ -16,13 +16,17 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::text::nearest;
 use dendrer_object::{Object, Pointer, Value};
 
+mod cut;
 mod leaves;
+
+pub use cut::{CausalCut, CutBytes};
 
 use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::step::LEAVES_VERSION;
@@ -327,12 +331,12 @@ struct Node {
 #[derive(Debug)]
 pub struct CausalGraph {
     rules: MergeRules,
-    /// By tick; the first is the beginning of the run and has no agent.
-    nodes: Vec<Node>,
+    /// The first is the beginning of the run and has no agent.
+    nodes: Nodes,
     agents: Vec<Arc<str>>,
     by_name: BTreeMap<Arc<str>, usize>,
-    /// The ticks of each agent's transitions, in order.
-    branches: Vec<Vec<u64>>,
+    /// The transitions of each agent.
+    branches: Vec<Branch>,
     units: Vec<Unit>,
     by_path: BTreeMap<Pointer, usize>,
     /// The members of each member of the state, as units.
@@ -342,6 +346,56 @@ pub struct CausalGraph {
     /// The markers of forks, in order of ticks: the tick and the change that every agent's state takes.
     markers: Vec<(u64, Delta)>,
     clocks: usize,
+    /// The first tick from which on each node has all that it wrote; 0 unless the graph was read from a cut.
+    whole_from: u64,
+}
+
+/// The nodes of a graph. One that was read from a cut has few of those before its beginning.
+#[derive(Debug)]
+struct Nodes {
+    few: Vec<(u64, Node)>,
+    from: u64,
+    rest: Vec<Node>,
+}
+
+impl Nodes {
+    fn end(&self) -> u64 {
+        self.from + self.rest.len() as u64
+    }
+
+    fn place(&self, tick: u64) -> Result<usize, usize> {
+        match tick.checked_sub(self.from) {
+            Some(at) => Ok(index(at)),
+            None => Err(self.few.binary_search_by_key(&tick, |(at, _)| *at).expect("a node that is kept")),
+        }
+    }
+}
+
+impl Index<u64> for Nodes {
+    type Output = Node;
+
+    fn index(&self, tick: u64) -> &Node {
+        match self.place(tick) {
+            Ok(at) => &self.rest[at],
+            Err(at) => &self.few[at].1,
+        }
+    }
+}
+
+impl IndexMut<u64> for Nodes {
+    fn index_mut(&mut self, tick: u64) -> &mut Node {
+        match self.place(tick) {
+            Ok(at) => &mut self.rest[at],
+            Err(at) => &mut self.few[at].1,
+        }
+    }
+}
+
+/// The transitions of an agent, in order. A graph that was read from a cut skips the first of them.
+#[derive(Debug, Default)]
+struct Branch {
+    skipped: u32,
+    ticks: Vec<u64>,
 }
 
 /// The agent of the beginning of the run.
@@ -364,7 +418,7 @@ impl CausalGraph {
         let begin = Node { agent: BEGINNING, index: 0, parents: Vec::new(), others, written: Vec::new() };
         let mut graph = CausalGraph {
             rules,
-            nodes: vec![begin],
+            nodes: Nodes { few: Vec::new(), from: 0, rest: vec![begin] },
             agents: Vec::new(),
             by_name: BTreeMap::new(),
             branches: Vec::new(),
@@ -375,6 +429,7 @@ impl CausalGraph {
             merged: Vec::new(),
             markers: Vec::new(),
             clocks: 0,
+            whole_from: 0,
         };
         let unknown = UnknownPlaces::of(initial);
         for (top, value) in initial.as_object().into_iter().flat_map(Object::iter) {
@@ -402,7 +457,7 @@ impl CausalGraph {
 
     /// How many transitions there are.
     pub fn tip(&self) -> u64 {
-        self.nodes.len() as u64 - 1
+        self.nodes.end() - 1
     }
 
     /// The agents, in the order in which they appeared.
@@ -412,24 +467,24 @@ impl CausalGraph {
 
     /// The ticks of an agent's branch, in order; empty for an agent that is not there.
     pub fn branch(&self, agent: &str) -> &[u64] {
-        self.by_name.get(agent).map_or(&[], |at| &self.branches[*at])
+        self.by_name.get(agent).map_or(&[], |at| &self.branches[*at].ticks)
     }
 
     /// The agent of a transition; `None` for the beginning of the run.
     pub fn agent(&self, tick: u64) -> Option<&Arc<str>> {
-        self.agents.get(self.nodes[index(tick)].agent)
+        self.agents.get(self.nodes[tick].agent)
     }
 
     /// The parents of a node, in order of ticks.
     pub fn parents(&self, tick: u64) -> &[u64] {
-        &self.nodes[index(tick)].parents
+        &self.nodes[tick].parents
     }
 
     /// The children of each node, by tick.
     pub fn children(&self) -> Vec<Vec<u64>> {
-        let mut children = vec![Vec::new(); self.nodes.len()];
-        for (tick, node) in (0..).zip(&self.nodes) {
-            node.parents.iter().for_each(|parent| children[index(*parent)].push(tick));
+        let mut children = vec![Vec::new(); index(self.nodes.end())];
+        for tick in 0..self.nodes.end() {
+            self.nodes[tick].parents.iter().for_each(|parent| children[index(*parent)].push(tick));
         }
         children
     }
@@ -451,13 +506,13 @@ impl CausalGraph {
 
     /// Up to which place a node sees the branch of an agent, itself included.
     fn seen(&self, tick: u64, agent: usize) -> u32 {
-        let node = &self.nodes[index(tick)];
+        let node = &self.nodes[tick];
         if node.agent == agent { node.index } else { node.others.get(agent).copied().unwrap_or(0) }
     }
 
     /// Whether a node is another one or a causal ancestor of it.
     pub fn reaches(&self, ancestor: u64, tick: u64) -> bool {
-        let node = &self.nodes[index(ancestor)];
+        let node = &self.nodes[ancestor];
         node.agent == BEGINNING || self.seen(tick, node.agent) >= node.index
     }
 
@@ -468,20 +523,27 @@ impl CausalGraph {
 
     /// The causal ancestors of a node, itself included, that are not those of another one; in order of ticks.
     pub fn extension(&self, tick: u64, of: u64) -> Vec<u64> {
-        let mut ticks = Vec::new();
-        for (agent, branch) in self.branches.iter().enumerate() {
-            let (from, to) = (self.seen(of, agent) as usize, self.seen(tick, agent) as usize);
-            ticks.extend(branch.get(from.min(to)..to).unwrap_or_default());
-        }
+        let mut ticks: Vec<u64> =
+            self.branches_beyond(tick, of).flat_map(|(_, ticks)| ticks).copied().collect();
         ticks.sort_unstable();
         ticks
+    }
+
+    /// For each branch what a node sees of it and another one does not, and whether that is all here.
+    fn branches_beyond(&self, tick: u64, of: u64) -> impl Iterator<Item = (bool, &[u64])> {
+        self.branches.iter().enumerate().map(move |(agent, branch)| {
+            let (from, to) = (self.seen(of, agent), self.seen(tick, agent));
+            let is_here = from >= to || from >= branch.skipped;
+            let place = |index: u32| index.saturating_sub(branch.skipped) as usize;
+            (is_here, branch.ticks.get(place(from.min(to))..place(to)).unwrap_or_default())
+        })
     }
 
     /// All lowest common ancestors of two nodes, in order of ticks: those that no other common ancestor follows.
     pub fn lowest_common(&self, a: u64, b: u64) -> Vec<u64> {
         let tops = self.branches.iter().enumerate().filter_map(|(agent, branch)| {
             let upto = self.seen(a, agent).min(self.seen(b, agent)) as usize;
-            upto.checked_sub(1).map(|at| branch[at])
+            upto.checked_sub(1).map(|at| branch.ticks[at])
         });
         let mut tops: Vec<u64> = tops.collect();
         let all = tops.clone();
@@ -492,10 +554,10 @@ impl CausalGraph {
 
     /// Adds the next transition.
     pub fn push(&mut self, node: CausalNode) -> Result<(), CausalError> {
-        let tick = self.nodes.len() as u64;
+        let tick = self.nodes.end();
         let agent = self.agent_of(&node.agent);
         let mut parents = node.parents.clone();
-        let own = self.branches[agent].last().copied();
+        let own = self.branches[agent].ticks.last().copied();
         parents.extend(own);
         // The newest marker that the agent's branch has not seen: of several, it follows the others.
         let marker = self.markers.last().map(|(tick, _)| *tick);
@@ -510,15 +572,16 @@ impl CausalGraph {
             return Err(CausalError::Parent { tick, parent: *parent });
         }
         let others = self.joined(agent, &parents);
-        if !parents.iter().any(|parent| Arc::ptr_eq(&self.nodes[index(*parent)].others, &others)) {
+        if !parents.iter().any(|parent| Arc::ptr_eq(&self.nodes[*parent].others, &others)) {
             self.clocks += others.len();
         }
         if self.clocks > CLOCKS_MAX {
             return Err(CausalError::TooManyAgents { tick, agents: self.agents.len() });
         }
-        self.branches[agent].push(tick);
-        let place = u32::try_from(self.branches[agent].len()).unwrap_or(u32::MAX);
-        self.nodes.push(Node { agent, index: place, parents, others, written: Vec::new() });
+        let branch = &mut self.branches[agent];
+        branch.ticks.push(tick);
+        let place = u32::try_from(branch.ticks.len()).unwrap_or(u32::MAX).saturating_add(branch.skipped);
+        self.nodes.rest.push(Node { agent, index: place, parents, others, written: Vec::new() });
         let conflicts = self.conflicts.len();
         self.synchronize(tick, &node);
         if node.is_marker {
@@ -561,7 +624,7 @@ impl CausalGraph {
         }
         self.markers.push((tick, change));
         let touched = self.touched(tick - 1, tick);
-        self.nodes[index(tick)].written = touched;
+        self.nodes[tick].written = touched;
     }
 
     /// The units that markers touch, of those after a tick and up to another.
@@ -580,7 +643,7 @@ impl CausalGraph {
         for unit in self.touched(own, tick) {
             let (content, unknown) = (self.content(unit, tick), self.unknown_in(unit, tick));
             let is_absent = content == Content::Absent && unknown.is_empty();
-            if !self.nodes[index(tick)].written.contains(&unit) && !is_absent {
+            if !self.nodes[tick].written.contains(&unit) && !is_absent {
                 self.write(unit, tick, content, unknown, confidence);
             }
         }
@@ -606,7 +669,7 @@ impl CausalGraph {
             return *at;
         }
         self.agents.push(Arc::clone(name));
-        self.branches.push(Vec::new());
+        self.branches.push(Branch::default());
         self.by_name.insert(Arc::clone(name), self.agents.len() - 1);
         self.agents.len() - 1
     }
@@ -614,12 +677,12 @@ impl CausalGraph {
     /// The events of other agents' branches that a node with these parents sees.
     fn joined(&self, agent: usize, parents: &[u64]) -> Arc<[u32]> {
         if let [only] = parents
-            && self.nodes[index(*only)].agent == agent
+            && self.nodes[*only].agent == agent
         {
-            return Arc::clone(&self.nodes[index(*only)].others);
+            return Arc::clone(&self.nodes[*only].others);
         }
         let mut joined: Vec<u32> = Vec::new();
-        for parent in parents.iter().map(|tick| &self.nodes[index(*tick)]) {
+        for parent in parents.iter().map(|tick| &self.nodes[*tick]) {
             let own = if parent.agent == BEGINNING { 0 } else { parent.agent + 1 };
             joined.resize(joined.len().max(parent.others.len()).max(own), 0);
             for (seen, more) in joined.iter_mut().zip(parent.others.iter()) {
@@ -698,7 +761,7 @@ impl CausalGraph {
         unknown: Vec<(Pointer, Since)>,
         confidence: f64,
     ) {
-        let node = &mut self.nodes[index(tick)];
+        let node = &mut self.nodes[tick];
         let write = Write { index: node.index, tick, content, unknown, confidence };
         let writes = self.units[unit].writes.entry(node.agent).or_default();
         match writes.last_mut() {
@@ -712,13 +775,17 @@ impl CausalGraph {
 
     /// Decides the units on which the parents of a node differ.
     fn synchronize(&mut self, tick: u64, node: &CausalNode) {
-        let parents = self.nodes[index(tick)].parents.clone();
+        let parents = self.nodes[tick].parents.clone();
         let [first, others @ ..] = &parents[..] else { return };
         // The units that another parent saw and the first did not.
         let mut units: BTreeSet<usize> = BTreeSet::new();
         for other in others {
-            for seen in self.extension(*other, *first) {
-                units.extend(&self.nodes[index(seen)].written);
+            for (is_here, ticks) in self.branches_beyond(*other, *first) {
+                match is_here && ticks.iter().all(|seen| *seen >= self.whole_from) {
+                    true => ticks.iter().for_each(|seen| units.extend(&self.nodes[*seen].written)),
+                    // Which units those nodes wrote is not here. One on which nothing differs is left as it is.
+                    false => units.extend(0..self.units.len()),
+                }
             }
         }
         // Members of what is a value behind the node are gone with it, so the members of the state come first.
@@ -764,7 +831,7 @@ impl CausalGraph {
             }
         }
         let value = shown(&content);
-        let own = self.branches[self.nodes[index(tick)].agent].iter().rev().nth(1);
+        let own = self.branches[self.nodes[tick].agent].ticks.iter().rev().nth(1);
         let before = own.and_then(|own| shown(&self.content(unit, *own)));
         // The decision is the node's own write, as sure as it is.
         self.write(unit, tick, content, unknown, node.confidence);
@@ -845,7 +912,7 @@ impl CausalGraph {
     /// last common state.
     fn newest_common(&self, unit: usize, a: u64, b: u64, tick: u64) -> Vec<Cow<'_, Write>> {
         let unit = &self.units[unit];
-        let node = &self.nodes[index(a)];
+        let node = &self.nodes[a];
         // Agents that the first node has not seen have no common write.
         let own = [node.agent].into_iter().filter(|agent| *agent != BEGINNING);
         let agents = (0..node.others.len()).filter(|agent| *agent != node.agent).chain(own);
@@ -980,7 +1047,7 @@ impl CausalGraph {
 
     /// The units that a node writes, decided conflicts included.
     pub fn written(&self, tick: u64) -> impl Iterator<Item = &Pointer> {
-        self.nodes[index(tick)].written.iter().map(|unit| &self.units[*unit].path)
+        self.nodes[tick].written.iter().map(|unit| &self.units[*unit].path)
     }
 
     /// The units that a node writes, each with its value behind the node: `None` where it is absent. Those that are unknown behind
@@ -990,7 +1057,7 @@ impl CausalGraph {
             let path = &self.units[**unit].path;
             !self.newest(**unit, tick).iter().any(|write| write.is_unknown(path))
         };
-        let written = self.nodes[index(tick)].written.iter().filter(is_known);
+        let written = self.nodes[tick].written.iter().filter(is_known);
         written.map(move |unit| (&self.units[*unit].path, shown(&self.content(*unit, tick))))
     }
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_kernel::causal::{CausalGraph, CausalNode, MergeRules, SyncStrategy};
+use dendrer_kernel::causal::{CausalCut, CausalGraph, CausalNode, MergeRules, SyncStrategy};
 use dendrer_kernel::step::LEAVES_VERSION;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::json::parse_door;
@@ -372,6 +372,87 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
     }
     assert!(conflicts > count as usize / 2, "{conflicts}");
     println!("deep: causal {count}");
+}
+
+/// The nodes of a drawn graph; some are markers of forks.
+fn nodes(dice: &mut Dice) -> Vec<CausalNode> {
+    let drawn = draw(dice).into_iter().map(|node| CausalNode {
+        agent: node.agent.as_str().into(),
+        parents: node.parents,
+        delta: Delta(node.ops),
+        unknown: Vec::new(),
+        confidence: node.confidence,
+        merge: node.merge,
+        version: node.version,
+        is_marker: false,
+    });
+    let mut marked = |node: CausalNode| match dice.below(12) {
+        0 => CausalNode { agent: "kernel".into(), parents: Vec::new(), is_marker: true, ..node },
+        _ => node,
+    };
+    drawn.map(&mut marked).collect()
+}
+
+/// A graph that is cut at any node, read from the bytes and cut again, leads to the states of the whole graph. A flipped byte is
+/// refused or read as another cut, and stops nothing.
+#[test]
+fn a_cut_leads_to_the_same_states() {
+    let count = if std::env::var_os("DENDRER_DEEP").is_some() { 100_000 } else { 1_000 };
+    let initial = v(r#"{"goals":[0],"memory":{"x":0,"y":0}}"#);
+    let (mut compared, mut left) = (0_u64, 0_u64);
+    for number in 0..count {
+        let mut dice = Dice(number);
+        let of_pack = rules(&mut dice);
+        let nodes = nodes(&mut dice);
+        let mut graph = CausalGraph::new(&initial, of_pack.clone());
+        let read = |bytes: &[u8]| CausalCut::read(&initial, of_pack.clone(), bytes);
+        let mut cut: Option<CausalCut> = None;
+        for (tick, node) in (1..).zip(nodes) {
+            graph.push(node.clone()).unwrap();
+            if let Some(own) = &mut cut {
+                let recent = own.recent();
+                if node.parents.iter().all(|parent| recent.binary_search(parent).is_ok()) {
+                    own.push(node).unwrap();
+                } else {
+                    cut = None;
+                    left += 1;
+                }
+            }
+            let recent = dice.below(7);
+            cut = match cut {
+                Some(own) if dice.below(3) == 0 => Some(read(&own.cut(recent).bytes).unwrap()),
+                None => Some(read(&graph.cut(recent).bytes).unwrap()),
+                own => own,
+            };
+            let own = cut.as_ref().unwrap();
+            assert_eq!(own.tip(), tick);
+            for agent in graph.agents() {
+                let newest = *graph.branch(agent).last().unwrap();
+                assert_eq!(own.newest_of(agent), Some(newest), "graph {number}, tick {tick}");
+                assert_eq!(own.state(newest), graph.state(newest), "graph {number}, tick {tick}, {agent}");
+                assert_eq!(
+                    own.unknown(newest),
+                    graph.unknown(newest),
+                    "graph {number}, tick {tick}, {agent}"
+                );
+                compared += 1;
+            }
+            if dice.below(20) == 0 {
+                let mut bytes = own.cut(recent).bytes;
+                let at = dice.below(bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << dice.below(8);
+                if let Some(read) = read(&bytes) {
+                    graph
+                        .agents()
+                        .filter_map(|agent| read.newest_of(agent))
+                        .for_each(|tick| drop(read.state(tick)));
+                }
+                assert!(CausalCut::read(&initial, of_pack.clone(), &bytes[..at]).is_none());
+            }
+        }
+    }
+    assert!(compared > 20 * count && left > count, "{compared} {left}");
+    println!("deep: cuts {count}");
 }
 
 fn node(agent: &str, parents: &[u64], delta: &str, merge: &str) -> CausalNode {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::causal::{CausalGraph, CausalNode, MergeRules};
+use dendrer_kernel::causal::{CausalCut, CausalGraph, CausalNode, MergeRules};
 use dendrer_kernel::ontology::KERNEL;
 use dendrer_kernel::step::LEAVES_VERSION;
 use dendrer_kernel::unknown::{self, Since};
@@ -18,8 +18,12 @@ use dendrer_object::{Digest, Pointer, Value};
 use crate::address::Position;
 use crate::error::Error;
 use crate::error::{AddressError, CausalRefused};
+use crate::run::declared;
 use crate::run::trace::Trace;
-use crate::run::{declared, pack};
+
+mod cuts;
+
+use cuts::{CutKeeper, FoundCut, RECENT, rules};
 
 /// The member of an imported node's `intent` with the whole node of its source.
 pub const CFD: &str = "cfd";
@@ -47,7 +51,8 @@ const ERASED: &str = "erased";
 impl Causal {
     /// Reads the graph of a run up to a tick.
     pub fn of(trace: &Trace, upto: u64) -> Result<Causal, Error> {
-        let rules = rules(trace, upto)?;
+        let (rules, digest) = rules(trace, upto)?;
+        let mut keeper = CutKeeper::new(trace, upto, digest, 0);
         let begin = trace.start().id();
         let mut causal = Causal {
             graph: CausalGraph::new(&trace.state(0)?, rules),
@@ -56,11 +61,16 @@ impl Causal {
         };
         let mut ticks = HashMap::from([(begin, 0)]);
         trace.try_each::<Error>(1, upto, &mut |tick, record| {
-            let node = node(&record, trace.rules_version(tick), &ticks, &causal.graph);
+            let is_first = |agent: &str| causal.graph.branch(agent).is_empty();
+            let node = node(&record, trace.rules_version(tick), &ticks, &is_first);
             ticks.insert(record.id(), tick);
             causal.names.push(name(&record));
             causal.ids.push(record.id());
             causal.graph.push(node).map_err(|error| Error::Causal(error.into()))?;
+            keeper.take(tick, record.id(), &|| {
+                let recent = causal.graph.recent(RECENT);
+                (causal.graph.cut(RECENT), recent.into_iter().map(|tick| causal.id(tick)).collect())
+            });
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(causal)
@@ -82,16 +92,14 @@ impl Causal {
         if let Some(at) = branch.partition_point(|tick| *tick <= upto).checked_sub(1) {
             return Ok(branch[at]);
         }
-        declared::agents(trace, [agent])?;
-        let (run, agent) = (trace.name().clone(), agent.to_owned());
-        Err(CausalRefused::NoTransition { run, agent, tick: upto }.into())
+        Err(no_transition(trace, agent, upto)?)
     }
 }
 
-/// The rules of merges of the pack in which a tick was recorded.
-fn rules(trace: &Trace, tick: u64) -> Result<MergeRules, Error> {
-    let pack = pack::of_segment(trace, trace.segment(tick))?;
-    Ok(MergeRules::of(pack.as_ref().and_then(|pack| pack.value().get("merge"))))
+fn no_transition(trace: &Trace, agent: &str, tick: u64) -> Result<Error, Error> {
+    declared::agents(trace, [agent])?;
+    let (run, agent) = (trace.name().clone(), agent.to_owned());
+    Ok(CausalRefused::NoTransition { run, agent, tick }.into())
 }
 
 /// Finds the agent and the tick that `AGENT` or `AGENT@POSITION` means; the tip of the run without a position. An agent whose name
@@ -116,8 +124,14 @@ fn name(record: &Record) -> Arc<str> {
     imported.unwrap_or_else(|| record.id().short().into())
 }
 
-/// Returns what a record adds to the graph, by a version of the rules. `ticks` are those of the records before it.
-fn node(record: &Record, version: u64, ticks: &HashMap<Digest, u64>, graph: &CausalGraph) -> CausalNode {
+/// Returns what a record adds to the graph, by a version of the rules. `ticks` are those of the records before it; `is_first` tells
+/// whether an agent has none.
+fn node(
+    record: &Record,
+    version: u64,
+    ticks: &HashMap<Digest, u64>,
+    is_first: &dyn Fn(&str) -> bool,
+) -> CausalNode {
     let (body, tick) = (record.body(), record.header().tick.unwrap_or_default());
     let agent: Arc<str> =
         body.value("/agent_id").and_then(|agent| agent.as_str().map(Arc::from)).unwrap_or_default();
@@ -126,7 +140,7 @@ fn node(record: &Record, version: u64, ticks: &HashMap<Digest, u64>, graph: &Cau
         links.filter_map(|link| ticks.get(&link.hash).copied()).collect::<Vec<u64>>()
     };
     let mut parents = to(Rel::Merges);
-    if graph.branch(&agent).is_empty() {
+    if is_first(&agent) {
         parents.extend(to(Rel::CausedBy));
     }
     let field = |name: &str| body.fields().iter().find(|field| field.pointer.as_str() == name);
@@ -183,32 +197,66 @@ pub struct AgentState {
     pub unknown: Vec<(Pointer, Since)>,
 }
 
-/// Reads the state of an agent at its newest transition up to a tick.
+/// Reads the state of an agent at its newest transition up to a tick: from the newest cut of the graph that is kept, else from the
+/// beginning of the run.
 pub fn state_of(trace: &Trace, agent: &str, upto: u64) -> Result<AgentState, Error> {
-    let mut causal = Causal::of(trace, upto)?;
-    let mut tick = causal.head(trace, agent, upto)?;
-    if let Some(marker) = causal.graph.marker_after(tick) {
+    let read = match cuts::find(trace, upto)? {
+        Some(found) => continued(trace, found, upto)?,
+        None => None,
+    };
+    let mut graph = match read {
+        Some(graph) => graph,
+        None => CausalCut::from(Causal::of(trace, upto)?.graph),
+    };
+    let Some(mut tick) = graph.newest_of(agent) else { return Err(no_transition(trace, agent, upto)?) };
+    let mut at = tick;
+    if let Some(marker) = graph.marker_after(tick) {
         // The state with which the agent continues: that of a transition that does nothing.
-        causal.graph.push(CausalNode::idle(agent)).map_err(|error| Error::Causal(error.into()))?;
-        let next = causal.graph.tip();
-        let (state, unknown) = (causal.graph.state(next), causal.graph.unknown(next));
-        tick = marker;
-        return Ok(AgentState { tick, state, unknown });
+        graph.push(CausalNode::idle(agent)).map_err(|error| Error::Causal(error.into()))?;
+        (tick, at) = (marker, graph.tip());
     }
-    Ok(AgentState { tick, state: causal.graph.state(tick), unknown: causal.graph.unknown(tick) })
+    Ok(AgentState { tick, state: graph.state(at), unknown: graph.unknown(at) })
+}
+
+/// Adds the transitions behind a cut up to a tick. `None` if the cut does not have a parent of one of them.
+fn continued(trace: &Trace, found: FoundCut, upto: u64) -> Result<Option<CausalCut>, Error> {
+    let FoundCut { mut cut, mut ticks, entries } = found;
+    let mut ids: HashMap<u64, Digest> = ticks.iter().map(|(id, tick)| (*tick, *id)).collect();
+    let mut keeper = CutKeeper::new(trace, upto, rules(trace, upto)?.1, entries);
+    let mut is_whole = true;
+    trace.try_each::<Error>(cut.tip() + 1, upto, &mut |tick, record| {
+        let carries = |rel| matches!(rel, Rel::Merges | Rel::CausedBy);
+        is_whole =
+            record.header().links.iter().all(|link| !carries(link.rel) || ticks.contains_key(&link.hash));
+        if !is_whole {
+            return Ok(ControlFlow::Break(()));
+        }
+        let is_first = |agent: &str| cut.newest_of(agent).is_none();
+        let node = node(&record, trace.rules_version(tick), &ticks, &is_first);
+        ticks.insert(record.id(), tick);
+        ids.insert(tick, record.id());
+        cut.push(node).map_err(|error| Error::Causal(error.into()))?;
+        keeper.take(tick, record.id(), &|| {
+            let recent = cut.recent_of_cut(RECENT);
+            (cut.cut(RECENT), recent.into_iter().filter_map(|tick| ids.get(&tick).copied()).collect())
+        });
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(is_whole.then_some(cut))
 }
 
 impl Causal {
     /// Makes the state of a node again from its ancestors alone: a graph of them and of nothing else.
     pub fn again(&self, trace: &Trace, tick: u64) -> Result<Value, Error> {
-        let rules = rules(trace, tick)?;
+        let (rules, _) = rules(trace, tick)?;
         let mut graph = CausalGraph::new(&trace.state(0)?, rules);
         // Ticks are other places in the smaller graph, in the same order.
         let ancestors = self.graph.ancestors(tick);
         let mut places = HashMap::from([(self.id(0), 0)]);
         for (place, ancestor) in (1..).zip(&ancestors) {
             let record = trace.record(*ancestor)?;
-            let mut node = node(&record, trace.rules_version(*ancestor), &places, &graph);
+            let is_first = |agent: &str| graph.branch(agent).is_empty();
+            let mut node = node(&record, trace.rules_version(*ancestor), &places, &is_first);
             node.unknown.clear();
             places.insert(record.id(), place);
             graph.push(node).map_err(|error| Error::Causal(error.into()))?;
