@@ -26,7 +26,7 @@ use dendrer_object::{Object, Pointer, Value};
 mod cut;
 mod leaves;
 
-pub use cut::{CausalCut, CutBytes};
+pub use cut::{CausalCut, CausalLinks, CutBytes};
 
 use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::step::LEAVES_VERSION;

@@ -12,9 +12,7 @@ use std::sync::Arc;
 use dendrer_object::delta::Delta;
 use dendrer_object::{Pointer, Value, json};
 
-use super::{
-    BEGINNING, Branch, CausalError, CausalGraph, CausalNode, Content, MergeRules, Node, Nodes, Since, Write,
-};
+use super::{Branch, CausalError, CausalGraph, CausalNode, Content, MergeRules, Node, Nodes, Since, Write};
 
 /// The bytes of a cut, and its size.
 #[derive(Debug, Clone)]
@@ -87,6 +85,57 @@ impl CausalCut {
     /// As [`CausalGraph::recent`].
     pub fn recent_of_cut(&self, recent: u64) -> Vec<u64> {
         self.0.recent(recent)
+    }
+}
+
+/// The order of the nodes of a run, without what they wrote.
+#[derive(Debug)]
+pub struct CausalLinks(CausalGraph);
+
+impl Default for CausalLinks {
+    fn default() -> CausalLinks {
+        CausalLinks(CausalGraph::new(&Value::object(), MergeRules::default()))
+    }
+}
+
+impl CausalLinks {
+    /// As [`CausalGraph::push`]; the change counts for nothing.
+    pub fn push(&mut self, node: CausalNode) -> Result<(), CausalError> {
+        let CausalNode { agent, parents, is_marker, .. } = node;
+        self.0.push(CausalNode { parents, is_marker, ..CausalNode::idle(&agent) })
+    }
+
+    /// Adds nodes as [`CausalGraph::links`] wrote them, which follow the last one. `None` for other bytes: then nothing is added
+    /// that counts, and the links are of no use any more.
+    pub fn read(&mut self, bytes: &[u8]) -> Option<()> {
+        let mut input = Input(bytes);
+        self.0.read_links(&mut input)?;
+        input.0.is_empty().then_some(())
+    }
+
+    /// As [`CausalGraph::links`].
+    pub fn links(&self, from: u64) -> Vec<u8> {
+        self.0.links(from)
+    }
+
+    /// As [`CausalGraph::tip`].
+    pub fn tip(&self) -> u64 {
+        self.0.tip()
+    }
+
+    /// As [`CausalGraph::branch`].
+    pub fn branch(&self, agent: &str) -> &[u64] {
+        self.0.branch(agent)
+    }
+
+    /// As [`CausalGraph::extension`].
+    pub fn extension(&self, tick: u64, of: u64) -> Vec<u64> {
+        self.0.extension(tick, of)
+    }
+
+    /// As [`CausalGraph::lowest_common`].
+    pub fn lowest_common(&self, a: u64, b: u64) -> Vec<u64> {
+        self.0.lowest_common(a, b)
     }
 }
 
@@ -169,6 +218,54 @@ impl CausalGraph {
             out.number(numbers[&node.others.as_ptr()]);
             before = *tick;
         }
+    }
+
+    /// The order of the nodes from a tick on, as bytes that follow those of the nodes before.
+    pub fn links(&self, from: u64) -> Vec<u8> {
+        let mut out = Output::default();
+        let is_new = |branch: &&Branch| branch.ticks.first().is_none_or(|first| *first >= from);
+        let known = self.branches.iter().take_while(|branch| !is_new(branch)).count();
+        out.number((self.agents.len() - known) as u64);
+        self.agents[known..].iter().for_each(|agent| out.bytes(agent.as_bytes()));
+        let markers: Vec<u64> =
+            self.markers.iter().map(|(tick, _)| *tick).filter(|tick| *tick >= from).collect();
+        out.number(markers.len() as u64);
+        markers.iter().for_each(|tick| out.number(*tick));
+        let nodes: BTreeSet<u64> = (from..=self.tip()).collect();
+        self.write_nodes(&nodes, &[], &mut out);
+        for tick in nodes {
+            let parents = self.parents(tick);
+            out.number(parents.len() as u64);
+            parents.iter().for_each(|parent| out.number(tick - parent));
+        }
+        out.0
+    }
+
+    fn read_links(&mut self, input: &mut Input<'_>) -> Option<()> {
+        for _ in 0..input.number()? {
+            let name: Arc<str> = input.text()?.into();
+            self.agent_of(&name);
+        }
+        for _ in 0..input.number()? {
+            self.markers.push((input.number()?, Delta::default()));
+        }
+        let clocks = self.read_clocks(input)?;
+        let (mut last, count) = (0, input.number()?);
+        for _ in 0..count {
+            let (tick, (node, _)) = (self.nodes.end(), self.read_node(&mut last, &clocks, input)?);
+            let branch = &mut self.branches[node.agent];
+            branch.ticks.push(tick);
+            (last == tick && branch.ticks.len() as u64 == u64::from(node.index)).then_some(())?;
+            self.nodes.rest.push(node);
+        }
+        for tick in self.nodes.end().checked_sub(count)?..self.nodes.end() {
+            for _ in 0..input.number()? {
+                let parent =
+                    input.number().filter(|back| *back > 0).and_then(|back| tick.checked_sub(back))?;
+                self.nodes[tick].parents.push(parent);
+            }
+        }
+        Some(())
     }
 
     /// The writes that a cut with some nodes at its end has.
@@ -265,7 +362,7 @@ impl CausalGraph {
         Some(())
     }
 
-    fn read_nodes(&mut self, tip: u64, input: &mut Input<'_>) -> Option<()> {
+    fn read_clocks(&mut self, input: &mut Input<'_>) -> Option<Vec<Arc<[u32]>>> {
         let mut clocks: Vec<Arc<[u32]>> = Vec::new();
         for _ in 0..input.number()? {
             let mut clock = Vec::new();
@@ -275,30 +372,43 @@ impl CausalGraph {
             self.clocks += clock.len();
             clocks.push(clock.into());
         }
+        Some(clocks)
+    }
+
+    /// Reads a node, and whether it is among the newest. `tick` is that of the node before, and becomes its own.
+    fn read_node(
+        &self,
+        tick: &mut u64,
+        clocks: &[Arc<[u32]>],
+        input: &mut Input<'_>,
+    ) -> Option<(Node, bool)> {
+        *tick = input.number().filter(|step| *step > 0)?.checked_add(*tick)?;
+        let agent = input.place(self.agents.len() * 2)?;
+        let index = u32::try_from(input.number()?).ok().filter(|index| *index > 0)?;
+        let others = Arc::clone(clocks.get(input.place(clocks.len())?)?);
+        let node = Node { agent: agent >> 1, index, parents: Vec::new(), others, written: Vec::new() };
+        Some((node, agent & 1 == 1))
+    }
+
+    fn read_nodes(&mut self, tip: u64, input: &mut Input<'_>) -> Option<()> {
+        let clocks = self.read_clocks(input)?;
         let beginning = std::mem::take(&mut self.nodes.rest).pop()?;
         self.nodes = Nodes { few: vec![(0, beginning)], from: tip.checked_add(1)?, rest: Vec::new() };
         let mut tick = 0;
         for _ in 0..input.number()? {
-            let step = input.number().filter(|step| *step > 0)?;
-            tick = u64::checked_add(tick, step).filter(|tick| *tick <= tip)?;
-            let agent = input.place(self.agents.len() * 2)?;
-            let (agent, is_recent) = (agent >> 1, agent & 1 == 1);
-            let index = u32::try_from(input.number()?).ok().filter(|index| *index > 0)?;
-            let others = Arc::clone(clocks.get(input.place(clocks.len())?)?);
-            let branch = &mut self.branches[agent];
+            let (node, is_recent) = self.read_node(&mut tick, &clocks, input)?;
+            (tick <= tip).then_some(())?;
+            let branch = &mut self.branches[node.agent];
             if is_recent {
                 if branch.ticks.is_empty() {
-                    branch.skipped = index - 1;
+                    branch.skipped = node.index - 1;
                 }
-                (u64::from(branch.skipped) + branch.ticks.len() as u64 + 1 == u64::from(index))
-                    .then_some(())?;
+                let place = u64::from(branch.skipped) + branch.ticks.len() as u64 + 1;
+                (place == u64::from(node.index)).then_some(())?;
                 branch.ticks.push(tick);
             }
-            self.nodes
-                .few
-                .push((tick, Node { agent, index, parents: Vec::new(), others, written: Vec::new() }));
+            self.nodes.few.push((tick, node));
         }
-        debug_assert!(self.nodes.few[0].1.agent == BEGINNING, "the beginning stands first");
         Some(())
     }
 }

@@ -2,15 +2,16 @@
 //! debugger specification, 4.3).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use dendrer_kernel::causal::CausalGraph;
 use dendrer_kernel::unknown::Since;
 use dendrer_object::{Pointer, RunName, Value};
 
 use crate::error::CausalRefused;
 use crate::error::Error;
-use crate::run::causal::Causal;
+use crate::run::causal::{self, Causal, CausalOrder};
 use crate::run::trace::Trace;
-use crate::run::trace::read;
 
 use super::difference::differences;
 
@@ -56,30 +57,31 @@ pub const MADE_AGAIN_MAX: usize = 256;
 /// and its state is made again; otherwise that is done for short paths only.
 pub fn compare(trace: &Trace, agents: [(&str, u64); 2], checks: bool) -> Result<AgentComparison, Error> {
     let upto = agents[0].1.max(agents[1].1);
-    let causal = Causal::of(trace, upto)?;
-    let graph = &causal.graph;
-    let heads =
-        [causal.head(trace, agents[0].0, agents[0].1)?, causal.head(trace, agents[1].0, agents[1].1)?];
-    let named = |tick: u64| NamedNode { tick, node: causal.name(tick).to_string() };
-    let ancestors = graph.lowest_common(heads[0], heads[1]);
-    let extensions = [graph.extension(heads[0], heads[1]), graph.extension(heads[1], heads[0])];
-    let states = heads.map(|head| graph.state(head));
-    let variance = differences(&states[0], &states[1]).into_iter();
-    let mut variance: Vec<_> = variance.map(|change| (change.path, change.before, change.after)).collect();
-    variance.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut unknown = graph.unknown(heads[0]);
-    unknown
-        .extend(graph.unknown(heads[1]).into_iter().filter(|one| !unknown.contains(one)).collect::<Vec<_>>());
+    let order = CausalOrder::of(trace, upto)?;
+    let links = &order.links;
+    let heads = [order.head(trace, agents[0].0, agents[0].1)?, order.head(trace, agents[1].0, agents[1].1)?];
+    let named = |tick: u64| NamedNode { tick, node: order.name(tick).to_string() };
+    let ancestors = links.lowest_common(heads[0], heads[1]);
+    let extensions = [links.extension(heads[0], heads[1]), links.extension(heads[1], heads[0])];
     let path: Vec<u64> = {
-        let mut path = graph.ancestors(heads[0]);
-        path.extend(graph.extension(heads[1], heads[0]));
+        let mut path = links.extension(heads[0], 0);
+        path.extend(links.extension(heads[1], heads[0]));
         path.sort_unstable();
         path
     };
-    let made_again = match checks || path.len() <= MADE_AGAIN_MAX {
-        true => Some(made_again(trace, &causal, &path)?),
-        false => None,
+    let (sides, made_again) = match checks || path.len() <= MADE_AGAIN_MAX {
+        true => {
+            let graph = Causal::of(trace, upto)?.graph;
+            let made_again = made_again(trace, &graph, &path, upto)?;
+            (heads.map(|head| (graph.state(head), graph.unknown(head))), Some(made_again))
+        }
+        false => (states(trace, agents, heads)?, None),
     };
+    let [(left, mut unknown), (right, others)] = sides;
+    let variance = differences(&left, &right).into_iter();
+    let mut variance: Vec<_> = variance.map(|change| (change.path, change.before, change.after)).collect();
+    variance.sort_by(|a, b| a.0.cmp(&b.0));
+    unknown.extend(others.into_iter().filter(|one| !unknown.contains(one)).collect::<Vec<_>>());
     let ancestor = ancestors.last().copied().unwrap_or(0);
     Ok(AgentComparison {
         run: trace.name().clone(),
@@ -102,21 +104,42 @@ pub fn same_run(a: &Trace, b: &Trace) -> Result<(), Error> {
     }
 }
 
-/// Verifies each node of a path and makes its state again from its ancestors alone, with nothing kept between nodes. Returns how
-/// many there are, and how many are borne out.
-fn made_again(trace: &Trace, causal: &Causal, path: &[u64]) -> Result<(u64, u64), Error> {
-    let store = trace.store();
-    let mut same = 0;
-    for tick in path {
-        let position = store.find(&causal.id(*tick))?;
-        let verifies = match position {
-            Some(position) => read(&**store, position)?.id() == causal.id(*tick),
-            None => false,
-        };
-        let alone = causal.again(trace, *tick)?;
-        same += u64::from(verifies && alone == causal.graph.state(*tick));
-    }
-    Ok((path.len() as u64, same))
+/// A state, and its unknown places.
+type Side = (Value, Vec<(Pointer, Since)>);
+
+/// The states of the heads of two agents, without the nodes of the path to them.
+fn states(trace: &Trace, agents: [(&str, u64); 2], heads: [u64; 2]) -> Result<[Side; 2], Error> {
+    let upto = agents[0].1.max(agents[1].1);
+    let newest = causal::newest(trace, upto)?;
+    let side = |at: usize| -> Result<Side, Error> {
+        let (agent, own) = agents[at];
+        match newest.newest_of(agent) == Some(heads[at]) {
+            true => Ok((newest.state(heads[at]), newest.unknown(heads[at]))),
+            false => {
+                let graph = causal::newest(trace, own)?;
+                Ok((graph.state(heads[at]), graph.unknown(heads[at])))
+            }
+        }
+    };
+    Ok([side(0)?, side(1)?])
+}
+
+/// Verifies each node of a path and makes it again from the path alone, in one pass with nothing kept. Returns how many there are,
+/// and how many are borne out: what a node wrote and decided is the same, and so is the state at the end of a branch.
+fn made_again(trace: &Trace, graph: &CausalGraph, path: &[u64], upto: u64) -> Result<(u64, u64), Error> {
+    let (alone, places) = causal::again(trace, path, upto)?;
+    // The order of the units that a node decides is that of the whole graph.
+    let writes = |graph: &CausalGraph, tick: u64| -> BTreeMap<Pointer, Option<Value>> {
+        graph.writes(tick).map(|(unit, value)| (unit.clone(), value)).collect()
+    };
+    let same = path.iter().filter(|tick| {
+        let Some(place) = places.get(tick) else { return false };
+        let is_last = |agent: &Arc<str>| alone.branch(agent).last() == Some(place);
+        let is_end = alone.agent(*place).is_some_and(is_last);
+        writes(&alone, *place) == writes(graph, **tick)
+            && (!is_end || alone.state(*place) == graph.state(**tick))
+    });
+    Ok((path.len() as u64, same.count() as u64))
 }
 
 dendrer_object::words! {

@@ -3,11 +3,11 @@
 //! The parents of a transition are the same agent's transition before it, the targets of its `merges` links and, if its agent has
 //! none before it, those of `caused_by`, else the beginning of the run. No other link carries state.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::causal::{CausalCut, CausalGraph, CausalNode, MergeRules};
+use dendrer_kernel::causal::{CausalCut, CausalGraph, CausalLinks, CausalNode, MergeRules};
 use dendrer_kernel::ontology::KERNEL;
 use dendrer_kernel::step::LEAVES_VERSION;
 use dendrer_kernel::unknown::{self, Since};
@@ -19,7 +19,7 @@ use crate::address::Position;
 use crate::error::Error;
 use crate::error::{AddressError, CausalRefused};
 use crate::run::declared;
-use crate::run::trace::Trace;
+use crate::run::trace::{Trace, read};
 
 mod cuts;
 
@@ -39,10 +39,37 @@ pub const SOURCE_KERNEL: &str = "source.kernel";
 pub struct Causal {
     /// The graph.
     pub graph: CausalGraph,
-    /// The name of each node by tick: the `node_id` of an imported one, else 12 digits of its id.
-    names: Vec<Arc<str>>,
+    names: NodeNames,
+}
+
+/// The names and ids of the nodes of a run.
+#[derive(Debug)]
+struct NodeNames {
     /// The id of each record by tick.
     ids: Vec<Digest>,
+    /// The `node_id` of imported nodes.
+    imported: BTreeMap<u64, Arc<str>>,
+}
+
+impl NodeNames {
+    fn beginning(trace: &Trace) -> NodeNames {
+        NodeNames { ids: vec![trace.start().id()], imported: BTreeMap::new() }
+    }
+
+    /// Adds the next transition.
+    fn push(&mut self, tick: u64, record: &Record) {
+        self.imported.extend(imported_name(record).map(|name| (tick, name)));
+        self.ids.push(record.id());
+    }
+
+    fn id(&self, tick: u64) -> Digest {
+        self.ids[usize::try_from(tick).expect("a tick in memory")]
+    }
+
+    /// The `node_id` of an imported node, else 12 digits of its id.
+    fn name(&self, tick: u64) -> Arc<str> {
+        self.imported.get(&tick).cloned().unwrap_or_else(|| self.id(tick).short().into())
+    }
 }
 
 /// The cause of what is unknown because its text was erased or withheld.
@@ -53,19 +80,14 @@ impl Causal {
     pub fn of(trace: &Trace, upto: u64) -> Result<Causal, Error> {
         let (rules, digest) = rules(trace, upto)?;
         let mut keeper = CutKeeper::new(trace, upto, digest, 0);
-        let begin = trace.start().id();
-        let mut causal = Causal {
-            graph: CausalGraph::new(&trace.state(0)?, rules),
-            names: vec![begin.short().into()],
-            ids: vec![begin],
-        };
-        let mut ticks = HashMap::from([(begin, 0)]);
+        let graph = CausalGraph::new(&trace.state(0)?, rules);
+        let mut causal = Causal { graph, names: NodeNames::beginning(trace) };
+        let mut ticks = HashMap::from([(causal.id(0), 0)]);
         trace.try_each::<Error>(1, upto, &mut |tick, record| {
             let is_first = |agent: &str| causal.graph.branch(agent).is_empty();
-            let node = node(&record, trace.rules_version(tick), &ticks, &is_first);
+            let node = node(&record, trace.rules_version(tick), &ticks, &is_first).0;
             ticks.insert(record.id(), tick);
-            causal.names.push(name(&record));
-            causal.ids.push(record.id());
+            causal.names.push(tick, &record);
             causal.graph.push(node).map_err(|error| Error::Causal(error.into()))?;
             keeper.take(tick, record.id(), &|| {
                 let recent = causal.graph.recent(RECENT);
@@ -77,22 +99,82 @@ impl Causal {
     }
 
     /// The name of a node for people.
-    pub fn name(&self, tick: u64) -> &Arc<str> {
-        &self.names[usize::try_from(tick).expect("a tick in memory")]
+    pub fn name(&self, tick: u64) -> Arc<str> {
+        self.names.name(tick)
     }
 
     /// The id of the record of a node.
     pub fn id(&self, tick: u64) -> Digest {
-        self.ids[usize::try_from(tick).expect("a tick in memory")]
+        self.names.id(tick)
     }
 
     /// The newest transition of an agent up to a tick.
     pub fn head(&self, trace: &Trace, agent: &str, upto: u64) -> Result<u64, Error> {
-        let branch = self.graph.branch(agent);
-        if let Some(at) = branch.partition_point(|tick| *tick <= upto).checked_sub(1) {
-            return Ok(branch[at]);
+        head_of(self.graph.branch(agent), trace, agent, upto)
+    }
+}
+
+/// The order of the nodes of a run up to a tick, and their names. What is kept of it is not read again.
+#[derive(Debug)]
+pub struct CausalOrder {
+    /// The order.
+    pub links: CausalLinks,
+    names: NodeNames,
+}
+
+impl CausalOrder {
+    /// Reads the order of a run up to a tick.
+    pub fn of(trace: &Trace, upto: u64) -> Result<CausalOrder, Error> {
+        let mut order = CausalOrder { links: CausalLinks::default(), names: NodeNames::beginning(trace) };
+        while order.links.tip() < upto {
+            let last = cuts::end_of_block(order.links.tip() + 1);
+            match (last <= upto)
+                .then(|| cuts::read_links(trace, last, &mut order.links, &mut order.names))
+                .flatten()
+            {
+                Some(true) => {}
+                Some(false) => return CausalOrder::of(&trace.clone().without_snapshots(), upto),
+                None => {
+                    order.read_on(trace, upto)?;
+                    break;
+                }
+            }
         }
-        Err(no_transition(trace, agent, upto)?)
+        Ok(order)
+    }
+
+    /// Reads the records of the blocks from the newest node on, up to a tick at most, and keeps each block that ends.
+    fn read_on(&mut self, trace: &Trace, upto: u64) -> Result<(), Error> {
+        let ids = (0..).zip(&self.names.ids);
+        let mut ticks: HashMap<Digest, u64> = ids.map(|(tick, id)| (*id, tick)).collect();
+        trace.try_each::<Error>(self.links.tip() + 1, upto, &mut |tick, record| {
+            let is_first = |agent: &str| self.links.branch(agent).is_empty();
+            let node = node(&record, trace.rules_version(tick), &ticks, &is_first).0;
+            ticks.insert(record.id(), tick);
+            self.names.push(tick, &record);
+            self.links.push(node).map_err(|error| Error::Causal(error.into()))?;
+            if tick == cuts::end_of_block(tick) {
+                cuts::keep_links(trace, &self.links, &self.names);
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+    }
+
+    /// As [`Causal::name`].
+    pub fn name(&self, tick: u64) -> Arc<str> {
+        self.names.name(tick)
+    }
+
+    /// As [`Causal::head`].
+    pub fn head(&self, trace: &Trace, agent: &str, upto: u64) -> Result<u64, Error> {
+        head_of(self.links.branch(agent), trace, agent, upto)
+    }
+}
+
+fn head_of(branch: &[u64], trace: &Trace, agent: &str, upto: u64) -> Result<u64, Error> {
+    match branch.partition_point(|tick| *tick <= upto).checked_sub(1) {
+        Some(at) => Ok(branch[at]),
+        None => Err(no_transition(trace, agent, upto)?),
     }
 }
 
@@ -118,31 +200,32 @@ pub fn agent_of<'t>(trace: &Trace, text: &'t str) -> Result<(&'t str, u64), Erro
     }
 }
 
-fn name(record: &Record) -> Arc<str> {
+/// The `node_id` of an imported node.
+fn imported_name(record: &Record) -> Option<Arc<str>> {
     let imported = has_intent(record).then(|| record.body().value(&format!("/intent/{CFD}"))).flatten();
-    let imported = imported.as_ref().and_then(|node| node.get("node_id")?.as_str().map(Arc::from));
-    imported.unwrap_or_else(|| record.id().short().into())
+    imported.as_ref().and_then(|node| node.get("node_id")?.as_str().map(Arc::from))
 }
 
-/// Returns what a record adds to the graph, by a version of the rules. `ticks` are those of the records before it; `is_first` tells
-/// whether an agent has none.
+/// Returns what a record adds to the graph, by a version of the rules, and whether each link that carries state leads to one of
+/// `ticks`, those of the records before it. `is_first` is whether an agent has none of them.
 fn node(
     record: &Record,
     version: u64,
     ticks: &HashMap<Digest, u64>,
     is_first: &dyn Fn(&str) -> bool,
-) -> CausalNode {
+) -> (CausalNode, bool) {
     let (body, tick) = (record.body(), record.header().tick.unwrap_or_default());
     let agent: Arc<str> =
         body.value("/agent_id").and_then(|agent| agent.as_str().map(Arc::from)).unwrap_or_default();
     let to = |rel: Rel| {
         let links = record.header().links.iter().filter(move |link| link.rel == rel);
-        links.filter_map(|link| ticks.get(&link.hash).copied()).collect::<Vec<u64>>()
+        links.map(|link| ticks.get(&link.hash).copied())
     };
-    let mut parents = to(Rel::Merges);
+    let mut parents: Vec<Option<u64>> = to(Rel::Merges).collect();
     if is_first(&agent) {
         parents.extend(to(Rel::CausedBy));
     }
+    let is_whole = parents.iter().all(Option::is_some);
     let field = |name: &str| body.fields().iter().find(|field| field.pointer.as_str() == name);
     let is_erased = field("/delta").is_some_and(|field| body.text(field).is_none());
     let mut unknown = match unknown::is_touched_by(record) {
@@ -155,16 +238,17 @@ fn node(
     let merge = has_intent(record).then(|| body.value("/intent/merge")).flatten();
     let confidence = has_intent(record).then(|| body.value("/intent/confidence")).flatten();
     let is_marker = is_marker(record, &agent);
-    CausalNode {
+    let node = CausalNode {
         agent,
-        parents,
+        parents: parents.into_iter().flatten().collect(),
         delta: body.value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default(),
         unknown,
         confidence: confidence.and_then(|value| value.as_f64()).unwrap_or(0.0),
         merge: MergeRules { roles: Default::default(), ..MergeRules::of(merge.as_ref()) },
         version,
         is_marker: version >= LEAVES_VERSION && is_marker,
-    }
+    };
+    (node, is_whole)
 }
 
 /// Whether a record is the marker of a fork that sets values, or an imported one.
@@ -200,14 +284,11 @@ pub struct AgentState {
 /// Reads the state of an agent at its newest transition up to a tick: from the newest cut of the graph that is kept, else from the
 /// beginning of the run.
 pub fn state_of(trace: &Trace, agent: &str, upto: u64) -> Result<AgentState, Error> {
-    let read = match cuts::find(trace, upto)? {
-        Some(found) => continued(trace, found, upto)?,
-        None => None,
-    };
-    let mut graph = match read {
-        Some(graph) => graph,
-        None => CausalCut::from(Causal::of(trace, upto)?.graph),
-    };
+    state_in(&mut newest(trace, upto)?, trace, agent, upto)
+}
+
+/// As [`state_of`], in a graph that ends with the tick.
+fn state_in(graph: &mut CausalCut, trace: &Trace, agent: &str, upto: u64) -> Result<AgentState, Error> {
     let Some(mut tick) = graph.newest_of(agent) else { return Err(no_transition(trace, agent, upto)?) };
     let mut at = tick;
     if let Some(marker) = graph.marker_after(tick) {
@@ -218,6 +299,16 @@ pub fn state_of(trace: &Trace, agent: &str, upto: u64) -> Result<AgentState, Err
     Ok(AgentState { tick, state: graph.state(at), unknown: graph.unknown(at) })
 }
 
+/// The newest nodes of the graph up to a tick: from the newest cut that is kept, else from the beginning of the run.
+pub(crate) fn newest(trace: &Trace, upto: u64) -> Result<CausalCut, Error> {
+    if let Some(found) = cuts::find(trace, upto)?
+        && let Some(graph) = continued(trace, found, upto)?
+    {
+        return Ok(graph);
+    }
+    Ok(CausalCut::from(Causal::of(trace, upto)?.graph))
+}
+
 /// Adds the transitions behind a cut up to a tick. `None` if the cut does not have a parent of one of them.
 fn continued(trace: &Trace, found: FoundCut, upto: u64) -> Result<Option<CausalCut>, Error> {
     let FoundCut { mut cut, mut ticks, entries } = found;
@@ -225,14 +316,12 @@ fn continued(trace: &Trace, found: FoundCut, upto: u64) -> Result<Option<CausalC
     let mut keeper = CutKeeper::new(trace, upto, rules(trace, upto)?.1, entries);
     let mut is_whole = true;
     trace.try_each::<Error>(cut.tip() + 1, upto, &mut |tick, record| {
-        let carries = |rel| matches!(rel, Rel::Merges | Rel::CausedBy);
-        is_whole =
-            record.header().links.iter().all(|link| !carries(link.rel) || ticks.contains_key(&link.hash));
+        let is_first = |agent: &str| cut.newest_of(agent).is_none();
+        let (node, leads) = node(&record, trace.rules_version(tick), &ticks, &is_first);
+        is_whole = leads;
         if !is_whole {
             return Ok(ControlFlow::Break(()));
         }
-        let is_first = |agent: &str| cut.newest_of(agent).is_none();
-        let node = node(&record, trace.rules_version(tick), &ticks, &is_first);
         ticks.insert(record.id(), tick);
         ids.insert(tick, record.id());
         cut.push(node).map_err(|error| Error::Causal(error.into()))?;
@@ -245,22 +334,29 @@ fn continued(trace: &Trace, found: FoundCut, upto: u64) -> Result<Option<CausalC
     Ok(is_whole.then_some(cut))
 }
 
-impl Causal {
-    /// Makes the state of a node again from its ancestors alone: a graph of them and of nothing else.
-    pub fn again(&self, trace: &Trace, tick: u64) -> Result<Value, Error> {
-        let (rules, _) = rules(trace, tick)?;
-        let mut graph = CausalGraph::new(&trace.state(0)?, rules);
-        // Ticks are other places in the smaller graph, in the same order.
-        let ancestors = self.graph.ancestors(tick);
-        let mut places = HashMap::from([(self.id(0), 0)]);
-        for (place, ancestor) in (1..).zip(&ancestors) {
-            let record = trace.record(*ancestor)?;
-            let is_first = |agent: &str| graph.branch(agent).is_empty();
-            let mut node = node(&record, trace.rules_version(*ancestor), &places, &is_first);
-            node.unknown.clear();
-            places.insert(record.id(), place);
-            graph.push(node).map_err(|error| Error::Causal(error.into()))?;
+/// Makes the nodes of a path again, which has the ancestors of each of them: a graph of these and of nothing else, from records
+/// that are found by their ids. Returns it with the place in it of each node whose record was found.
+pub(crate) fn again(
+    trace: &Trace,
+    path: &[u64],
+    upto: u64,
+) -> Result<(CausalGraph, BTreeMap<u64, u64>), Error> {
+    let (rules, _) = rules(trace, upto)?;
+    let mut graph = CausalGraph::new(&trace.state(0)?, rules);
+    // Ticks are other places in the smaller graph, in the same order.
+    let (mut ids, mut places) = (HashMap::from([(trace.start().id(), 0)]), BTreeMap::new());
+    for (place, tick) in (1..).zip(path) {
+        let record = trace.record(*tick)?;
+        let is_first = |agent: &str| graph.branch(agent).is_empty();
+        let node = node(&record, trace.rules_version(*tick), &ids, &is_first).0;
+        ids.insert(record.id(), place);
+        graph.push(node).map_err(|error| Error::Causal(error.into()))?;
+        let position = trace.store().find(&record.id())?;
+        if position.is_some_and(|position| {
+            read(&**trace.store(), position).is_ok_and(|found| found.id() == record.id())
+        }) {
+            places.insert(*tick, place);
         }
-        Ok(graph.state(ancestors.len() as u64))
     }
+    Ok((graph, places))
 }
