@@ -276,6 +276,7 @@ fn is_ours(name: &str) -> bool {
                     | "index-lock"
                     | "sync-lock"
                     | "synced"
+                    | "turn"
                     | "segments"
                     | "log"
                     | VAULT
@@ -306,6 +307,7 @@ mod tests {
             "index-lock",
             "sync-lock",
             "synced",
+            "turn",
             "checkpoint",
             "backup.json",
             "index.sqlite",

@@ -309,7 +309,7 @@ pub(crate) fn newest(trace: &Trace, upto: u64) -> Result<CausalCut, Error> {
     Ok(CausalCut::from(Causal::of(trace, upto)?.graph))
 }
 
-/// Adds the transitions behind a cut up to a tick. `None` if the cut does not have a parent of one of them.
+/// Adds the transitions after a cut up to a tick. `None` if the cut does not have a parent of one of them.
 fn continued(trace: &Trace, found: FoundCut, upto: u64) -> Result<Option<CausalCut>, Error> {
     let FoundCut { mut cut, mut ticks, entries } = found;
     let mut ids: HashMap<u64, Digest> = ticks.iter().map(|(id, tick)| (*tick, *id)).collect();

@@ -1,9 +1,9 @@
 //! Cuts of the causal graph of a run and blocks of its links that a store keeps, so that a question about agents reads the
 //! transitions since alone.
 //!
-//! They lie beside the sums of tiles, and go with them when something is erased. Each is a statement under the key of the store
-//! on a run, the rules of its merges, the kernel's version and the id of the record at its end, which binds the history. Nothing
-//! that `verify` says rests on one.
+//! Rows among the sums of tiles, removed with these when something is erased. Each is a statement under the key of the store
+//! on a run, the rules of its merges, the kernel's version and the id of the record at its end, which binds the history. No
+//! verification uses one.
 //!
 //! Rule: bytes that are no statement of this program on this history are as good as none; test
 //! `a_cut_that_was_touched_is_not_believed`.
@@ -99,7 +99,7 @@ fn read(trace: &Trace, owner: &RunName, tick: u64, rules: &Digest) -> Option<(Ve
     Some((ids.to_vec(), u64::from_be_bytes(*entries), cut.to_vec()))
 }
 
-/// The part of a statement whose length stands before it, and the rest.
+/// The part of a statement that has its length in front, and the rest.
 fn split(statement: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = statement.split_first_chunk()?;
     rest.split_at_checked(usize::try_from(u64::from_be_bytes(*length)).ok()?)
@@ -226,14 +226,14 @@ pub(super) struct CutKeeper<'t> {
 }
 
 impl<'t> CutKeeper<'t> {
-    /// Begins behind a cut, or at the beginning of the run.
+    /// Begins after a cut, or at the beginning of the run.
     pub(super) fn new(trace: &'t Trace, upto: u64, rules: Digest, entries: u64) -> CutKeeper<'t> {
         let owner = &trace.lineage()[trace.segment(upto)].0;
         let listed = keeps(trace).then(|| (owner, listed(trace, owner)));
         CutKeeper { trace, upto, rules, read: 0, entries, listed }
     }
 
-    /// Takes a transition that was read. `cut` makes the cut behind it, with the ids of its newest nodes.
+    /// Takes a transition that was read. `cut` makes the cut after it, with the ids of its newest nodes.
     pub(super) fn take(&mut self, tick: u64, id: Digest, cut: &dyn Fn() -> (CutBytes, Vec<Digest>)) {
         let Some((owner, listed)) = &mut self.listed else { return };
         self.read += 1;
@@ -386,7 +386,7 @@ mod tests {
         let [first, again] = [reads(&store, "r"), reads(&store, "r")];
         assert!((900..1_700).contains(&first) && again < 700, "{first} {again}");
         check(&store, "r", &mut dice);
-        // A fork goes on from what is kept of its parent, and its marker is of every agent.
+        // A fork reads what is kept of its parent, and its marker is of every agent.
         let mut terms = ForkTerms::new(run_name("f"));
         terms.set.push((Pointer::of(["goal"]), Value::from("another")));
         let fixed = Box::new(Fixed::new("f", 0, 1));
