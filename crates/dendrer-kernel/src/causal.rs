@@ -529,7 +529,7 @@ impl CausalGraph {
         ticks
     }
 
-    /// For each branch what a node sees of it and another one does not, and whether that is all here.
+    /// The part of each branch that a node sees and another one does not, and whether all of it is here.
     fn branches_beyond(&self, tick: u64, of: u64) -> impl Iterator<Item = (bool, &[u64])> {
         self.branches.iter().enumerate().map(move |(agent, branch)| {
             let (from, to) = (self.seen(of, agent), self.seen(tick, agent));
@@ -783,7 +783,7 @@ impl CausalGraph {
             for (is_here, ticks) in self.branches_beyond(*other, *first) {
                 match is_here && ticks.iter().all(|seen| *seen >= self.whole_from) {
                     true => ticks.iter().for_each(|seen| units.extend(&self.nodes[*seen].written)),
-                    // Which units those nodes wrote is not here. One on which nothing differs is left as it is.
+                    // The units that those nodes wrote are not here. One on which nothing differs is left as it is.
                     false => units.extend(0..self.units.len()),
                 }
             }

@@ -1060,11 +1060,6 @@ impl KeepDerived for Embedded {
 }
 
 impl AppendLog for Embedded {
-    fn turn(&self) -> Option<Arc<dyn DiskFile>> {
-        self.check_writable().ok()?;
-        self.options.disk.open(&self.dir.join("turn"), Open::Create).ok()
-    }
-
     fn late_index(&mut self) -> Option<u64> {
         self.check_owner().ok()?;
         self.bring_up_index()

@@ -667,7 +667,6 @@ fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() {
         "index-lock",
         "sync-lock",
         "synced",
-        "turn",
         "backup.json",
         "index.sqlite",
         "index.sqlite-wal",

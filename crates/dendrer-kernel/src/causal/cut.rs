@@ -19,7 +19,7 @@ use super::{Branch, CausalError, CausalGraph, CausalNode, Content, MergeRules, N
 pub struct CutBytes {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// How many nodes and writes they have.
+    /// The number of nodes and writes.
     pub entries: u64,
 }
 
@@ -270,7 +270,7 @@ impl CausalGraph {
 
     /// The writes that a cut with some nodes at its end has.
     fn wanted(&self, recent: &[u64]) -> Wanted {
-        // Up to where some node of the end sees a branch.
+        // The places up to which some node of the end sees a branch.
         let mut seen: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); self.agents.len()];
         let mut clocks = BTreeSet::new();
         for node in recent.iter().map(|tick| &self.nodes[*tick]) {
@@ -451,7 +451,7 @@ impl Output {
     }
 }
 
-/// What is left of the bytes of a cut.
+/// The rest of the bytes of a cut.
 struct Input<'b>(&'b [u8]);
 
 impl<'b> Input<'b> {

@@ -276,7 +276,6 @@ fn is_ours(name: &str) -> bool {
                     | "index-lock"
                     | "sync-lock"
                     | "synced"
-                    | "turn"
                     | "segments"
                     | "log"
                     | VAULT
@@ -307,7 +306,6 @@ mod tests {
             "index-lock",
             "sync-lock",
             "synced",
-            "turn",
             "checkpoint",
             "backup.json",
             "index.sqlite",

@@ -22,7 +22,6 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::disk::DiskFile;
 use crate::error::StoreError;
 use crate::store::{
     AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog,
@@ -593,10 +592,6 @@ impl AppendLog for Shared {
         let told = self.queue().submitted.remove(&ticket.number);
         let unknown = "a ticket is waited for once, by the store that gave it out";
         wait(&told.ok_or(StoreError::Unsupported(unknown))?, &|| {}).map(drop)
-    }
-
-    fn turn(&self) -> Option<Arc<dyn DiskFile>> {
-        self.store().turn()
     }
 
     fn late_index(&mut self) -> Option<u64> {

@@ -7,7 +7,6 @@ use dendrer_object::{Record, RunName};
 
 use super::ticket::{Ticket, WaitForSync};
 use super::{Head, ReadLog};
-use crate::disk::DiskFile;
 use crate::error::StoreError;
 
 /// The part of a store that appends.
@@ -60,12 +59,6 @@ pub trait AppendLog: ReadLog {
 
     /// Finishes background work. Groups that were submitted and not waited for may be written or not.
     fn close(self: Box<Self>) -> Result<(), StoreError>;
-
-    /// Returns the file whose advisory lock is the turn of a process to judge on the end of the log and to append: a courtesy, which
-    /// saves others judging again. `None` if no other process writes to this store.
-    fn turn(&self) -> Option<Arc<dyn DiskFile>> {
-        None
-    }
 
     /// Finishes background work on what is derived from the log. Returns how many records are missing there if another program
     /// has it locked: nothing waits for that program, and nothing is lost.

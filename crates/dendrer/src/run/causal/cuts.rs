@@ -20,13 +20,13 @@ use crate::error::Error;
 use crate::run::pack;
 use crate::run::trace::Trace;
 
-/// How many nodes at its end a cut has, for transitions that merge one of them.
+/// The number of nodes at the end of a cut, for transitions that merge one of them.
 pub(super) const RECENT: u64 = 512;
 
-/// How many transitions a question reads before it keeps a cut.
+/// The number of transitions that a question reads before it keeps a cut.
 const READ_MAX: u64 = 512;
 
-/// How many transitions lie between the cuts of a run that is read from its beginning.
+/// The number of transitions between the cuts of a run that is read from its beginning.
 const APART: u64 = 2_048;
 
 /// The ticks of a block of links, as a power of two.
@@ -51,7 +51,7 @@ pub(super) fn rules(trace: &Trace, tick: u64) -> Result<(MergeRules, Digest), Er
 pub(super) struct FoundCut {
     pub(super) cut: CausalCut,
     pub(super) ticks: HashMap<Digest, u64>,
-    /// How many nodes and writes it has.
+    /// The number of its nodes and writes.
     pub(super) entries: u64,
 }
 
@@ -110,7 +110,7 @@ fn keeps(trace: &Trace) -> bool {
     trace.store().key().is_some() && trace.uses_snapshots()
 }
 
-/// What a statement is about, and where it is kept.
+/// The subject of a statement, and the place where it is kept.
 struct About<'a> {
     owner: &'a RunName,
     level: u8,
@@ -157,7 +157,7 @@ pub(super) fn end_of_block(tick: u64) -> u64 {
     (tick >> BLOCK << BLOCK) + (1 << BLOCK) - 1
 }
 
-/// What a block of links is about: of the run that owns all of its ticks, if one does.
+/// The subject of a block of links: of the run that owns all of its ticks, if one does.
 fn about_block(trace: &Trace, last: u64) -> Option<About<'_>> {
     let segment = trace.segment(last);
     let first = last - ((1 << BLOCK) - 1);
@@ -484,7 +484,7 @@ mod tests {
             store.keep(about.slot(Some(u64::MAX)), bytes).unwrap();
             assert_eq!(find(&trace, 2_100).unwrap().is_some(), *is_believed, "case {number}");
         }
-        // Without the key of the store nobody can tell who signed.
+        // Without the key of the store no signature counts.
         let records = (0..).zip(dendrer_testkit::records_of(&store)).collect();
         let copy = Shared::new(Box::new(Memory::of_parts(store.info().clone(), store.tree(), records)));
         for (level, number, bytes) in
