@@ -114,7 +114,7 @@ impl Causal {
     }
 }
 
-/// The order of the nodes of a run up to a tick, and their names. What is kept of it is not read again.
+/// The order of the nodes of a run up to a tick, and their names. Blocks that are kept are not read again.
 #[derive(Debug)]
 pub struct CausalOrder {
     /// The order.
