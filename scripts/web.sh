@@ -7,7 +7,7 @@
 #
 #   scripts/web.sh          everything
 #   scripts/web.sh build    web/dist alone: run it before cargo, which embeds the files
-#   scripts/web.sh picture  docs/pictures/serve.png, the picture of the README; a full run takes it to web/tests/shots
+#   scripts/web.sh picture  docs/pictures/serve.png, the picture of docs/serve.md; a full run takes it to web/tests/shots
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -64,7 +64,7 @@ fi
 
 cd web
 if [ "${1:-}" = picture ]; then
-  say "the picture of the README"
+  say "the picture of docs/serve.md"
   npm run --silent picture
   exit 0
 fi

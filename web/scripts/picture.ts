@@ -1,4 +1,4 @@
-// Takes the picture of the README: the run logistics-run-47 of the demo, 1280 by 800, light.
+// Takes the picture of docs/serve.md: the run logistics-run-47 of the demo, 1280 by 800, light.
 //   DENDRER=../target/debug/dendrer npm run picture [-- FILE]
 
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 //! The derived index: one SQLite database beside the log, for lookups by id, run and tick.
 //!
-//! Advanced in the background from the segments; disposable; open to any SQL program (`docs/index.md`). Never
+//! Advanced in the background from the segments; disposable; open to any SQL program (`docs/index-tables.md`). Never
 //! consulted for an answer that is called exact, and never ahead of the part that is known to be on disk.
 //!
 //! Rule: rows and the place they cover change in one transaction, so the database is true of the log up to exactly

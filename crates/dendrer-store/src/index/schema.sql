@@ -1,4 +1,4 @@
--- The derived index of a dendrer store, schema version 4 (docs/index.md).
+-- The derived index of a dendrer store, schema version 4 (docs/index-tables.md).
 -- Everything here follows from the segment files and may be deleted.
 
 CREATE TABLE meta (
