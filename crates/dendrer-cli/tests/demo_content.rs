@@ -101,6 +101,7 @@ fn demo_runs_are_the_ones_that_are_promised() {
         ("trip-planner-d", 31, 0),
         ("logistics-fix-1", 23, 0),
         ("shop-team", 10, 0),
+        ("workshop-300", 300, 0),
     ];
     assert_eq!(listed, expected);
     for run in &runs {
@@ -125,7 +126,7 @@ fn demo_bytes_are_equal_on_every_machine() {
     assert_eq!(tips, TIPS);
 }
 
-const TIPS: [&str; 15] = [
+const TIPS: [&str; 16] = [
     "trip-planner-a a1a8b7264d96",
     "logistics-run-47 b03fcf292567",
     "logistics-planner-1 070b2162be70",
@@ -141,6 +142,7 @@ const TIPS: [&str; 15] = [
     "trip-planner-d 69f180d0c266",
     "logistics-fix-1 bf1d4134a773",
     "shop-team 5728c6d6bad8",
+    "workshop-300 a59c3e21a28c",
 ];
 
 #[test]

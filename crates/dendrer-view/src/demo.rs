@@ -42,8 +42,6 @@ pub struct DemoAnswer {
     pub tour: Vec<TourStop>,
     /// Whether text has the tour as well.
     pub shows_tour: bool,
-    /// Text before everything else.
-    pub receipt: Vec<String>,
 }
 
 document! {
@@ -84,16 +82,13 @@ impl Answer for DemoAnswer {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let mut lines: Vec<Line> = self.receipt.iter().map(|line| line.as_str().into()).collect();
         let path = quote::escape(&self.path);
         let runs = count(self.runs.len() as u64, "run", "runs");
-        lines.push(
-            format!(
-                "made {path} with {runs} and {} damaged bundles; all of it is synthetic, and its key is public",
-                self.damaged
-            )
-            .into(),
+        let first = format!(
+            "made {path} with {runs} and {} damaged bundles; all of it is synthetic, and its key is public",
+            self.damaged
         );
+        let mut lines: Vec<Line> = vec![first.into()];
         lines.extend(self.runs.iter().map(|run| {
             format!("  {:<20} {:>9} ticks   {}", run.name.as_str(), thousands(run.ticks), run.shows).into()
         }));

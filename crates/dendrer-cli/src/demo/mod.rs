@@ -62,7 +62,7 @@ const RUNS: [&str; 9] = [
 ];
 
 /// Scripts that follow the predicates, so that the log of the runs before them is as it was without them.
-const FORKS: [&str; 5] = [
+const FORKS: [&str; 6] = [
     // The marker of a fork takes a tick: tick 31 of a is tick 32 of b. Ticks 34 to 38 of c are ticks 32 to 36 of a. b and c end
     // with as much money left and with another itinerary, so that a merge of the two has one conflict.
     include_str!("trip-planner-b.jsonl"),
@@ -72,6 +72,8 @@ const FORKS: [&str; 5] = [
     include_str!("logistics-fix-1.jsonl"),
     // Forensic debugger specification, 3.3.
     include_str!("shop-team.jsonl"),
+    // Rules make the sum: a price in EUR is added at tick 184, the limit is passed at tick 290, and the mail of tick 296 is not sent.
+    include_str!("workshop-300.jsonl"),
 ];
 
 /// Records all runs of the demo into a store that has none of them.

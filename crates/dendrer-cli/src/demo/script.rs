@@ -41,11 +41,12 @@ pub(crate) struct DemoRun {
 }
 
 /// Files that lines name.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("financial.yaml", include_str!("../../../../examples/packs/financial.yaml")),
     ("insurance-claims.yaml", include_str!("../../../../examples/packs/insurance-claims.yaml")),
     ("insurance-kyc.yaml", include_str!("../../../../examples/extensions/insurance-kyc.yaml")),
     ("trip.yaml", include_str!("trip.yaml")),
+    ("workshop.yaml", include_str!("workshop.yaml")),
 ];
 
 /// Records a run that a store does not have.

@@ -1,19 +1,14 @@
 //! `dendrer demo`
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
-use dendrer::Trace;
 use dendrer::recorder::{Fixed, begin_log};
 use dendrer::repo::Repo;
 use dendrer::store::embedded::{Embedded, Options};
-use dendrer::trace::ReadHandle;
 use dendrer_object::Code;
-use dendrer_view::answer::Line;
 use dendrer_view::demo::{DemoAnswer, DemoRunShown, TourStop};
-use dendrer_view::receipt as view;
 
 use crate::context;
 use crate::context::STORE_DIR;
@@ -46,13 +41,17 @@ const BEGINS_MS: u64 = 1_771_800_000_000;
 
 /// The commands of the tour: what each shows, and the exit code it ends with.
 const TOUR: &[(&str, u8, &str)] = &[
-    ("dendrer runs", 0, "what was recorded"),
+    (
+        "dendrer bisect workshop-300 --holds 'state.total_chf <= 860'",
+        0,
+        "where 300 steps went wrong: tick 290, by a price in EUR that came at tick 182",
+    ),
+    ("dendrer show workshop-300@182", 0, "the answer that was added as CHF"),
     (
         "dendrer bisect logistics-run-47 --predicate kernel.policy_compliant",
         0,
-        "where it first went wrong: tick 22, by reading committed states",
+        "the first broken rule: tick 22",
     ),
-    ("dendrer show logistics-run-47@22", 0, "what happened there"),
     ("dendrer verify logistics-run-47 --replay", 0, "is the record intact, and does replay reproduce it"),
     ("dendrer verify tampered.dnd", 4, "what tampering looks like"),
 ];
@@ -66,26 +65,6 @@ const SUITE: &str = r#"{"cases":[
  {"case":"Metadata Corruption","file":"metadata.dnd","expect":"rejected","code":"E0301"}
 ]}
 "#;
-
-/// The receipt of the journey, with which the tour begins, and how to have that of any run.
-fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
-    let name = "trip-planner-a".parse().map_err(|_| Failure::new(Code::E0210, "trip-planner-a"))?;
-    let trace = Trace::open(store, &name)?;
-    let receipt = dendrer::ask::receipt::receipt(&trace)?;
-    let mut lines = view::first_lines(&receipt);
-    trace.for_each(1, trace.tip(), &mut |tick, record| {
-        lines.push(view::record_line(&receipt, tick, &record));
-        ControlFlow::Continue(())
-    })?;
-    lines.extend(view::last_lines(&receipt));
-    let mut lines: Vec<String> = lines.iter().map(Line::text).collect();
-    lines.extend([
-        String::new(),
-        "(that was: dendrer log trip-planner-a --format receipt)".to_owned(),
-        String::new(),
-    ]);
-    Ok(lines)
-}
 
 pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let dir = Path::new(&args.dir);
@@ -154,10 +133,6 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
             files.push(name);
         }
     }
-    let receipt = match size {
-        None if !args.no_tour => receipt(store)?,
-        _ => Vec::new(),
-    };
     context::close(repo)?;
     // The store first: an interrupted demo leaves no file without it.
     let path = dir.join(STORE_DIR);
@@ -178,6 +153,5 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         damaged,
         tour: TOUR.iter().filter(|_| size.is_none()).map(stop).collect(),
         shows_tour: !args.no_tour,
-        receipt,
     })
 }

@@ -56,7 +56,7 @@ fn block(place: &Place, line: &str, width: &str) -> String {
 }
 
 /// Splits a line at blanks outside of single quotes.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let parts = line.split('\'').enumerate();
     parts
         .flat_map(|(at, part)| match at % 2 {

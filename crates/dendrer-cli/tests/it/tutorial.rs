@@ -3,6 +3,7 @@
 //!
 //! Three kinds of blocks count. `console` holds commands behind `$ ` with their output; `json FILE` and `yaml FILE` are
 //! files that the reader makes; behind the name `more` adds to the file after an empty line, and `line N` stands for a line.
+//! `DENDRER_UPDATE=1` writes into a page what its commands print, where that changed.
 
 #![cfg(unix)]
 
@@ -100,8 +101,9 @@ fn plain(text: &str) -> String {
 
 /// Runs the commands of a page in order. Returns where, and how many there are.
 fn follow(page: &str) -> (Place, usize) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
-    let page = std::fs::read_to_string(page).unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let page = std::fs::read_to_string(&file).unwrap();
+    let mut updated = page.clone();
     let place = Place::new();
     std::fs::create_dir(place.path().join("desk")).unwrap();
     let (mut commands, mut last) = (0, 0);
@@ -121,11 +123,19 @@ fn follow(page: &str) -> (Place, usize) {
                 expected.push('\n');
             }
             let found = shell(&place, line, &mut last);
-            assert_eq!(plain(&found), plain(&expected), "`{line}` prints:\n{found}");
+            if std::env::var_os("DENDRER_UPDATE").is_none() {
+                assert_eq!(plain(&found), plain(&expected), "`{line}` prints:\n{found}");
+            } else if plain(&found) != plain(&expected) {
+                updated =
+                    updated.replacen(&format!("$ {line}\n{expected}"), &format!("$ {line}\n{found}"), 1);
+            }
             commands += 1;
         }
     }
     assert_eq!(last, 0);
+    if updated != page {
+        std::fs::write(file, updated).unwrap();
+    }
     (place, commands)
 }
 
@@ -163,6 +173,59 @@ fn the_page_on_chains_prints_what_it_shows() {
 fn the_page_on_sending_prints_what_it_shows() {
     let (_, commands) = follow("sending.md");
     assert!(commands > 7, "{commands} commands were run");
+}
+
+/// The page on CI, and its workflow: every step that is a command of dendrer is run, in order, on a good agent and on one that
+/// spends too much.
+#[test]
+fn the_page_on_ci_prints_what_it_shows_and_its_workflow_is_a_gate() {
+    let (place, commands) = follow("ci.md");
+    assert!(commands > 8, "{commands} commands were run");
+    let desk = place.path().join("desk");
+    let workflow = std::fs::read_to_string(desk.join("agents.yml")).unwrap();
+    let steps: Vec<&str> =
+        workflow.lines().filter_map(|line| line.trim_start().strip_prefix("- run: ")).collect();
+    assert!(steps.len() > 5, "{steps:?}");
+    for (price, is_let_through) in [("291.5", true), ("2291.5", false)] {
+        let agent = std::fs::read_to_string(desk.join("agent.sh")).unwrap().replace("291.5", price);
+        let fresh = Place::new();
+        std::fs::create_dir(fresh.path().join("desk")).unwrap();
+        for name in ["rules.yaml", "known.sh"] {
+            std::fs::copy(desk.join(name), fresh.path().join("desk").join(name)).unwrap();
+        }
+        std::fs::write(fresh.path().join("desk/agent.sh"), agent).unwrap();
+        let mut last = 0;
+        let mut failed = Vec::new();
+        // The first step installs the program.
+        for step in &steps[1..] {
+            let shown = shell(&fresh, step, &mut last);
+            if last != 0 {
+                failed.push(format!("{step}: {shown}"));
+                break;
+            }
+        }
+        assert_eq!(failed.is_empty(), is_let_through, "{failed:?}");
+        assert!(is_let_through || failed[0].contains("::error title="), "{failed:?}");
+    }
+}
+
+/// The three lines of the README for an agent that already ran.
+#[test]
+fn the_lines_of_the_readme_find_a_step_of_a_transcript() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let [readme, tutorial] =
+        ["README.md", "docs/tutorial.md"].map(|page| std::fs::read_to_string(root.join(page)).unwrap());
+    let place = Place::new();
+    std::fs::create_dir(place.path().join("desk")).unwrap();
+    let chat = blocks(&tutorial).into_iter().find(|block| block.info == ["json", "chat.json"]).unwrap();
+    write(&place.path().join("desk/chat.json"), &[], &chat.lines);
+    let block =
+        blocks(&readme).into_iter().find(|block| block.lines.concat().contains("dendrer import")).unwrap();
+    assert_eq!(block.lines.len(), 3);
+    let mut last = 0;
+    let shown: Vec<String> = block.lines.iter().map(|line| shell(&place, line, &mut last)).collect();
+    assert_eq!(last, 0, "{shown:?}");
+    assert!(shown[2].starts_with("ONSET (heuristic)  tick 7"), "{}", shown[2]);
 }
 
 #[test]

@@ -42,12 +42,10 @@ fn demo_lists_its_runs_and_a_tour() {
         damaged: 4,
         tour: vec![TourStop { command: "dendrer runs", exit: 1, shows: "all runs" }],
         shows_tour: true,
-        receipt: vec!["a receipt".into()],
     };
     check(
         &text(&answer, &Page::WIDE),
-        "a receipt
-made d with 1 run and 4 damaged bundles; all of it is synthetic, and its key is public
+        "made d with 1 run and 4 damaged bundles; all of it is synthetic, and its key is public
   claims-9                 1,200 ticks   a broken rule
 
 a tour (first: cd d):
