@@ -160,7 +160,7 @@ NOT_RECORDING = ("store", "[(t.agent", "odd", "again", "seen.", 'trace.emit({"tr
 
 
 def scripts() -> dict[str, str]:
-    """The scripts of the pages that record a run through the package, and the first one of the README."""
+    """The scripts of the pages that record a run through the package, and that of the README."""
     found: dict[str, str] = {}
     for page in sorted((ROOT / "docs").glob("*.md")):
         for number, block in enumerate(re.findall(r"```python[^\n]*\n(.*?)```", page.read_text(encoding="utf-8"), re.S)):
@@ -168,8 +168,29 @@ def scripts() -> dict[str, str]:
                 lines = [line[4:] for line in block.splitlines() if line.startswith((">>> ", "... "))]
                 code = "\n".join(lines).split("store = dendrer.open")[0]
                 found[f"{page.name}-{number}"] = "\n".join(line for line in code.splitlines() if not line.startswith(NOT_RECORDING))
-    [found["README.md"]] = re.findall(r"^python -c '(.*)'$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M)
+    found["README.md"] = of_readme("python")
     return found
+
+
+def of_readme(info: str) -> str:
+    """The one block of the README of a kind."""
+    [block] = re.findall(rf"```{info}\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    return str(block)
+
+
+def test_the_five_lines_of_the_readme_print_its_answer() -> None:
+    """The answer begins as the README shows it, but for the id."""
+    lines = of_readme("python")
+    assert len(lines.splitlines()) == 5
+    ran = python(lines)
+    assert ran.returncode == 0, ran.stderr
+    expected = of_readme("text")
+    assert plain(ran.stdout)[: len(plain(expected))] == plain(expected)
+
+
+def plain(text: str) -> str:
+    """Ids are of one run alone."""
+    return re.sub(r"\b[0-9a-f]{12}\b", "ID", text)
 
 
 def test_the_scripts_of_the_pages_are_found() -> None:
