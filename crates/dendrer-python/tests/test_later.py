@@ -124,8 +124,10 @@ def test_keys_of_two_kinds_with_one_name_both_stay() -> None:
     with dendrer.run("r") as run:
         reply = run.observe("a", {"d": {1: "int", "1": "text", None: "n", 2: "two"}})
     assert (reply.what, reply.tick) == ("gap", 1)
-    assert reply.reason is not None and reply.reason["path"].endswith("/d/1 (int)")
+    assert reply.reason is not None and reply.reason["path"] == "/delta/0/value/1 (int)"
     state = dendrer.open(".")["r"].state_at(1)
     assert state["d"] == {"1 (int)": "int", "1": "text", "None": "n", "2": "two"}
     with dendrer.run("s", on_error="raise") as run, pytest.raises(dendrer.ValueNotRecordable):
         run.observe("a", {"d": {1: "int"}})
+    with dendrer.run("t", on_error="raise") as run, pytest.raises(dendrer.ValueNotRecordable):
+        run.observe("a", {"d": {"a": {None: 2}}})

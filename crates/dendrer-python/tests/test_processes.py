@@ -139,8 +139,9 @@ def test_a_run_is_read_while_it_is_recorded() -> None:
     assert seen == sorted(seen) and len(store["a"]) == 149
 
 
-def test_a_thread_has_no_run_of_its_own_and_to_thread_has() -> None:
-    """A thread that is started plainly records nothing by itself; `asyncio.to_thread` and a copied context do."""
+def test_a_thread_records_in_the_only_open_run() -> None:
+    """A thread that is started plainly has no current run, and its calls are of the run that is open; `asyncio.to_thread` and a copied
+    context have the run."""
     dendrer.init()
 
     @dendrer.tool()
@@ -155,12 +156,12 @@ def test_a_thread_has_no_run_of_its_own_and_to_thread_has() -> None:
         thread.start()
         thread.join()
         assert dendrer.current() is not None
-    assert dendrer.current() is None and ticks("a") == []
+    assert dendrer.current() is None and ticks("a") == [1, 2]
     with dendrer.run("a", resume=True):
         asyncio.run(main())
         with ThreadPoolExecutor(1) as pool:
             pool.submit(contextvars.copy_context().run, look).result()
-    assert ticks("a") == [1, 2, 3, 4]
+    assert ticks("a") == [1, 2, 3, 4, 5, 6]
 
 
 def test_runs_nest() -> None:
@@ -510,7 +511,9 @@ def test_a_program_that_ends_in_a_traceback_has_recorded_what_it_did() -> None:
     dendrer.init()
     ran = python('import dendrer\nwith dendrer.run("a") as run:\n run.observe("one")\n raise ValueError("mine")')
     assert ran.returncode == 1 and ran.stderr.strip().endswith("ValueError: mine")
-    assert ticks("a") == [1]
+    first, end = transitions("a")
+    assert first["content"]["intent"]["description"] == "one"
+    assert end["content"]["anomalies"] == [{"kind": "ended_by", "type": "ValueError", "message": "mine"}]
     is_clean()
 
 
