@@ -1,24 +1,23 @@
 //! 64 writers record one run at once: half of them threads of one handle, half with a handle of their own, as processes have.
 //!
-//! No line is lost or doubled, and none is acknowledged before it is synced: what a power cut leaves has each line that was. 50
+//! No line is lost or doubled, and none is acknowledged before it is synced: what a power cut leaves has each line that was. 20
 //! recordings of random lines; 1,000 with `DENDRER_DEEP=1`.
 
 #![expect(clippy::print_stdout, reason = "the deep run adds it up")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use dendrer::Trace;
-use dendrer::lines::{IntentLine, LineOptions, Recording, Reply};
+use dendrer::lines::{LineOptions, Recording, Reply, read};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer_kernel::step::Start;
 use dendrer_object::Digest;
 use dendrer_store::faulty::{Crash, Faulty};
-use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, Shared};
 use dendrer_testkit::{Dice, info, run_name};
 
@@ -39,16 +38,15 @@ fn open(disk: &Faulty) -> Shared {
 fn write(disk: &Faulty, store: &Shared, name: &str, lines: u64, causal: bool) -> Vec<Digest> {
     let fixed = Box::new(Fixed::new(name, 0, 1));
     let mut recorder = Recorder::resume(store, &run_name("r"), fixed).unwrap();
-    let (send, receive) = sync_channel(lines as usize);
-    for number in 1..=lines {
-        let text = format!(
+    let line = |number| {
+        format!(
             r#"{{"type":"plan.update","agent":"{name}","delta":[{{"set":"/memory/{name}","value":{number}}}]}}"#
-        );
-        send.send(Ok(IntentLine { number, text: text.into_bytes() })).unwrap();
-    }
-    drop(send);
+        )
+    };
+    let texts: Vec<String> = (1..=lines).map(line).collect();
+    let lines = read(Cursor::new(texts.join("\n").into_bytes())).unwrap();
     let reading = LineOptions { causal, ..LineOptions::default() };
-    let mut recording = Recording::new(&mut recorder, receive, reading, false);
+    let mut recording = Recording::new(&mut recorder, lines, reading, false);
     let mut acknowledged = Vec::new();
     for reply in recording.by_ref().flatten() {
         let Reply::Committed { record, .. } = reply else { panic!("{name}: {reply:?}") };
@@ -114,7 +112,7 @@ fn recording(seed: u64) {
 
 #[test]
 fn no_line_is_lost_or_doubled_or_acknowledged_before_its_sync() {
-    let count = if std::env::var_os("DENDRER_DEEP").is_some() { 1_000 } else { 50 };
+    let count = if std::env::var_os("DENDRER_DEEP").is_some() { 1_000 } else { 20 };
     (0..count).for_each(recording);
     println!("deep: recordings {count}");
 }
