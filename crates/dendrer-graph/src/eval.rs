@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use dendrer_object::{Digest, Value, json};
 
+use crate::branches::{branch_only, reads};
 use crate::functions::{BUILT_IN, Functions};
 use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 
@@ -81,6 +82,8 @@ pub struct GraphValues {
     pub output: Option<Value>,
     /// The path of the repeat that came to its limit and ends the graph.
     pub limit: Option<String>,
+    /// The paths of edges after that repeat that have a value: each was under way before the limit.
+    pub beside_limit: Vec<String>,
 }
 
 impl GraphValues {
@@ -88,19 +91,6 @@ impl GraphValues {
     pub fn due(&self) -> impl Iterator<Item = &EdgeRequest> {
         self.edges.iter().filter(|(_, is_there)| !is_there).map(|(asked, _)| asked)
     }
-}
-
-/// Evaluates a graph. `values` brings the value of an edge, or nothing while it is not there; what depends on it then waits.
-pub fn evaluate(
-    graph: &Graph,
-    children: &BTreeMap<String, Graph>,
-    functions: &Functions,
-    inputs: &BTreeMap<String, Value>,
-    values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
-) -> Result<GraphValues, NodeFault> {
-    let mut evaluation = GraphEvaluation::new(graph, children, functions, inputs)?;
-    evaluation.advance(values)?;
-    Ok(evaluation.values())
 }
 
 /// A place in the order of a graph: positions of statements, and numbers of rounds. Canonical order is that of places.
@@ -197,6 +187,10 @@ pub struct GraphEvaluation<'g> {
     limits: BTreeMap<Place, (String, u64)>,
     output: Option<&'g str>,
     left: u64,
+    /// The statements that wait until a branch that reads them is taken.
+    dormant: BTreeSet<Instance>,
+    /// Paths on record: what was asked or computed is evaluated in any branch.
+    recorded: BTreeSet<String>,
 }
 
 impl<'g> GraphEvaluation<'g> {
@@ -226,10 +220,34 @@ impl<'g> GraphEvaluation<'g> {
             limits: BTreeMap::new(),
             output: graph.output(),
             left: STATEMENTS_MAX,
+            dormant: BTreeSet::new(),
+            recorded: BTreeSet::new(),
         };
         let whole = Scope::new(&graph.statements, Arc::new(inputs.clone()));
         evaluation.begin(whole)?;
         Ok(evaluation)
+    }
+
+    /// Evaluates statements on record also if only branches that are not taken read them, as programs did that evaluated all.
+    pub fn with_recorded(mut self, paths: BTreeSet<String>) -> GraphEvaluation<'g> {
+        self.recorded = paths;
+        for (number, position) in std::mem::take(&mut self.dormant) {
+            self.wait_or_begin((number, position));
+        }
+        self
+    }
+
+    /// Begins a statement that only branches read if it is on record, and else once a branch is taken.
+    fn wait_or_begin(&mut self, instance: Instance) {
+        let (number, position) = instance;
+        let path = self.scopes[number].path_of(position);
+        let inside = format!("{path}.");
+        let is_recorded = self.recorded.contains(&path)
+            || self.recorded.range(inside.clone()..).next().is_some_and(|next| next.starts_with(&inside));
+        match is_recorded {
+            true => drop(self.ready.insert((self.scopes[number].place_of(position), instance))),
+            false => drop(self.dormant.insert(instance)),
+        }
     }
 
     /// Evaluates as far as values are there. `values` brings the value of an edge that is reached, or nothing while it is not there.
@@ -269,6 +287,9 @@ impl<'g> GraphEvaluation<'g> {
         match self.step(instance, &place, values)? {
             Step::Done(value) => self.done(instance, place, value),
             Step::Waits((scope, position)) => {
+                if self.dormant.remove(&(scope, position)) {
+                    self.ready.insert((self.scopes[scope].place_of(position), (scope, position)));
+                }
                 self.scopes[scope].waiting.entry(position).or_default().push(instance);
             }
             Step::Rests => {}
@@ -289,6 +310,17 @@ impl<'g> GraphEvaluation<'g> {
         is_due
     }
 
+    /// Whether an edge was reached.
+    pub fn has_asked(&self, path: &str) -> bool {
+        self.asked.contains_key(path)
+    }
+
+    /// The paths of the edges that have a value.
+    pub fn answered(&self) -> BTreeSet<String> {
+        let answered = self.edges.values().filter(|(_, is_there)| *is_there);
+        answered.map(|(asked, _)| asked.path.clone()).collect()
+    }
+
     /// The edges whose value is not there yet, in canonical order.
     pub fn due(&self) -> impl Iterator<Item = &EdgeRequest> {
         self.due.iter().filter_map(|place| self.edges.get(place).map(|(asked, _)| asked))
@@ -303,9 +335,16 @@ impl<'g> GraphEvaluation<'g> {
     pub fn open_calls(&self) -> BTreeSet<&'g str> {
         let mut open = BTreeSet::new();
         if self.limit().is_none() {
-            for scope in &self.scopes {
-                let waiting = scope.statements.iter().zip(&scope.values).filter(|(_, value)| value.is_none());
-                waiting.for_each(|(statement, _)| self.calls_of(statement, &mut open));
+            for (number, scope) in self.scopes.iter().enumerate() {
+                let mut left: Vec<&Statement> = Vec::new();
+                for (position, statement) in scope.statements.iter().enumerate().rev() {
+                    let is_dormant = self.dormant.contains(&(number, position));
+                    let may_be_read = || left.iter().any(|later| reads(later, &statement.id));
+                    if scope.values[position].is_none() && (!is_dormant || may_be_read()) {
+                        self.calls_of(statement, &mut open);
+                        left.push(statement);
+                    }
+                }
             }
         }
         open.retain(|call| !call.starts_with("graph."));
@@ -330,13 +369,17 @@ impl<'g> GraphEvaluation<'g> {
 
     /// The values so far.
     pub fn values(self) -> GraphValues {
-        let limit = self.limit().map(|(path, _)| path.to_owned());
+        let (limit, limit_at) = (self.limit().map(|(path, _)| path.to_owned()), self.limits.keys().next());
+        let is_after = |place: &Place| limit_at.is_some_and(|at| place > at && !place.starts_with(at));
+        let beside = self.edges.iter().filter(|(place, (_, is_there))| *is_there && is_after(place));
+        let beside_limit = beside.map(|(_, (asked, _))| asked.path.clone()).collect();
         let mut waits: Vec<(Place, String)> = Vec::new();
-        for scope in &self.scopes {
+        for (number, scope) in self.scopes.iter().enumerate() {
             for (position, statement) in scope.statements.iter().enumerate() {
                 let is_child = statement.call().is_some_and(|(call, _)| call.starts_with("graph."));
                 let is_repeat = matches!(statement.body, StatementBody::Repeat { .. });
-                if scope.values[position].is_none() && !is_child && !is_repeat {
+                let is_dormant = self.dormant.contains(&(number, position));
+                if scope.values[position].is_none() && !is_child && !is_repeat && !is_dormant {
                     waits.push((scope.place_of(position), scope.path_of(position)));
                 }
             }
@@ -350,6 +393,7 @@ impl<'g> GraphEvaluation<'g> {
             waits: waits.into_iter().map(|(_, path)| path).collect(),
             output: output.filter(|_| limit.is_none()),
             limit,
+            beside_limit,
         }
     }
 
@@ -360,8 +404,21 @@ impl<'g> GraphEvaluation<'g> {
         self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
             fault(&scope.path, format!("the graph takes more than {STATEMENTS_MAX} statements"))
         })?;
-        self.ready.extend((0..count).map(|position| (scope.place_of(position), (number, position))));
+        let until = scope.round.as_ref().and_then(|((outer, position), _)| {
+            match &self.scopes[*outer].statements[*position].body {
+                StatementBody::Repeat { until, .. } => Some(&**until),
+                _ => None,
+            }
+        });
+        let only = branch_only(scope.statements, until);
+        let places: Vec<Place> = (0..count).map(|position| scope.place_of(position)).collect();
         self.scopes.push(scope);
+        for (position, (place, is_branch_only)) in places.into_iter().zip(only).enumerate() {
+            match is_branch_only {
+                true => self.wait_or_begin((number, position)),
+                false => drop(self.ready.insert((place, (number, position)))),
+            }
+        }
         Ok(number)
     }
 
@@ -654,7 +711,11 @@ impl<'g> GraphEvaluation<'g> {
             return Ok(Step::Done(made));
         };
         let ends = match of(until) {
-            Some(Ok(ends)) => ends.as_bool() == Some(true),
+            Some(Ok(Value::Null)) => false,
+            Some(Ok(ends)) => ends.as_bool().ok_or_else(|| {
+                let path = self.scopes[instance.0].path_of(instance.1);
+                fault(&path, format!("until {until}: it takes true or false, and not {}", ends.described()))
+            })?,
             Some(Err(waits)) => return Ok(Step::Waits(waits)),
             None => return Ok(Step::Rests),
         };
@@ -676,7 +737,10 @@ impl<'g> GraphEvaluation<'g> {
         let scope = &mut self.scopes[inner];
         // A round inside may still look for values here.
         let is_flat = !scope.statements.iter().any(|one| matches!(one.body, StatementBody::Repeat { .. }));
-        if is_flat && scope.values.iter().all(Option::is_some) {
+        let is_done =
+            |(at, value): (usize, &Option<Value>)| value.is_some() || self.dormant.contains(&(inner, at));
+        if is_flat && scope.values.iter().enumerate().all(is_done) {
+            (0..scope.values.len()).for_each(|at| drop(self.dormant.remove(&(inner, at))));
             *scope = Scope { round: scope.round.take(), ..Scope::new(&[], Arc::clone(&scope.inputs)) };
         }
     }

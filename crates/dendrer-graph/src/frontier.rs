@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dendrer_object::{Digest, Value};
 
 use crate::Graph;
-use crate::eval::{EdgeRequest, GraphEvaluation, GraphValues, NodeFault, evaluate};
+use crate::eval::{EdgeRequest, GraphEvaluation, GraphValues, NodeFault};
 use crate::functions::Functions;
 
 /// A recorded edge value.
@@ -200,8 +200,12 @@ pub fn replay(
         };
         recorded.value(asked).map_err(note).ok()
     };
-    match evaluate(graph, children, functions, &frontier.inputs, &mut values) {
-        Ok(found) => {
+    let paths = frontier.edges.iter().map(|edge| &edge.path).chain(frontier.nodes.keys());
+    let begun = GraphEvaluation::new(graph, children, functions, &frontier.inputs)?;
+    let mut evaluation = begun.with_recorded(paths.cloned().collect());
+    match evaluation.advance(&mut values) {
+        Ok(()) => {
+            let found = evaluation.values();
             // A run that a repeat ended has not asked what else was due.
             let first = if found.limit.is_some() { first_there } else { first };
             let first = first.or_else(|| recorded.differs(&found));

@@ -6,12 +6,14 @@
 //!
 //! Pure: no clock, chance, environment or I/O; equal graphs, inputs and edge values give equal bytes.
 
+mod branches;
 pub mod check;
 pub mod eval;
 pub mod form;
 pub mod frontier;
 pub mod functions;
 pub mod minimize;
+pub mod reads;
 pub mod text;
 
 use dendrer_object::Value;

@@ -354,7 +354,8 @@ fn diff(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Probl
         DiffReply::Coherence([a, b]) => return Ok(answered(&CoherenceDiffAnswer { a, b }, desk, None)),
         DiffReply::Runs(compared) => compared,
     };
-    let (mut answer, mut items) = (DiffAnswer::new(DiffForm::of(&question)), Vec::new());
+    let (mut answer, mut items) =
+        (DiffAnswer::new(DiffForm::of(&question, compared.terms.align)), Vec::new());
     let report = compared.each(&mut |pair| {
         items.extend(answer.item(pair));
         Ok(())

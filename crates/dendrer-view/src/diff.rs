@@ -894,11 +894,11 @@ pub struct DiffForm {
 
 impl DiffForm {
     /// The form of a document, as far as the question has one.
-    pub fn of(question: &DiffQuestion) -> DiffForm {
+    pub fn of(question: &DiffQuestion, align: DiffAlign) -> DiffForm {
         DiffForm {
             stat: question.stat,
             summary: question.summary,
-            tail_in_one: question.align.unwrap_or_default() == DiffAlign::Tick,
+            tail_in_one: align == DiffAlign::Tick,
             limit: question.listed(),
             ..DiffForm::default()
         }
@@ -1025,7 +1025,10 @@ impl DiffAnswer {
             _ => return false,
         };
         // A marker that changes the state is no end of a run, and of a step more is known than its tick.
-        if is_marker(record) || pair.steps.is_some() {
+        if is_marker(record)
+            || pair.steps.is_some()
+            || self.tail.as_ref().is_some_and(|tail| tail.in_b != in_b)
+        {
             return false;
         }
         if !pair.kinds.is_empty() {

@@ -7,7 +7,7 @@ use dendrer::casebook::{self, Place};
 use dendrer::change::graph::{EdgeNeed, GraphOutcome, Unanswered};
 use dendrer::change::replay::GraphReplayed;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning};
-use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge, Substituted};
+use dendrer::graph::frontier::{DivergenceKind, Frontier, FrontierDivergence, RecordedEdge, Substituted};
 use dendrer::graph::minimize::{Minimal, Minimality};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::problem::Problem;
@@ -185,6 +185,8 @@ document! {
         closed: ["good" | "limit" | null] = outcome.closed(),
         /// The path of the repeat that came to its limit and closed the run; null if none did
         limit: Option<&str> = outcome.limit.as_deref(),
+        /// The paths of edges after that repeat that were under way before its limit, and have a value
+        beside_limit: &[String] = &outcome.beside_limit,
         /// The edges for which it must be decided before the run is resumed, because their effects may have acted
         needs: Vec<EdgeNeedObject> = outcome.needs.iter().map(EdgeNeedObject::of).collect(),
     }
@@ -237,13 +239,15 @@ document! {
         nodes: usize = frontier.map_or(0, |frontier| frontier.nodes.len()),
         /// The path of the repeat that came to its limit and ended the run; null if none did
         limit: Option<&str> = frontier.and_then(|frontier| frontier.limit.as_deref()),
-        /// The edges in canonical order, or the calls in the order of the record
+        /// Whether the run of a graph did not end
+        open: bool = frontier.is_some_and(Frontier::is_open),
+        /// The edges in canonical order, then the requests of an open run without a value; or the calls in the order of the record
         items: As<Vec<Either<FrontierEdge, FrontierCall>>> = As::new(items),
     }
 
-    /// A request of a run of no graph, with its answer
+    /// A request of a run of no graph, with its answer; or one of an edge that has no value
     object FrontierCall(recorded: &RecordedCall) {
-        /// The id of the call; the tick of its request if it has none
+        /// The id of the call, the tick of its request if it has none, or the path of the edge
         path: &str = &recorded.path,
         /// The tool; empty if none is on record
         call: &str = &recorded.call,
@@ -663,7 +667,7 @@ impl Answer for GraphRunAnswer<'_> {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let GraphOutcome { run, nodes, edges, output, limit, needs, .. } = self.outcome;
+        let GraphOutcome { run, nodes, edges, output, limit, beside_limit, needs, .. } = self.outcome;
         let (nodes, edges) = (count(*nodes, "node", "nodes"), count(*edges, "edge", "edges"));
         let name = quote::escape(self.graph);
         if !needs.is_empty() {
@@ -687,8 +691,11 @@ impl Answer for GraphRunAnswer<'_> {
                 lines.push(Line::styled(Style::Good, words));
             }
             Some(path) => {
-                let words =
-                    format!("closed     limit: {path} came to its limit, and nothing after it was asked");
+                let asked = match beside_limit.is_empty() {
+                    true => "nothing after it was asked".to_owned(),
+                    false => format!("{} was under way beside it", beside_limit.join(", ")),
+                };
+                let words = format!("closed     limit: {path} came to its limit, and {asked}");
                 lines.push(Line::styled(Style::Warn, quote::escape(&words)));
                 lines.push(Line::note("note: `or limit` at the end of the repeat lets the graph go on"));
             }
@@ -708,7 +715,7 @@ impl Answer for GraphRunAnswer<'_> {
 
 fn no_answer_words(why: Unanswered) -> &'static str {
     match why {
-        Unanswered::Unanswered => "its request is on record, and no answer",
+        Unanswered::Unanswered => "its request is on record, and no answer that can be read",
         Unanswered::Killed => "its call was killed or cut",
         Unanswered::Timeout => "its call took longer than its timeout",
     }
@@ -729,14 +736,14 @@ fn frontier_edges(run: &GraphRun) -> impl Iterator<Item = FrontierEdge> {
 impl Answer for FrontierReply {
     fn document(&self) -> Value {
         match self {
-            FrontierReply::Graph(run) => FrontierDocument::of(&run.run, Some(run), &[]).into(),
+            FrontierReply::Graph(run, calls) => FrontierDocument::of(&run.run, Some(run), calls).into(),
             FrontierReply::Calls(run, calls) => FrontierDocument::of(run, None, calls).into(),
         }
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let recorded = match self {
-            FrontierReply::Graph(run) => run,
+        let (recorded, calls) = match self {
+            FrontierReply::Graph(run, calls) => (run, calls),
             FrontierReply::Calls(run, calls) => return call_lines(run, calls),
         };
         let mut lines = Vec::new();
@@ -760,22 +767,32 @@ impl Answer for FrontierReply {
         }));
         let edges = count(recorded.frontier.edges.len() as u64, "edge", "edges");
         let nodes = count(recorded.frontier.nodes.len() as u64, "pure node", "pure nodes");
-        lines.push(format!("{edges}, {nodes}, nothing else").into());
+        lines.extend(calls.iter().map(call_line));
+        lines.push(match recorded.frontier.is_open() {
+            false => format!("{edges}, {nodes}, nothing else").into(),
+            true => {
+                let requests = count(calls.len() as u64, "request", "requests");
+                let what = format!("OPEN         {edges}, {requests} without a value; the run did not end");
+                Line::styled(Style::Warn, what)
+            }
+        });
         lines
     }
 }
 
+fn call_line(recorded: &RecordedCall) -> Line {
+    let RecordedCall { path, call, params, status, value, .. } = recorded;
+    let value = match value {
+        Some(value) => format!(" {} = {}", value.digest().short(), quote::value(value)),
+        None => String::new(),
+    };
+    let [path, call, status] = [path, call, status].map(|text| quote::escape(text));
+    format!("{path}  {call}({})  {status}{value}", quote::value(params)).into()
+}
+
 /// The requests and answers of a run of no graph.
 fn call_lines(run: &RunName, calls: &[RecordedCall]) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    for RecordedCall { path, call, params, status, value, .. } in calls {
-        let value = match value {
-            Some(value) => format!(" {} = {}", value.digest().short(), quote::value(value)),
-            None => String::new(),
-        };
-        let [path, call, status] = [path, call, status].map(|text| quote::escape(text));
-        lines.push(format!("{path}  {call}({})  {status}{value}", quote::value(params)).into());
-    }
+    let mut lines: Vec<Line> = calls.iter().map(call_line).collect();
     let answers = calls.iter().filter(|call| call.answered.is_some()).count() as u64;
     let (all, answers) = (count(calls.len() as u64, "call", "calls"), count(answers, "answer", "answers"));
     lines.push(format!("{all}, {answers}: {run} is not the run of a graph").into());

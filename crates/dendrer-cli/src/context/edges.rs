@@ -15,9 +15,17 @@ pub(crate) fn substitutes(run: &GraphRun, set: &[String]) -> Result<BTreeMap<Str
     for text in set {
         let (id, file) = pair("--set", "ID=FILE", text)?;
         known_edge(run, id)?;
-        others.insert(id.to_owned(), files::json(file)?);
+        given_once(&mut others, "--set", id, files::json(file)?)?;
     }
     Ok(others)
+}
+
+/// Keeps what a flag gives under a name; a second time is refused.
+pub(crate) fn given_once<T>(given: &mut BTreeMap<String, T>, flag: &str, name: &str, value: T) -> Result<()> {
+    match given.insert(name.to_owned(), value) {
+        None => Ok(()),
+        Some(_) => Err(Failure::new(Code::E0106, format!("{flag} gives {name} twice"))),
+    }
 }
 
 /// Splits NAME=VALUE.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use dendrer::change::graph::{EdgeEnd, EdgeFailure};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::kernel::pack::Tool;
-use dendrer_object::{Code, Value, json};
+use dendrer_object::{Code, Value, json, tag};
 use dendrer_view::quote;
 
 use super::shell::shell;
@@ -96,24 +96,42 @@ fn timeout_of(tool: Option<&Tool>) -> Option<Duration> {
     tool?.timeout.map(Duration::from_millis)
 }
 
-/// An answer that came and cannot be taken.
-fn answered(why: impl Into<String>) -> EdgeFailure {
-    EdgeFailure::new(EdgeEnd::Answered, why)
+/// An answer that came and cannot be read: the effect has happened.
+fn unread(printed: &[u8], why: impl Into<String>) -> EdgeFailure {
+    let printed = String::from_utf8_lossy(&printed[..printed.len().min(STDERR_SIZE_MAX)]);
+    EdgeFailure { output: Some(printed.into_owned()), ..EdgeFailure::new(EdgeEnd::Unread, why) }
 }
 
 /// Reads an output: as JSON where it is declared so, or is no number and JSON as a whole; else as the text that was printed.
-fn value_of(bytes: Vec<u8>, is_json: bool) -> Answer<Value> {
+pub(crate) fn value_of(bytes: Vec<u8>, is_json: bool) -> Answer<Value> {
     match json::parse_door(&bytes) {
+        Ok(value) if is_beside_json(&value) && !is_json => {}
+        Ok(value) if is_beside_json(&value) => {
+            return Err(unread(&bytes, "the answer is not JSON: it has NaN or Infinity"));
+        }
         Ok(value) if is_json || !matches!(value, Value::Number(_)) => return Ok(value),
-        Err(error) if is_json => return Err(answered(format!("the answer is not JSON: {error}"))),
+        Err(error) if is_json => return Err(unread(&bytes, format!("the answer is not JSON: {error}"))),
         _ => {}
     }
-    let text = String::from_utf8(bytes).map_err(|_| answered("the answer is neither JSON nor UTF-8"))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| unread(error.as_bytes(), "the answer is neither JSON nor UTF-8"))?;
     Ok(Value::from(text.strip_suffix('\n').unwrap_or(&text)))
 }
 
-fn too_large() -> EdgeFailure {
-    answered(format!("the answer has more than {ANSWER_SIZE_MAX} bytes, and no more are recorded"))
+/// Whether a value has a number that JSON does not have, as the door reads `NaN` and `Infinity`.
+fn is_beside_json(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(is_beside_json),
+        Value::Object(members) => {
+            tag::as_float(value).is_some() || members.iter().any(|(_, value)| is_beside_json(value))
+        }
+        _ => false,
+    }
+}
+
+fn too_large(bytes: &[u8]) -> EdgeFailure {
+    let why = format!("the answer has more than {ANSWER_SIZE_MAX} bytes, and no more are recorded");
+    unread(bytes, why)
 }
 
 /// The last that a command writes to stderr, which is shown as it comes.
@@ -265,29 +283,40 @@ fn failure_of(bytes: &[u8], status: ExitStatus) -> EdgeFailure {
         Some(0..=128) => EdgeEnd::Answered,
         _ => EdgeEnd::Killed,
     };
-    let why = match bytes.len() > ANSWER_SIZE_MAX {
-        true => too_large().why,
-        false => format!("the command failed: {status}"),
+    // Its output was closed at the limit, so how it ended says nothing.
+    let failure = match bytes.len() > ANSWER_SIZE_MAX {
+        true => too_large(bytes),
+        false => EdgeFailure::new(ended, format!("the command failed: {status}")),
     };
-    EdgeFailure { exit, signal, ..EdgeFailure::new(ended, why) }
+    EdgeFailure { exit, signal, ..failure }
 }
 
 /// Asks a service. Returns its answer, and whether its content type is JSON.
 fn of_service(agent: &ureq::Agent, url: &str, line: &str) -> Answer<(Vec<u8>, bool)> {
     let sent = agent.post(url).header("content-type", "application/json").send(line);
     let mut answer = sent.map_err(|error| cut(&error, format!("the service cannot be asked: {error}")))?;
-    let status = answer.status();
-    if !status.is_success() {
-        return Err(answered(format!("the service answered with status {}", status.as_u16())));
+    let status = answer.status().as_u16();
+    let failed = format!("the service answered with status {status}");
+    match status {
+        200..=399 => {}
+        // Words of a gateway, and not of the service.
+        408 | 502 | 504 => return Err(EdgeFailure::new(EdgeEnd::Cut, failed)),
+        _ => return Err(EdgeFailure::new(EdgeEnd::Answered, failed)),
     }
     let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json = kind == "application/json" || kind.ends_with("+json");
-    let read = answer.body_mut().with_config().limit(ANSWER_SIZE_MAX as u64 + 1).read_to_vec();
+    let mut bytes = Vec::new();
+    let read = answer.body_mut().as_reader().take(ANSWER_SIZE_MAX as u64 + 1).read_to_end(&mut bytes);
     match read {
-        Ok(bytes) if bytes.len() <= ANSWER_SIZE_MAX => Ok((bytes, is_json)),
-        Ok(_) | Err(ureq::Error::BodyExceedsLimit(_)) => Err(too_large()),
-        Err(error) => Err(cut(&error, format!("the answer of the service cannot be read: {error}"))),
+        _ if status >= 300 => Err(unread(&bytes, failed)),
+        Ok(_) if bytes.len() <= ANSWER_SIZE_MAX => Ok((bytes, is_json)),
+        Ok(_) => Err(too_large(&bytes)),
+        Err(error) => {
+            let error = ureq::Error::from(error);
+            let cut = cut(&error, format!("the answer of the service cannot be read: {error}"));
+            Err(EdgeFailure { output: unread(&bytes, "").output, ..cut })
+        }
     }
 }
 

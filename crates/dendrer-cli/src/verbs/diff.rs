@@ -98,7 +98,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         DiffReply::Coherence([a, b]) => return out.answer(&CoherenceDiffAnswer { a, b }),
         DiffReply::Runs(compared) => compared,
     };
-    let form = DiffForm::of(&question);
+    let form = DiffForm::of(&question, compared.terms.align);
     let mut answer = DiffAnswer::new(DiffForm {
         only_changes: args.only_changes,
         side_by_side: args.side_by_side,

@@ -1,29 +1,32 @@
 //! `dendrer graph`: execution graphs, which are refused unless they can be replayed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use clap::{Args, Subcommand};
 use dendrer::Trace;
-use dendrer::address::is_bundle_name;
+use dendrer::address::{Address, is_bundle_name};
 use dendrer::ask::graphs::{self, GraphFrontierQuestion};
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::runs::{self, RunsOrder};
 use dendrer::change::graph::{EdgeEnd, EdgeFailure, GraphResume, GraphTerms};
+use dendrer::error::GraphRefused;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning, check};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::frontier::replay;
 use dendrer::graph::functions::Functions;
 use dendrer::graph::minimize::minimize;
+use dendrer::graph::reads::effect_at;
 use dendrer::graph::text::TEXT_SIZE_MAX;
 use dendrer::graph::{Graph, StatementBody, form, text};
 use dendrer::kernel::expr::{Expr, Scope};
-use dendrer::kernel::pack::Tool;
+use dendrer::kernel::pack::{Effect, Tool};
 use dendrer::kernel::step::Stage;
 use dendrer::pack;
+use dendrer::problem::Problem;
 use dendrer::repo::new_run::refuse_unreachable;
 use dendrer::run::frontier::{self, GraphRun, functions_of, graph_run};
-use dendrer::source::Asked as _;
+use dendrer::source::{Asked as _, Desk};
 use dendrer::store::prelude::*;
 use dendrer_object::{Code, Digest, RunName, Value, json, tag};
 use dendrer_view::forms::{FindingsForm, GraphFindingsAnswer, GraphTestFindingsAnswer};
@@ -34,8 +37,8 @@ use dendrer_view::graphs::{
 
 use crate::context;
 use crate::context::desk::CommandDesk;
-use crate::context::edges::{pair, substitutes};
-use crate::context::executor::Executor;
+use crate::context::edges::{given_once, pair, substitutes};
+use crate::context::executor::{Executor, value_of};
 use crate::context::packs;
 use crate::context::pool;
 use crate::failure::{Failure, Result};
@@ -195,6 +198,12 @@ pub(crate) fn run(global: &Global, verb: &GraphVerb, out: &mut Out) -> Result {
     match verb {
         GraphVerb::Check(args) => {
             let checked = Checked::of(&args.file, &args.with)?;
+            // A pack with problems is refused as by `run`; findings come first, because they name the statement.
+            args.with
+                .pack
+                .iter()
+                .filter(|_| checked.findings.is_empty())
+                .try_for_each(|path| packs::load(path).map(|_| ()))?;
             let answer = &checked.answer(&args.file);
             match global.format.as_deref().and_then(FindingsForm::parse) {
                 None => out.answer(answer),
@@ -236,7 +245,7 @@ impl Checked {
             None => Functions::open(),
             Some(path) => {
                 let read = pack::read_value(&packs::read_file(path)?, packs::beside(path));
-                functions_of(&read.map_err(|problems| dendrer::pack::unsound(path, &problems))?)
+                functions_of(&read.map_err(|problems| pack::unsound(path, &problems))?)
             }
         };
         let has_pack = with.pack.is_some();
@@ -337,11 +346,12 @@ fn read_graph(written: &str) -> std::result::Result<(Graph, BTreeMap<String, Gra
 
 /// Reads graphs that a graph runs, by their names.
 fn read_children(paths: &[String]) -> Result<BTreeMap<String, Graph>> {
-    let child = |path: &String| {
+    let mut children = BTreeMap::new();
+    for path in paths {
         let (child, _) = read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?;
-        Ok((child.name.clone(), child))
-    };
-    paths.iter().map(child).collect()
+        given_once(&mut children, "--child", &child.name.clone(), child)?;
+    }
+    Ok(children)
 }
 
 fn unread(path: &str, finding: &GraphFinding) -> Failure {
@@ -409,16 +419,22 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     let source = packs::load(pack_file)?;
     let inputs = inputs_of(graph, args)?;
     let executors = executors_of(args, &source.pack.tools)?;
-    let resume = resume_of(args, executors.keys())?;
+    let effects = effects_of(graph, &checked.children);
+    if let Some(call) = executors.keys().find(|call| !effects.contains(**call)) {
+        let what = format!("the graph does not ask {call}, so nothing answers it");
+        return Err(Failure::new(Code::E0106, what).note(NOTHING));
+    }
+    let resume = resume_of(args, (graph, &checked.children), &source.pack.tools, &executors)?;
     if resume.is_none() {
-        refuse_unanswered(graph, &checked.children, &executors)?;
+        refuse_unanswered(&effects, &executors)?;
     }
     let name = args.resume.as_ref().or(args.new.as_ref()).unwrap_or(&graph.name);
     let name: RunName = name.parse().map_err(|error: dendrer_object::name::NameError| {
         Failure::new(error.code(), error.to_string()).note("--as gives the run a name")
     })?;
     let repo = context::write_store(global)?;
-    let going_on = ["dendrer", "graph", "run", &args.file, "--pack", pack_file, "--resume", name.as_str()];
+    let going_on = going_on(args, pack_file, name.as_str());
+    let going_on: Vec<&str> = going_on.iter().map(String::as_str).collect();
     let goes_on = format!("--resume {name} goes on with it");
     if resume.is_none() {
         if repo.writer()?.run(&name)?.is_some() {
@@ -445,6 +461,10 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
         Code::E0101 | Code::E0934 | Code::E0938 | Code::E0941 | Code::E0942 | Code::E0943 => {
             Failure::from(error).note(NOTHING)
         }
+        Code::E0935 => {
+            let (calls, tools) = ((graph, children), &source.pack.tools);
+            node_failure(error, calls, tools, &going_on).help(&["dendrer", "log", name.as_str()])
+        }
         Code::E0936 => {
             let failure = Failure::from(error).note(format!("what was recorded stays; {goes_on}"));
             failure.help(&going_on).help(&["dendrer", "log", name.as_str()])
@@ -459,7 +479,7 @@ fn inputs_of(graph: &Graph, args: &GraphRunArgs) -> Result<BTreeMap<String, Valu
     let (mut inputs, names) = (BTreeMap::new(), graph.inputs());
     for text in &args.input {
         let (name, file) = pair("--input", "NAME=FILE", text)?;
-        inputs.insert(name.to_owned(), files::json(file)?);
+        given_once(&mut inputs, "--input", name, files::json(file)?)?;
     }
     let missing = names.iter().find(|name| !inputs.contains_key(*name));
     if let Some(name) = missing.filter(|_| args.resume.is_none()) {
@@ -478,30 +498,73 @@ fn executors_of<'a>(args: &'a GraphRunArgs, tools: &[Tool]) -> Result<BTreeMap<&
     let mut executors: BTreeMap<&str, Executor<'_>> = BTreeMap::new();
     for text in &args.exec {
         let (call, command) = pair("--exec", "CALL=CMD", text)?;
-        executors.insert(call, Executor::command(command, tool(call)));
+        refuse_second(call, executors.insert(call, Executor::command(command, tool(call))))?;
     }
     for text in &args.http {
         let (call, url) = pair("--http", "CALL=URL", text)?;
-        if executors.insert(call, Executor::service(url, tool(call))?).is_some() {
-            let twice = format!("{call} has two executors; --exec or --http, once");
-            return Err(Failure::new(Code::E0106, twice).note(NOTHING));
-        }
+        refuse_second(call, executors.insert(call, Executor::service(url, tool(call))?))?;
     }
     Ok(executors)
 }
 
-/// Refuses a graph with an effect that no executor answers.
-fn refuse_unanswered(
-    graph: &Graph,
-    children: &BTreeMap<String, Graph>,
-    executors: &BTreeMap<&str, Executor<'_>>,
-) -> Result<()> {
-    let calls = std::iter::once(graph).chain(children.values()).flat_map(Graph::each);
-    let mut effects = calls.filter_map(|statement| match &statement.body {
-        StatementBody::Edge { call, .. } if !call.starts_with("graph.") => Some(call),
+fn refuse_second(call: &str, before: Option<Executor<'_>>) -> Result<()> {
+    let twice = || format!("{call} has two executors; --exec or --http, once");
+    before.map_or(Ok(()), |_| Err(Failure::new(Code::E0106, twice()).note(NOTHING)))
+}
+
+/// The command that resumes a run, with the children and the names of the executors that it was given.
+fn going_on(args: &GraphRunArgs, pack_file: &str, run: &str) -> Vec<String> {
+    let mut words: Vec<String> =
+        ["dendrer", "graph", "run", &args.file, "--pack", pack_file].map(str::to_owned).into();
+    words.extend(args.with.child.iter().flat_map(|child| ["--child".to_owned(), child.clone()]));
+    words.extend(["--resume".to_owned(), run.to_owned()]);
+    let given =
+        args.exec.iter().map(|text| ("--exec", text)).chain(args.http.iter().map(|text| ("--http", text)));
+    for (flag, text) in given {
+        let call = text.split_once('=').map_or(&**text, |(call, _)| call);
+        words.extend([flag.to_owned(), format!("{call}=..")]);
+    }
+    words
+}
+
+/// The failure of a node, with the command that asks an edge again which it reads.
+fn node_failure(
+    error: dendrer::Error,
+    (graph, children): (&Graph, &BTreeMap<String, Graph>),
+    tools: &[Tool],
+    going_on: &[&str],
+) -> Failure {
+    let edges = match &error {
+        dendrer::Error::Graph(GraphRefused::Failed { edges, .. }) => edges.clone(),
+        _ => Vec::new(),
+    };
+    let failure = Failure::from(error).note("what was recorded stays");
+    let is_effectful = |path: &str| {
+        let call = effect_at(graph, children, path).unwrap_or_default();
+        tools.iter().find(|tool| *tool.name == *call).is_none_or(|tool| tool.class() == Effect::Effectful)
+    };
+    let asked = edges.iter().rev().find(|path| !is_effectful(path)).or(edges.last());
+    let Some(path) = asked else { return failure };
+    let (is, set) = (is_effectful(path), format!("{path}=.."));
+    let more = if is { ["--set", &set] } else { ["--ask-again", path] };
+    let note =
+        format!("it reads {}: --ask-again asks such an edge again, --set gives its value", edges.join(", "));
+    failure.note(note).help(&[going_on, &more].concat())
+}
+
+/// The effects that a graph and its children ask.
+fn effects_of<'g>(graph: &'g Graph, children: &'g BTreeMap<String, Graph>) -> BTreeSet<&'g str> {
+    let statements = std::iter::once(graph).chain(children.values()).flat_map(Graph::each);
+    let effects = statements.filter_map(|statement| match &statement.body {
+        StatementBody::Edge { call, .. } if !call.starts_with("graph.") => Some(&**call),
         _ => None,
     });
-    match effects.find(|call| !executors.contains_key(&***call)) {
+    effects.collect()
+}
+
+/// Refuses a graph with an effect that no executor answers.
+fn refuse_unanswered(effects: &BTreeSet<&str>, executors: &BTreeMap<&str, Executor<'_>>) -> Result<()> {
+    match effects.iter().find(|call| !executors.contains_key(**call)) {
         None => Ok(()),
         Some(call) => {
             let what = format!("nothing answers {call}: --exec {call}=CMD or --http {call}=URL");
@@ -511,12 +574,20 @@ fn refuse_unanswered(
 }
 
 /// The terms of `--resume`, if it was given.
-fn resume_of<'a>(
+fn resume_of(
     args: &GraphRunArgs,
-    answered: impl Iterator<Item = &'a &'a str>,
+    (graph, children): (&Graph, &BTreeMap<String, Graph>),
+    tools: &[Tool],
+    executors: &BTreeMap<&str, Executor<'_>>,
 ) -> Result<Option<GraphResume>> {
     if args.resume.is_none() {
-        return Ok(None);
+        let given = [("--set", &args.set), ("--ask-again", &args.ask_again)];
+        return match given.iter().find(|(_, given)| !given.is_empty()) {
+            None => Ok(None),
+            Some((flag, _)) => {
+                Err(Failure::new(Code::E0106, format!("{flag} goes with --resume RUN")).note(NOTHING))
+            }
+        };
     }
     let mut set = BTreeMap::new();
     for text in &args.set {
@@ -525,10 +596,17 @@ fn resume_of<'a>(
             let what = format!("{path} is asked again or its value is set; --ask-again or --set, once");
             return Err(Failure::new(Code::E0106, what).note(NOTHING));
         }
-        set.insert(path.to_owned(), files::json(file)?);
+        // Read as what the effect had printed.
+        let call = effect_at(graph, children, path).unwrap_or_default();
+        let is_json = tools.iter().any(|tool| *tool.name == *call && tool.is_json);
+        let value = value_of(files::read(file, json::DOCUMENT_SIZE_MAX)?, is_json);
+        let value =
+            value.map_err(|failed| Failure::new(Code::E0203, failed.why).at("file", file).note(NOTHING))?;
+        given_once(&mut set, "--set", path, value)?;
     }
     let ask_again = args.ask_again.iter().cloned().collect();
-    Ok(Some(GraphResume { ask_again, set, answered: answered.map(|call| (*call).to_owned()).collect() }))
+    let answered = executors.keys().map(|call| (*call).to_owned()).collect();
+    Ok(Some(GraphResume { ask_again, set, answered }))
 }
 
 /// What is to be tested.
@@ -548,14 +626,15 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     let mut found: Vec<(String, Untested)> = Vec::new();
     let untested = |failure: Failure| GraphTestError { code: failure.code, message: failure.message.into() };
     for path in paths(&args.files)? {
-        let run = match is_bundle_name(&path) {
-            true => Untested::Read {
-                run: Box::new(recorded(global, &path, out).map_err(untested)),
-                is_file: true,
-            },
-            false => Untested::File,
-        };
-        found.push((path, run));
+        if !is_bundle_name(&path) {
+            found.push((path, Untested::File));
+            continue;
+        }
+        let runs = runs_of_bundle(path, &mut CommandDesk::new(global, out));
+        for path in runs {
+            let run = Box::new(recorded(global, &path, out).map_err(untested));
+            found.push((path, Untested::Read { run, is_file: true }));
+        }
     }
     if let Some(filter) = &args.runs {
         let now = u64::try_from(now_ms()).unwrap_or(0);
@@ -633,6 +712,17 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     match global.format.as_deref().and_then(FindingsForm::parse) {
         None => out.answer(answer),
         Some(form) => out.findings(form, &GraphTestFindingsAnswer { form, answer }),
+    }
+}
+
+/// The address of each run of a bundle. One that cannot be read is named as it is.
+fn runs_of_bundle(path: String, desk: &mut dyn Desk) -> Vec<String> {
+    let opened = Address::parse(&path).map_err(Problem::from).and_then(|address| desk.open(&address));
+    match opened {
+        Ok(source) if source.runs.len() > 1 => {
+            source.runs.iter().map(|run| format!("{path}#{run}")).collect()
+        }
+        _ => vec![path],
     }
 }
 

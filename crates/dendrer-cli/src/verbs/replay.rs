@@ -12,7 +12,7 @@ use dendrer_view::graphs::record_divergence;
 use dendrer_view::replay::ReplayAnswer;
 
 use crate::context::desk::CommandDesk;
-use crate::context::edges::pair;
+use crate::context::edges::{given_once, pair};
 use crate::context::shell;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg, word};
@@ -107,10 +107,11 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
 
 /// Returns the question of the flags.
 fn question(args: &Replay) -> Result<ReplayQuestion> {
-    let value = |text: &String| {
+    let mut set = BTreeMap::new();
+    for text in &args.set {
         let (path, file) = pair("--set", "ID=FILE", text)?;
-        Ok((path.to_owned(), files::json(file)?))
-    };
+        given_once(&mut set, "--set", path, files::json(file)?)?;
+    }
     Ok(ReplayQuestion {
         run: args.run.clone(),
         from: args.from.clone(),
@@ -120,7 +121,7 @@ fn question(args: &Replay) -> Result<ReplayQuestion> {
         twice: args.twice,
         print: Some(args.print),
         path: args.path.clone(),
-        set: args.set.iter().map(value).collect::<Result<_>>()?,
+        set,
         r#as: args.new.clone(),
         record: args.record,
     })

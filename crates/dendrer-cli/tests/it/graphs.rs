@@ -33,6 +33,7 @@ pub(crate) fn write_note(dir: &Path) {
         ("late.graph", "graph late\nn0 parse(today) pure\nreplay(graph, frontier) == output required\n"),
         ("charge.json", r#"{"id":"ch_1"}"#),
         ("sent.json", r#""sent""#),
+        ("titled.json", r#"{"title":"on friday"}"#),
         ("done.json", r#"{"status":"done"}"#),
         ("waiting.json", r#"{"status":"waiting"}"#),
     ] {

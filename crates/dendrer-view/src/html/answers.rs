@@ -300,7 +300,7 @@ impl Answers<'_> {
         };
         let asked = question.ask(&mut self.desk());
         let Some(DiffReply::Runs(compared)) = self.known(asked)? else { return Ok(()) };
-        let mut answer = DiffAnswer::new(DiffForm::of(&question));
+        let mut answer = DiffAnswer::new(DiffForm::of(&question, compared.terms.align));
         let mut lines = Vec::new();
         let report = compared.each(&mut |pair| {
             lines.extend(answer.item_lines(pair, &Page::WIDE));

@@ -5,7 +5,7 @@ use dendrer_object::{RunName, question};
 
 use crate::address::Address;
 use crate::problem::Problem;
-use crate::run::calls::{RecordedCall, calls_of};
+use crate::run::calls::{RecordedCall, calls_of, edges_without_value};
 use crate::run::frontier::{GraphRun, graph_run, is_graph};
 use crate::run::trace::Trace;
 use crate::source::{Asked, Desk};
@@ -46,8 +46,8 @@ fn read(run: &str, desk: &mut dyn Desk) -> Result<Trace, Problem> {
 /// The answer to [`GraphFrontierQuestion`].
 #[derive(Debug, Clone)]
 pub enum FrontierReply {
-    /// The frontier of a graph's run.
-    Graph(Box<GraphRun>),
+    /// The frontier of a graph's run. If it did not end, the requests of edges without a value.
+    Graph(Box<GraphRun>, Vec<RecordedCall>),
     /// The requests and answers of a run of no graph, in the order of the record.
     Calls(RunName, Vec<RecordedCall>),
 }
@@ -66,7 +66,12 @@ impl Asked for GraphFrontierQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<FrontierReply, Problem> {
         let trace = read(&self.run, desk)?;
         Ok(match is_graph(&trace) {
-            true => FrontierReply::Graph(Box::new(graph_run(&trace)?)),
+            true => {
+                let run = graph_run(&trace)?;
+                let calls =
+                    if run.frontier.is_open() { edges_without_value(&trace, &run)? } else { Vec::new() };
+                FrontierReply::Graph(Box::new(run), calls)
+            }
             false => FrontierReply::Calls(trace.name().clone(), calls_of(&trace)?),
         })
     }

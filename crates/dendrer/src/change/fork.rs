@@ -31,7 +31,7 @@ use dendrer_store::prelude::*;
 
 use super::reapply::{
     Basis, Counterparts, Halt, LeftOutTicks, NotReapplied, PacksInForce, Reapply, SourceStep,
-    decides_on_policy, same_at, sealed_ranges,
+    decides_on_policy, same_at, sealed_ranges, set_member,
 };
 use super::selection::Selection;
 use crate::error::Error;
@@ -105,12 +105,12 @@ impl ForkTerms {
     }
 
     /// Whether the fork has something that its parent has not: a value, a rule, a pack or an answer of a tool.
-    fn is_injection(&self, head: &step::RunState) -> bool {
+    fn is_injection(&self, head: &step::RunState, changed: &[Changed]) -> bool {
         let is_other_pack = |bound: &Bound| Some(kernel_pack::digest(&bound.value)) != head.pack();
         let has_words = self.guidance.keys().any(|name| name.contains("policy"));
         self.injects
             || has_words
-            || !(self.set.is_empty() && self.enforce.is_empty() && self.replace.is_empty())
+            || changed.iter().any(|changed| changed.before.as_ref() != Some(&changed.after))
             || self.pack.as_ref().is_some_and(is_other_pack)
     }
 
@@ -263,7 +263,7 @@ pub(super) fn fork_as_told(
     let reducer = crate::run::pack::reducer_of_segment(parent, segment)?;
     let go_on = &mut |_: &step::RunState, _: &Record| ControlFlow::Continue(());
     replay_range(parent, replayed_from, tick, &*reducer, false, go_on)??;
-    check_replaced(parent, tick, terms, &*reducer)?;
+    let has_other_answers = check_replaced(parent, tick, terms, &*reducer)?;
 
     let in_force = crate::run::pack::of_segment(parent, segment)?;
     // An extension may have declared fields.
@@ -273,6 +273,9 @@ pub(super) fn fork_as_told(
         .transpose()?;
     let terms = &counted(terms, extended.as_ref())?;
     let (mut kernel_terms, changed) = changes(&head, terms, in_force.as_ref())?;
+    if has_other_answers {
+        kernel_terms.fork_type = ForkType::Injection;
+    }
     let reducer = match &kernel_terms.pack {
         None => reducer,
         Some(bound) => {
@@ -340,7 +343,7 @@ fn changes(
     }));
     made.set = Delta(set.into_iter().map(|(path, value)| Op::set(path, value)).collect());
     made.about = about(terms, &changed);
-    made.fork_type = if terms.is_injection(head) { ForkType::Injection } else { ForkType::Natural };
+    made.fork_type = if terms.is_injection(head, &changed) { ForkType::Injection } else { ForkType::Natural };
     Ok((made, changed))
 }
 
@@ -374,8 +377,14 @@ fn counted(terms: &ForkTerms, pack: Option<&Pack>) -> Result<ForkTerms, Error> {
     Ok(terms)
 }
 
-/// Looks whether each answer that is to be replaced is one.
-fn check_replaced(parent: &Trace, from: u64, terms: &ForkTerms, reducer: &dyn Reducer) -> Result<(), Error> {
+/// Looks whether each answer that is to be replaced is one. Returns whether one is not the recorded one.
+fn check_replaced(
+    parent: &Trace,
+    from: u64,
+    terms: &ForkTerms,
+    reducer: &dyn Reducer,
+) -> Result<bool, Error> {
+    let mut is_other = false;
     for (tick, answer) in &terms.replace {
         let fail =
             |why: &str| Error::NoAnswer { run: parent.name().clone(), tick: *tick, why: why.to_owned() };
@@ -396,10 +405,10 @@ fn check_replaced(parent: &Trace, from: u64, terms: &ForkTerms, reducer: &dyn Re
             (Some(_), false) => {
                 return Err(fail("the pack says what an answer changes; give no delta"));
             }
-            _ => {}
+            _ => is_other |= answer.differs(&record),
         }
     }
-    Ok(())
+    Ok(is_other)
 }
 
 fn about(terms: &ForkTerms, changed: &[Changed]) -> Object {
@@ -560,6 +569,9 @@ impl Carrying<'_> {
         };
         if let Some(answer) = replaced {
             answer.put_into(&mut intent);
+            if answer.differs(step.record) {
+                set_member(&mut intent, "fork_type", Value::from(ForkType::Injection.as_str()));
+            }
         }
         self.here.relink(&mut intent);
         let intent = intent.of_origin(step.record.id()).of_time(step.record.header().ts);

@@ -39,6 +39,16 @@ pub struct ReplacedAnswer {
 }
 
 impl ReplacedAnswer {
+    /// Whether the recorded answer is another one.
+    pub(super) fn differs(&self, record: &Record) -> bool {
+        let content = record.content();
+        let said = |name: &str| ["result", "intent"].iter().find_map(|member| content.get(member)?.get(name));
+        let is_failed = said("status").is_some_and(|status| status.as_str() != Some("ok"));
+        let delta = content.get("delta").and_then(|delta| Delta::from_value(delta).ok());
+        let is_other_delta = self.delta.is_some() && self.delta != delta;
+        is_failed || is_other_delta || said("output") != Some(&self.output)
+    }
+
     /// Puts the answer into an intent in place of the recorded one.
     pub(super) fn put_into(&self, intent: &mut Intent) {
         // An observation is in the agent's own words, and no result of a call.

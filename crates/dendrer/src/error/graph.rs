@@ -62,6 +62,20 @@ pub enum GraphRefused {
     /// A node cannot be computed.
     #[error(transparent)]
     Node(#[from] NodeFault),
+    /// A node of a run cannot be computed.
+    #[error("{fault}")]
+    Failed {
+        /// The node.
+        fault: NodeFault,
+        /// The edges that it reads.
+        edges: Vec<String>,
+    },
+    /// An effectful edge has acted on the answer of one that is to be asked again.
+    #[error("{path} has acted already on a value that would be another one")]
+    Acted {
+        /// The path of the effectful edge.
+        path: String,
+    },
     /// An effect failed.
     #[error("{path} {call} failed: {why}")]
     Edge {
@@ -137,7 +151,8 @@ impl GraphRefused {
             GraphRefused::NoInput(_) | GraphRefused::HoldsSecret(_) | GraphRefused::NoExecutor(_) => {
                 Code::E0934
             }
-            GraphRefused::Node(_) => Code::E0935,
+            GraphRefused::Acted { .. } => Code::E0940,
+            GraphRefused::Node(_) | GraphRefused::Failed { .. } => Code::E0935,
             GraphRefused::Edge { .. } => Code::E0936,
             GraphRefused::Diverged { .. } => Code::E0937,
             GraphRefused::Turned { code, .. } | GraphRefused::Denied { code, .. } => *code,

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_object::record::{Link, Rel};
-use dendrer_object::{Digest, Value, json};
+use dendrer_object::{Digest, EDGE, Value, json};
 
 use crate::error::Error;
+use crate::run::frontier::GraphRun;
 use crate::run::trace::Trace;
 
 /// The identity of a call.
@@ -70,6 +71,33 @@ impl RecordedCall {
         self.status = said("status").and_then(Value::as_str).unwrap_or("ok").to_owned();
         self.value = said("output").cloned();
     }
+}
+
+/// Lists the last request of each edge of a graph's run that has no value, by the path of the edge.
+pub fn edges_without_value(trace: &Trace, run: &GraphRun) -> Result<Vec<RecordedCall>, Error> {
+    let mut found: BTreeMap<String, RecordedCall> = BTreeMap::new();
+    trace.for_each(1, trace.tip(), &mut |tick, record| {
+        let content = record.content();
+        let Some(path) = content.get(EDGE).and_then(|edge| edge.get("path")?.as_str()) else {
+            return ControlFlow::Continue(());
+        };
+        match record.header().type_name.as_ref().map(|name| name.as_str()) {
+            Some("action.request") => {
+                let keys = calls(tick, &content);
+                let asked = keys.first().map(|key| RecordedCall::asked(key, &content));
+                found.extend(
+                    asked.map(|asked| (path.to_owned(), RecordedCall { path: path.to_owned(), ..asked })),
+                );
+            }
+            Some("action.result") => {
+                found.get_mut(path).into_iter().for_each(|call| call.answer(tick, &content))
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    })?;
+    run.frontier.edges.iter().for_each(|edge| drop(found.remove(&edge.path)));
+    Ok(found.into_values().collect())
 }
 
 /// Lists the requests of a run and their answers.

@@ -11,7 +11,7 @@ use dendrer_graph::functions::Functions;
 use dendrer_kernel::step::MARKERS_VERSION;
 use dendrer_object::intent::ForkType;
 use dendrer_object::record::Author;
-use dendrer_object::{Digest, EDGE, Object, RunName, Value};
+use dendrer_object::{Digest, EDGE, ORIGIN, Object, RunName, Value};
 
 use crate::error::Error;
 use crate::error::GraphRefused;
@@ -78,17 +78,23 @@ pub fn is_graph(trace: &Trace) -> bool {
     trace.start().body().value(&format!("/{GRAPH}")).is_some()
 }
 
-/// Whether a run of a graph has substituted values of edges: a fork of its lineage was begun with other values.
+/// Whether a run of a graph may have values that no effect gave: a fork of its lineage was begun with other values, or has a line
+/// that was not carried over from the run.
 pub fn is_hypothetical(trace: &Trace) -> Result<bool, Error> {
-    let (_, forks) = trace.lineage().split_last().expect("a run is of its own lineage");
-    for (_, last) in forks.iter().filter(|_| is_graph(trace)) {
-        let marker = (last < &trace.tip()).then(|| trace.record(last + 1)).transpose()?;
-        let kind = marker.and_then(|marker| marker.body().value("/fork_type"));
-        if kind.is_some_and(|kind| kind.as_str() == Some(ForkType::Injection.as_str())) {
-            return Ok(true);
-        }
+    let first = trace.lineage().first().map_or(0, |(_, end)| *end);
+    let mut is_so = false;
+    if !is_graph(trace) || trace.lineage().len() == 1 || first >= trace.tip() {
+        return Ok(false);
     }
-    Ok(false)
+    trace.for_each(first + 1, trace.tip(), &mut |_, record| {
+        let kind = record.body().value("/fork_type");
+        let is_injected = kind.is_some_and(|kind| kind.as_str() == Some(ForkType::Injection.as_str()));
+        let is_own =
+            record.header().author != Author::Kernel && record.body().value(&format!("/{ORIGIN}")).is_none();
+        is_so = is_injected || is_own;
+        if is_so { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(is_so)
 }
 
 /// Graphs as they were understood before a repeat at its limit ended the run.
@@ -121,8 +127,8 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         limit: None,
         is_ordered: false,
     };
-    let (mut ticks, mut effects) = (BTreeMap::new(), BTreeMap::new());
-    let mut withheld = None;
+    let (mut ticks, mut effects) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
+    let (mut withheld, mut failed_at) = (None, 0);
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         let content = record.content();
         let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
@@ -135,11 +141,18 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
             }
             if let Some(edge) = recorded(&content) {
                 effects.insert(edge.call.clone(), class);
+                // The answer of an edge counts until a node could not be computed with it and there is a newer one.
+                if ticks.get(&edge.path).is_some_and(|tick| *tick < failed_at) {
+                    frontier.edges.retain(|older| older.path != edge.path);
+                }
                 ticks.insert(edge.path.clone(), tick);
                 frontier.edges.push(edge);
             }
         }
         if type_name == "observation.add" && record.header().author == Author::Runtime {
+            if content.get("intent").is_some_and(|intent| intent.get(NODE_FAILED).is_some()) {
+                failed_at = tick;
+            }
             let path =
                 |content: &Value| content.get("intent")?.get(LIMIT)?.get("path")?.as_str().map(str::to_owned);
             frontier.limit = frontier.limit.take().or_else(|| path(&content));
@@ -256,6 +269,10 @@ fn frontier_of_header(header: &Value, graph: &Graph, version: u64) -> Result<Fro
     let (inputs, nodes) = (named("inputs")?, named("nodes")?);
     if let Some(name) = graph.inputs().into_iter().find(|name| !inputs.contains_key(name)) {
         return Err(format!("line 1: inputs has no {name}, and the graph takes it"));
+    }
+    let taken = graph.inputs();
+    if let Some(name) = inputs.keys().find(|name| !taken.contains(name)) {
+        return Err(format!("line 1: inputs has {name}, and the graph takes no such input"));
     }
     let output = header.get("output").ok_or("line 1: it has no output")?.clone();
     let limit = match header.get("limit") {

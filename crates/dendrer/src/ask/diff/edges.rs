@@ -9,11 +9,11 @@ use dendrer_object::record::Record;
 
 use super::{Ahead, Marker, Walk, tick_of, type_of};
 use crate::error::Error;
-use crate::run::frontier::numbers_of_index;
+use crate::run::frontier::{NODE_FAILED, numbers_of_index};
 use crate::run::trace::Trace;
 
-/// The place of a transition in its graph: that of its edge in the frontier, its type, and which one of several it is. A
-/// transition that is of no edge comes after all edges.
+/// The place of a transition in its graph: that of its edge in the frontier, and its type. A transition that is of no edge comes
+/// after all edges, with the number of several.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct EdgePlace {
     index: Vec<u64>,
@@ -31,7 +31,7 @@ impl EdgePlace {
     }
 }
 
-/// The ticks of a run by the places of its transitions.
+/// The ticks of a run by the places of its transitions; of an edge, those of the last request and of the answer that counts.
 fn places(
     trace: &Trace,
     (from, end): (u64, u64),
@@ -42,11 +42,20 @@ fn places(
     let mut numbers: BTreeMap<EdgePlace, u64> = BTreeMap::new();
     let mut ahead = Ahead::new(trace, from, end)?;
     while let Some(record) = ahead.take(markers)? {
-        let mut place = EdgePlace::of(&record);
-        let number = numbers.entry(place.clone()).or_default();
-        *number += 1;
-        place.number = *number;
-        found.insert(place, tick_of(&record));
+        let (mut place, tick, content) = (EdgePlace::of(&record), tick_of(&record), record.content());
+        let said = |outer: &str, name: &str| content.get(outer)?.get(name).cloned();
+        // Attempts that brought no value, and nodes that failed before the run went on, are no part of its frontier.
+        let is_failed = said("result", "status").is_some_and(|status| status.as_str() != Some("ok"));
+        let is_passed = said("intent", NODE_FAILED).is_some() && tick < end.min(trace.tip());
+        if is_passed || (is_failed && !place.path.is_empty() && found.contains_key(&place)) {
+            continue;
+        }
+        if place.path.is_empty() {
+            let number = numbers.entry(place.clone()).or_default();
+            *number += 1;
+            place.number = *number;
+        }
+        found.insert(place, tick);
     }
     *is_touched |= ahead.is_touched;
     Ok(found)

@@ -16,7 +16,7 @@ use dendrer_object::pointer::array_index;
 use dendrer_object::record::{Author, Field, Record};
 use dendrer_object::value::{Difference, Object};
 use dendrer_object::{
-    Digest, KEY, MESSAGES, Number, OBSERVED_AT, ORIGIN, Pointer, REDACTION, Value, json, marker,
+    Digest, EDGE, KEY, MESSAGES, Number, OBSERVED_AT, ORIGIN, Pointer, REDACTION, Value, json, marker,
 };
 
 use dendrer_kernel::commitment::SPENT;
@@ -411,6 +411,10 @@ impl Meaning {
                 true => drop(members.remove("anomalies")),
                 false => members.set("anomalies", Value::array(kept)),
             }
+        }
+        // Who brought the value of an edge is no part of the frontier.
+        if members.contains_key(EDGE) {
+            members.remove("intent");
         }
         if let Some(action) = members.get("action").map(without_call_ids) {
             members.set("action", action);

@@ -22,7 +22,7 @@ pub(super) struct Past {
     /// The edges of which it is not known whether they have acted.
     pub(super) unknown: BTreeMap<String, Unanswered>,
     /// Nodes that could not be computed, each as its record has it.
-    failures: BTreeSet<String>,
+    pub(super) failures: BTreeSet<String>,
     /// The tick of the last transition of a closed run.
     pub(super) closed_at: Option<u64>,
     /// The first tick that another author wrote.
@@ -89,7 +89,7 @@ impl Past {
             Some(EdgeEnd::Timeout) => Some(Unanswered::Timeout),
             Some(EdgeEnd::Killed | EdgeEnd::Cut) => Some(Unanswered::Killed),
             // An older record does not state how the call ended.
-            None => Some(Unanswered::Unanswered),
+            Some(EdgeEnd::Unread) | None => Some(Unanswered::Unanswered),
         };
         match why {
             Some(why) => drop(self.unknown.insert(path, why)),

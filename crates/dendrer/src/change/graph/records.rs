@@ -16,7 +16,7 @@ use crate::run::frontier::{LIMIT, NODE_FAILED};
 
 use super::terms::EdgeFailure;
 
-/// How much of the end of stderr is on record.
+/// How much of the end of stderr is on record, and of the beginning of an output that cannot be read.
 const STDERR_MAX: usize = 4 << 10;
 
 /// The graph whose run is recorded, and what takes secrets out of its records.
@@ -108,7 +108,7 @@ pub(super) fn by_hand(
 
 /// A failure as it is on record. Secrets are taken out before the text is cut, because the half of one is not found.
 fn error(terms: &RecordTerms<'_>, failure: &EdgeFailure) -> Value {
-    let EdgeFailure { why, exit, signal, stderr, ended } = failure;
+    let EdgeFailure { why, exit, signal, stderr, output, ended } = failure;
     let mut members = vec![
         ("ended", Value::from(ended.as_str())),
         ("message", Value::from(terms.clean_text(why).as_str())),
@@ -119,6 +119,10 @@ fn error(terms: &RecordTerms<'_>, failure: &EdgeFailure) -> Value {
             .into_iter()
             .filter_map(|(name, number)| number.map(|number| (name, Value::from(i64::from(number))))),
     );
+    if let Some(output) = output {
+        let clean = terms.clean_text(output);
+        members.push(("output", Value::from(&clean[..clean.floor_char_boundary(STDERR_MAX)])));
+    }
     if let Some(stderr) = stderr {
         let clean = terms.clean_text(stderr);
         members.push(("stderr", Value::from(end_of(&clean))));

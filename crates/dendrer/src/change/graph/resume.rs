@@ -3,6 +3,7 @@
 //! Rule: everything is decided before anything is asked or recorded; test `a_call_that_may_have_acted_waits_for_a_decision`.
 
 use dendrer_graph::form;
+use dendrer_graph::frontier::replay;
 use dendrer_object::Value;
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
@@ -53,15 +54,16 @@ pub(super) fn go_on(
     }
     let GraphRun { graph, children, functions, digest, frontier, .. } = &recorded;
     let parts = (graph, children, functions, &frontier.inputs);
-    let mut runner = Runner::new(&store, terms, parts, *digest, recorder)?;
-    runner.past = past;
-    runner.advance()?;
+    let mut runner = Runner::new(&store, terms, parts, *digest, recorder)?.with_past(past);
+    let is_named = |path: &str| resume.ask_again.contains(path) || resume.set.contains_key(path);
+    let made = runner.evaluate_without(parts, is_named);
+    runner.kept(made)?;
     let due = runner.due();
     refuse_paths(terms, resume, |path| due.iter().any(|asked| asked.path == path))?;
     let needs: Vec<EdgeNeed> = due
         .iter()
         .filter(|asked| runner.is_effectful(asked))
-        .filter(|asked| !resume.ask_again.contains(&asked.path) && !resume.set.contains_key(&asked.path))
+        .filter(|asked| !is_named(&asked.path))
         .filter_map(|asked| {
             let why = *runner.past.unknown.get(&asked.path)?;
             Some(EdgeNeed { path: asked.path.clone(), call: asked.call.clone(), why })
@@ -79,6 +81,9 @@ pub(super) fn go_on(
     // The effects that are still to be asked are known only with these values.
     runner.take_by_hand(&given);
     let made = runner.evaluate();
+    if let Err(error @ GraphRefused::Diverged { .. }) = made {
+        return Err(error.into());
+    }
     let unanswered = runner.unanswered(|call| resume.answered.contains(call));
     if let (Ok(()), Some(call)) = (&made, unanswered) {
         return Err(GraphRefused::NoExecutor(call.to_owned()).into());
@@ -126,6 +131,8 @@ fn other_part(terms: &GraphTerms<'_>, trace: &Trace, recorded: &GraphRun) -> Res
 /// The answer about a run from its record alone.
 fn outcome(recorded: &GraphRun, needs: Vec<EdgeNeed>) -> GraphOutcome {
     let frontier = &recorded.frontier;
+    let replayed = replay(&recorded.graph, &recorded.children, &recorded.functions, frontier);
+    let beside_limit = replayed.map_or_else(|_| Vec::new(), |(found, _)| found.beside_limit);
     GraphOutcome {
         run: recorded.run.clone(),
         digest: recorded.digest,
@@ -133,6 +140,7 @@ fn outcome(recorded: &GraphRun, needs: Vec<EdgeNeed>) -> GraphOutcome {
         edges: frontier.edges.len() as u64,
         output: frontier.output.clone(),
         limit: frontier.limit.clone(),
+        beside_limit,
         needs,
         asked: 0,
     }

@@ -3,13 +3,14 @@
 //! Rule: nothing is asked whose request is not on record, and nothing new once an edge has failed or a limit ends the graph; what
 //! is under way then is still recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
 use dendrer_graph::Graph;
 use dendrer_graph::eval::{EdgeRequest, GraphEvaluation, GraphValues};
 use dendrer_graph::frontier::replay;
 use dendrer_graph::functions::Functions;
+use dendrer_graph::reads::{edges_read, effect_at};
 use dendrer_kernel::step::Outcome;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, RunName, Value};
@@ -48,13 +49,17 @@ impl Due {
         list.insert(key, asked.clone());
     }
 
-    /// Takes out those that are asked next, where some are under way.
+    /// Takes out those that are asked next, where some are under way. While an effectful one waits, none after it is begun.
     fn next(&mut self, under_way: usize, most: usize) -> Vec<EdgeRequest> {
-        if self.together.is_empty() && under_way == 0 {
+        let first = self.alone.first_key_value().map(|(index, _)| index);
+        let is_before = |index: &Vec<u64>| first.is_none_or(|first| index < first);
+        let free = most.saturating_sub(under_way);
+        let next: Vec<_> =
+            self.together.keys().filter(|index| is_before(index)).take(free).cloned().collect();
+        if next.is_empty() && under_way == 0 {
             return self.alone.pop_first().map(|(_, asked)| asked).into_iter().collect();
         }
-        let free = most.saturating_sub(under_way);
-        std::iter::from_fn(|| self.together.pop_first()).take(free).map(|(_, asked)| asked).collect()
+        next.iter().filter_map(|index| self.together.remove(index)).collect()
     }
 }
 
@@ -71,6 +76,8 @@ pub(super) struct Runner<'g> {
     /// The record of a run that is resumed.
     pub(super) past: Past,
     asked: u64,
+    /// Whether an answer on record is replaced, so that an edge which reads it may be asked something else.
+    is_renewed: bool,
 }
 
 impl<'g> Runner<'g> {
@@ -85,7 +92,62 @@ impl<'g> Runner<'g> {
             GraphEvaluation::new(graph, children, functions, inputs).map_err(GraphRefused::Node)?;
         let (due, past) = (Due::default(), Past::default());
         let writing = terms.writing();
-        Ok(Runner { store, terms, writing, functions, digest, recorder, evaluation, due, past, asked: 0 })
+        Ok(Runner {
+            store,
+            terms,
+            writing,
+            functions,
+            digest,
+            recorder,
+            evaluation,
+            due,
+            past,
+            asked: 0,
+            is_renewed: false,
+        })
+    }
+
+    /// Resumes a run with what is on record.
+    pub(super) fn with_past(mut self, past: Past) -> Runner<'g> {
+        self.evaluation = self.evaluation.with_recorded(past.values.keys().cloned().collect());
+        Runner { past, ..self }
+    }
+
+    /// The edges with a value on record that a statement reads.
+    fn read_by(&self, path: &str) -> BTreeSet<String> {
+        let known = self.evaluation.answered();
+        let read = edges_read(self.terms.graph, self.terms.children, path, &known);
+        read.intersection(&known).cloned().collect()
+    }
+
+    /// Evaluates the record. If a node cannot be computed, the answers of `named` edges that it reads are taken out, and these edges
+    /// are due again.
+    pub(super) fn evaluate_without(
+        &mut self,
+        parts: Parts<'g>,
+        named: impl Fn(&str) -> bool,
+    ) -> Result<(), GraphRefused> {
+        while let Err(error) = self.evaluate() {
+            let GraphRefused::Failed { edges, .. } = &error else { return Err(error) };
+            let again: Vec<&String> = edges.iter().filter(|path| named(path)).collect();
+            if again.is_empty() {
+                return Err(error);
+            }
+            again.into_iter().for_each(|path| drop(self.past.values.remove(path)));
+            self.past.failures.clear();
+            let (graph, children, functions, inputs) = parts;
+            self.evaluation = GraphEvaluation::new(graph, children, functions, inputs)?
+                .with_recorded(self.past.values.keys().cloned().collect());
+            (self.due, self.is_renewed) = (Due::default(), true);
+        }
+        // An edge that waits for a renewed answer has asked with the older one.
+        let (graph, children) = (self.terms.graph, self.terms.children);
+        let acted = self.past.values.keys().filter(|_| self.is_renewed).find(|path| {
+            let call = effect_at(graph, children, path).unwrap_or_default();
+            !self.evaluation.has_asked(path)
+                && self.functions.effect(call).is_none_or(|class| class == "effectful")
+        });
+        acted.map_or(Ok(()), |path| Err(GraphRefused::Acted { path: path.clone() }))
     }
 
     /// Evaluates as far as values are there. A node that cannot be computed is on record.
@@ -96,7 +158,7 @@ impl<'g> Runner<'g> {
 
     /// Records the node that an evaluation could not compute, unless it is on record.
     pub(super) fn kept(&mut self, made: Result<(), GraphRefused>) -> Result<(), Error> {
-        if let Err(GraphRefused::Node(fault)) = &made {
+        if let Err(GraphRefused::Failed { fault, .. }) = &made {
             let intent = records::node_failed(&self.writing, fault);
             if !self.past.has_failure(&intent) {
                 propose(&mut self.recorder, &intent, &fault.path)?;
@@ -109,19 +171,27 @@ impl<'g> Runner<'g> {
     /// As [`Runner::advance`], and records nothing.
     pub(super) fn evaluate(&mut self) -> Result<(), GraphRefused> {
         let mut other = None;
-        let Runner { evaluation, past, due, functions, .. } = self;
+        let Runner { evaluation, past, due, functions, is_renewed, .. } = self;
+        let is_effectful = |call: &str| functions.effect(call).is_none_or(|class| class == "effectful");
         let made = evaluation.advance(&mut |asked: &EdgeRequest| match past.values.get(&asked.path) {
             Some((digest, value)) if *digest == asked.asked => Some(value.clone()),
+            Some(_) if *is_renewed && !is_effectful(&asked.call) => {
+                due.add(asked, false);
+                None
+            }
             Some(_) => {
                 other.get_or_insert_with(|| asked.path.clone());
                 None
             }
             None => {
-                due.add(asked, functions.effect(&asked.call).is_none_or(|class| class == "effectful"));
+                due.add(asked, is_effectful(&asked.call));
                 None
             }
         });
-        made.map_err(GraphRefused::Node)?;
+        made.map_err(|fault| {
+            let edges = self.read_by(&fault.path).into_iter().collect();
+            GraphRefused::Failed { fault, edges }
+        })?;
         match other {
             Some(path) => Err(GraphRefused::Diverged { run: self.terms.run.clone(), path }),
             None => Ok(()),
@@ -298,6 +368,7 @@ impl<'g> Runner<'g> {
             edges: found.edges.iter().filter(|(_, has_value)| *has_value).count() as u64,
             output: found.output,
             limit: found.limit,
+            beside_limit: found.beside_limit,
             needs: Vec::new(),
             asked: self.asked,
         })

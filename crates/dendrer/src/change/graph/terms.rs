@@ -25,6 +25,8 @@ dendrer_object::words! {
     pub enum EdgeEnd {
         /// It ended by itself: a command by its own exit code, a service by a status.
         Answered = "answered",
+        /// It ended well, and its answer cannot be read.
+        Unread = "unread",
         /// A signal ended it, so that it may have acted in part.
         Killed = "killed",
         /// It was ended after the time that its tool may take.
@@ -47,6 +49,8 @@ pub struct EdgeFailure {
     pub signal: Option<i32>,
     /// The last text that a command wrote to stderr. The end of it is on record, after secrets were taken out.
     pub stderr: Option<String>,
+    /// The first text that was printed where the answer cannot be read. The first of it is on record, after secrets were taken out.
+    pub output: Option<String>,
     /// How the call ended.
     pub ended: EdgeEnd,
 }
@@ -54,7 +58,7 @@ pub struct EdgeFailure {
 impl EdgeFailure {
     /// A failure without an exit code.
     pub fn new(ended: EdgeEnd, why: impl Into<String>) -> EdgeFailure {
-        EdgeFailure { why: why.into(), exit: None, signal: None, stderr: None, ended }
+        EdgeFailure { why: why.into(), exit: None, signal: None, stderr: None, output: None, ended }
     }
 }
 
@@ -101,7 +105,7 @@ dendrer_object::words! {
     /// Why it is not known whether an effect has acted.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Unanswered {
-        /// Its request is on record, and nothing else.
+        /// Its request is on record, and no answer that can be read.
         Unanswered = "no_answer",
         /// A signal or a cut connection ended its call.
         Killed = "killed",
@@ -136,6 +140,8 @@ pub struct GraphOutcome {
     pub output: Option<Value>,
     /// The path of the repeat that came to its limit and closed the run.
     pub limit: Option<String>,
+    /// The edges after that repeat that were under way before its limit, and have a value.
+    pub beside_limit: Vec<String>,
     /// The edges for which the caller must decide before the run is resumed; empty if it is closed.
     pub needs: Vec<EdgeNeed>,
     /// The number of edges that were asked by this call.
