@@ -1,4 +1,5 @@
-//! Statements that only branches of `select` and `switch` read: each is evaluated once its branch is taken, and not before.
+//! Statements that only branches of `select` and `switch` read: each is evaluated once its branch is taken, and not before
+//! (design, 14.5: branches not taken are not evaluated).
 
 use std::collections::BTreeMap;
 

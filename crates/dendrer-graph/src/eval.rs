@@ -740,7 +740,7 @@ impl<'g> GraphEvaluation<'g> {
         let is_done =
             |(at, value): (usize, &Option<Value>)| value.is_some() || self.dormant.contains(&(inner, at));
         if is_flat && scope.values.iter().enumerate().all(is_done) {
-            (0..scope.values.len()).for_each(|at| drop(self.dormant.remove(&(inner, at))));
+            self.dormant.retain(|(number, _)| *number != inner);
             *scope = Scope { round: scope.round.take(), ..Scope::new(&[], Arc::clone(&scope.inputs)) };
         }
     }

@@ -22,4 +22,4 @@ mod writing;
 
 pub use guard::{Guard, Token};
 pub use served::Served;
-pub use server::{Got, Server, ServerOptions, interrupted};
+pub use server::{Got, Server, ServerOptions, ending_signal, interrupted};

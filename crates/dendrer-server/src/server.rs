@@ -330,3 +330,26 @@ pub async fn interrupted() {
     // Ignored: without signals the program is ended by the system.
     let _ = tokio::signal::ctrl_c().await;
 }
+
+/// Calls `begin` once the first of some signals is caught instead of ending the program, and returns it as soon as one is there.
+///
+/// # Errors
+///
+/// An error if signals cannot be caught; the program is then ended by them, as before.
+#[cfg(unix)]
+pub fn ending_signal(numbers: &[i32], begin: impl FnOnce()) -> io::Result<i32> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let caught = numbers.iter().map(|number| Ok((*number, signal(SignalKind::from_raw(*number))?)));
+        let mut caught = caught.collect::<io::Result<Vec<_>>>()?;
+        begin();
+        Ok(std::future::poll_fn(|context| {
+            let came = caught
+                .iter_mut()
+                .find_map(|(number, signal)| signal.poll_recv(context).is_ready().then_some(*number));
+            came.map_or(std::task::Poll::Pending, std::task::Poll::Ready)
+        })
+        .await)
+    })
+}

@@ -505,7 +505,8 @@ E0933 2 "A graph reads a file beside the record."
 E0934 2 "An input or an executor is missing."
 "Every input of the graph has a value (`--input NAME=FILE`), and every effect a command that answers it (`--exec CALL=CMD`). Nothing was called, and nothing recorded."
 E0935 8 "A node cannot be computed."
-"A function of the pack met a value that it cannot take. The message names the path and the reason; the run stays open with what was recorded."
+"A function of the pack met a value that it cannot take. The message names the path and the reason; the run stays open with what was recorded. \
+`graph run .. --resume RUN` with `--ask-again PATH` or `--set PATH=FILE` replaces the answer of an edge that it reads."
 E0936 8 "An edge failed."
 "The command of its effect ended with an error or gave no value. It is on record with status `error`, its exit code and the end of its \
 stderr, and the run stays open. `graph run .. --resume RUN` goes on with it: what is on record is not asked again."
@@ -517,7 +518,8 @@ E0939 5 "A run of this name exists, so the graph was not run."
 "Nothing was called, and nothing was recorded. `graph run .. --resume RUN` goes on with the run that is there; `dendrer replay RUN` makes it \
 again from its record."
 E0940 5 "It is not known whether an effectful edge has acted, so the run did not go on."
-"Its request is on record and no answer of it: the program was ended, the call was killed or cut, or it took longer than its timeout. Nothing was \
+"Its request is on record and no answer that can be read: the program was ended, the call was killed or cut, or it took longer than its timeout; \
+or it has acted on an answer that would be replaced. Nothing was \
 asked. Look whether it has acted: `--set PATH=FILE` gives the value that it had, `--ask-again PATH` asks it once more."
 E0941 5 "The run is that of a graph, and its lines are written by `graph run` alone."
 "What another process writes into it would change what the graph has computed. `dendrer fork RUN` makes a run that takes lines."
@@ -528,7 +530,7 @@ E0943 5 "Another process runs this graph under the same name."
 "Two would ask the same effects twice. Nothing was called, and nothing was recorded. When the other one has ended, `--resume RUN` goes on \
 with what it left."
 E0944 7 "The run is hypothetical, so it is no test."
-"`replay RUN --set .. --as NEW` made it with values of edges that no effect gave: what it holds did not happen. `graph test` takes runs that did; \
+"It is a fork with values of edges that no effect gave (`replay RUN --set .. --as NEW`, `fork --set`), or with lines of its own: what it holds did not happen. `graph test` takes runs that did; \
 `--runs 'graph == \"NAME\" && !hypothetical'` leaves the others out."
 W0441 1 "Something is compared more finely than its field is kept."
 "A field is rounded to its decimals whenever it is written, and a contract counts a number to its precision. What is finer than that is \

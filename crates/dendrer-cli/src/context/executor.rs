@@ -16,6 +16,7 @@ use dendrer_view::quote;
 
 use super::shell::shell;
 use crate::failure::{Failure, Result};
+pub(crate) use ending::pass_on_signals;
 
 /// A record holds the value twice: as the result, and in the state.
 const ANSWER_SIZE_MAX: usize = json::DOCUMENT_SIZE_MAX / 4;
@@ -31,6 +32,8 @@ const STDERR_TIME: Duration = Duration::from_millis(200);
 
 /// How often it is looked whether a command with a timeout has ended that has closed its output.
 const LOOK_TIME: Duration = Duration::from_millis(5);
+
+mod ending;
 
 type Answer<T> = std::result::Result<T, EdgeFailure>;
 
@@ -79,6 +82,9 @@ impl<'a> Executor<'a> {
 
     /// Asks for the value of an edge.
     pub(crate) fn ask(&self, asked: &EdgeRequest) -> Answer<Value> {
+        if ending::is_asked() {
+            return Err(EdgeFailure::new(EdgeEnd::NoStart, "the program was asked to end"));
+        }
         let line = format!("{}\n", quote::json(&asked.to_value()));
         match &self.kind {
             ExecutorKind::Command(command) => {
@@ -180,12 +186,11 @@ impl Running {
     fn begin(command: &str, line: String, timeout: Option<Duration>) -> std::io::Result<Running> {
         let mut shell = shell(command);
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Its children are ended with it.
         #[cfg(unix)]
-        if timeout.is_some() {
-            // Its children are ended with it.
-            std::os::unix::process::CommandExt::process_group(&mut shell, 0);
-        }
+        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
         let mut child = shell.spawn()?;
+        ending::begun(child.id());
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let missing = || std::io::Error::other("a pipe of the command is missing");
@@ -235,13 +240,7 @@ impl Running {
     /// Ends the command and what it has begun.
     fn kill(&mut self) {
         #[cfg(unix)]
-        if self.deadline.is_some()
-            && let Ok(id) = i32::try_from(self.child.id())
-            && let Some(group) = rustix::process::Pid::from_raw(id)
-        {
-            // Ignored: the group may have ended meanwhile.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        ending::kill(self.child.id(), rustix::process::Signal::KILL);
         // Ignored: it may have ended meanwhile.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -252,6 +251,7 @@ fn of_command(command: &str, line: String, timeout: Option<Duration>) -> Answer<
     let mut running = Running::begin(command, line, timeout)
         .map_err(|error| EdgeFailure::new(EdgeEnd::NoStart, format!("the command cannot be run: {error}")))?;
     let ended = running.wait();
+    ending::ended(running.child.id());
     if !matches!(ended, Some(Ok(_))) {
         running.kill();
     }

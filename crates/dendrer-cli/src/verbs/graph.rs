@@ -38,7 +38,7 @@ use dendrer_view::graphs::{
 use crate::context;
 use crate::context::desk::CommandDesk;
 use crate::context::edges::{given_once, pair, substitutes};
-use crate::context::executor::{Executor, value_of};
+use crate::context::executor::{Executor, pass_on_signals, value_of};
 use crate::context::packs;
 use crate::context::pool;
 use crate::failure::{Failure, Result};
@@ -454,6 +454,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
         Some(executor) => executor.ask(asked),
         None => Err(EdgeFailure::new(EdgeEnd::NoStart, format!("nothing answers {}", asked.call))),
     };
+    pass_on_signals();
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;
     let outcome = made.map_err(|error| match error.code() {

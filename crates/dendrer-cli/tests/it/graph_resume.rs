@@ -791,11 +791,49 @@ fn attempts_are_no_difference_and_forgeries_no_test() {
     );
     let (_, runs) = place.json(&["runs", "--where", "hypothetical"]);
     let runs: Vec<&str> =
-        runs.get("items").unwrap().as_array().unwrap().iter().map(|run| text(run, "run")).collect();
+        runs.get("items").unwrap().as_array().unwrap().iter().map(|run| text(run, "name")).collect();
     assert_eq!(runs, ["lines", "set"]);
     for (name, code) in [("set", 7), ("lines", 7), ("same", 0)] {
         let filter = format!("name == \"{name}\"");
         let ran = place.run(&["graph", "test", "--runs", &filter]);
         assert!(ran.code == code && ran.stdout.contains("E0944") == (code == 7), "{name}: {}", ran.stdout);
     }
+}
+
+/// A signal that asks the program to end is passed on to the command, with all that it began, and its end is on record.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_command_too() {
+    let place = place_of(&[]);
+    let body =
+        "e1 pay.charge(1) -> rec frontier[1]\ne2 pay.charge(2) -> rec frontier[2]\nn1 two(e1, e2) pure";
+    assert_eq!(run_p(&place, "none", body, &[]).code, 2);
+    for (name, signal) in [("term", "TERM"), ("hup", "HUP"), ("int", "INT")] {
+        let (exec, begun) = (
+            format!(
+                "--exec=pay.charge=(sleep 1; echo acted >> acted) & echo 1 > {name}.pid; sleep 60; echo ok"
+            ),
+            format!("{name}.pid"),
+        );
+        let args = ["graph", "run", "none.graph", "--pack", "p.yaml", "--as", name, &exec];
+        let mut child = place.command(&args).stderr(std::process::Stdio::null()).spawn().unwrap();
+        while lines(&place, &begun) == 0 {
+            assert!(child.try_wait().unwrap().is_none());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent =
+            std::process::Command::new("sh").args(["-c", &format!("kill -{signal} {}", child.id())]).status();
+        assert!(sent.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(8), "{name}");
+        let error =
+            content(&place, &format!("{name}@tip")).get("result").unwrap().get("error").unwrap().clone();
+        assert_eq!(text(&error, "ended"), "killed");
+        let exec = "--exec=pay.charge=echo ok";
+        let (code, answer) =
+            place.json(&["graph", "run", "none.graph", "--pack", "p.yaml", "--resume", name, exec]);
+        assert_eq!((code, needs(&answer)), (5, vec!["e1 pay.charge killed".to_owned()]));
+    }
+    // What a command left in the background would act by now.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    assert_eq!(lines(&place, "acted"), 0);
 }

@@ -241,6 +241,7 @@ fn the_marker_of_a_fork_says_natural_or_injection() {
     for (name, more, kind) in [
         ("same", &[][..], "natural"),
         ("said", &["--reason", "to see"][..], "natural"),
+        ("kept", &["--set", "memory.x=1"][..], "natural"),
         ("set", &["--set", "memory.x=5"][..], "injection"),
         ("told", &["--policy", "be careful"][..], "injection"),
         ("pack", &["--contract", "./p.yaml"][..], "injection"),
@@ -256,6 +257,36 @@ fn the_marker_of_a_fork_says_natural_or_injection() {
         assert_eq!(marker.get("fork_type").unwrap().as_str(), Some(kind), "{name}");
     }
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// X-9: another answer of a tool is marked in its own record, also after a rebase; the recorded one is none.
+#[test]
+fn an_injected_answer_is_marked_wherever_it_goes() {
+    let place = Place::with_store();
+    let request = r#"{"type":"action.request","agent":"a","action":{"tool":"s","call_id":"c1","params":1}}"#;
+    let result = r#"{"type":"action.result","agent":"a","author":"runtime","action":{"tool":"s","call_id":"c1"},"result":{"status":"ok","output":3},"delta":[{"set":"/memory/n","value":3}]}"#;
+    place.run_with(&["commit", "--run", "src", "--new"], format!("{request}\n{result}\n").as_bytes());
+    place.run_with(&["commit", "--run", "base", "--new"], format!("{request}\n").as_bytes());
+    for (number, kind) in [(9, Some("injection")), (3, None)] {
+        let answer = format!(r#"{{"output":{number},"delta":[{{"set":"/memory/n","value":{number}}}]}}"#);
+        std::fs::write(place.path().join("o.json"), answer).unwrap();
+        let (fork, rebased) = (format!("fork{number}"), format!("rebased{number}"));
+        place.ok(&["fork", "src@1", "--tool-output", "2=o.json", "--replay-rest", "--as", &fork]);
+        place.ok(&["rebase", "--run", &fork, "--onto", "base@1", "--as", &rebased]);
+        for (address, expected) in [
+            (format!("{fork}@2"), kind.or(Some("natural"))),
+            (format!("{fork}@3"), kind),
+            (format!("{rebased}@3"), kind),
+        ] {
+            let (_, shown) = place.json(&["show", &address]);
+            let found = shown
+                .get("content")
+                .unwrap()
+                .get("fork_type")
+                .and_then(|kind| kind.as_str().map(str::to_owned));
+            assert_eq!(found.as_deref(), expected, "{address}");
+        }
+    }
 }
 
 /// A line of a file keeps its spelling through a fork that sets something, its export and the import of that.
