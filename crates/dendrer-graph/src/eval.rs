@@ -93,6 +93,19 @@ impl GraphValues {
     }
 }
 
+/// Evaluates a graph. `values` brings the value of an edge, or nothing while it is not there; what depends on it then waits.
+pub fn evaluate(
+    graph: &Graph,
+    children: &BTreeMap<String, Graph>,
+    functions: &Functions,
+    inputs: &BTreeMap<String, Value>,
+    values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
+) -> Result<GraphValues, NodeFault> {
+    let mut evaluation = GraphEvaluation::new(graph, children, functions, inputs)?;
+    evaluation.advance(values)?;
+    Ok(evaluation.values())
+}
+
 /// A place in the order of a graph: positions of statements, and numbers of rounds. Canonical order is that of places.
 type Place = Vec<u64>;
 

@@ -420,10 +420,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     let inputs = inputs_of(graph, args)?;
     let executors = executors_of(args, &source.pack.tools)?;
     let effects = effects_of(graph, &checked.children);
-    if let Some(call) = executors.keys().find(|call| !effects.contains(**call)) {
-        let what = format!("the graph does not ask {call}, so nothing answers it");
-        return Err(Failure::new(Code::E0106, what).note(NOTHING));
-    }
+    refuse_unasked(&effects, &executors)?;
     let resume = resume_of(args, (graph, &checked.children), &source.pack.tools, &executors)?;
     if resume.is_none() {
         refuse_unanswered(&effects, &executors)?;
@@ -457,22 +454,34 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     pass_on_signals();
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;
-    let outcome = made.map_err(|error| match error.code() {
-        Code::E0111 => Failure::new(Code::E0939, format!("{name} was begun meanwhile")).note(NOTHING),
-        Code::E0101 | Code::E0934 | Code::E0938 | Code::E0941 | Code::E0942 | Code::E0943 => {
-            Failure::from(error).note(NOTHING)
-        }
-        Code::E0935 => {
-            let (calls, tools) = ((graph, children), &source.pack.tools);
-            node_failure(error, calls, tools, &going_on).help(&["dendrer", "log", name.as_str()])
-        }
-        Code::E0936 => {
-            let failure = Failure::from(error).note(format!("what was recorded stays; {goes_on}"));
-            failure.help(&going_on).help(&["dendrer", "log", name.as_str()])
-        }
-        _ => Failure::from(error).note("what was recorded stays").help(&["dendrer", "log", name.as_str()]),
-    })?;
+    let tools = &source.pack.tools;
+    let outcome = made.map_err(|error| failure_of_run(error, &name, (graph, children), tools, &going_on))?;
     out.answer(&GraphRunAnswer { graph: &graph.name, outcome: &outcome })
+}
+
+/// The failure of a run, with the command that goes on with it.
+fn failure_of_run(
+    error: dendrer::Error,
+    name: &RunName,
+    graphs: (&Graph, &BTreeMap<String, Graph>),
+    tools: &[Tool],
+    going_on: &[&str],
+) -> Failure {
+    let failure = match error.code() {
+        Code::E0111 => {
+            return Failure::new(Code::E0939, format!("{name} was begun meanwhile")).note(NOTHING);
+        }
+        Code::E0101 | Code::E0934 | Code::E0938 | Code::E0941 | Code::E0942 | Code::E0943 => {
+            return Failure::from(error).note(NOTHING);
+        }
+        Code::E0935 => node_failure(error, graphs, tools, going_on),
+        Code::E0936 => {
+            let goes_on = format!("what was recorded stays; --resume {name} goes on with it");
+            Failure::from(error).note(goes_on).help(going_on)
+        }
+        _ => Failure::from(error).note("what was recorded stays"),
+    };
+    failure.help(&["dendrer", "log", name.as_str()])
 }
 
 /// Reads the inputs of a graph. A resumed run has its own.
@@ -561,6 +570,17 @@ fn effects_of<'g>(graph: &'g Graph, children: &'g BTreeMap<String, Graph>) -> BT
         _ => None,
     });
     effects.collect()
+}
+
+/// Refuses an executor of an effect that the graph does not ask.
+fn refuse_unasked(effects: &BTreeSet<&str>, executors: &BTreeMap<&str, Executor<'_>>) -> Result<()> {
+    match executors.keys().find(|call| !effects.contains(**call)) {
+        None => Ok(()),
+        Some(call) => {
+            let what = format!("the graph does not ask {call}, so nothing answers it");
+            Err(Failure::new(Code::E0106, what).note(NOTHING))
+        }
+    }
 }
 
 /// Refuses a graph with an effect that no executor answers.

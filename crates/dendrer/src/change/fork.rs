@@ -272,10 +272,7 @@ pub(super) fn fork_as_told(
         .map(|value| crate::run::pack::read_recorded(&terms.run, &value, KERNEL_VERSION))
         .transpose()?;
     let terms = &counted(terms, extended.as_ref())?;
-    let (mut kernel_terms, changed) = changes(&head, terms, in_force.as_ref())?;
-    if has_other_answers {
-        kernel_terms.fork_type = ForkType::Injection;
-    }
+    let (mut kernel_terms, changed) = changes(&head, terms, in_force.as_ref(), has_other_answers)?;
     let reducer = match &kernel_terms.pack {
         None => reducer,
         Some(bound) => {
@@ -316,6 +313,7 @@ fn changes(
     head: &step::RunState,
     terms: &ForkTerms,
     in_force: Option<&Pack>,
+    has_other_answers: bool,
 ) -> Result<(step::Fork, Vec<Changed>), Error> {
     let mut made = step::Fork::new(terms.run.clone());
     (made.pack, made.stage) = (terms.pack.clone(), terms.stage);
@@ -343,7 +341,10 @@ fn changes(
     }));
     made.set = Delta(set.into_iter().map(|(path, value)| Op::set(path, value)).collect());
     made.about = about(terms, &changed);
-    made.fork_type = if terms.is_injection(head, &changed) { ForkType::Injection } else { ForkType::Natural };
+    made.fork_type = match has_other_answers || terms.is_injection(head, &changed) {
+        true => ForkType::Injection,
+        false => ForkType::Natural,
+    };
     Ok((made, changed))
 }
 

@@ -72,8 +72,10 @@ pub(crate) fn pass_on_signals() {
     let wait = move || {
         // Ignored: the receiver is there until it has this.
         let Ok(number) = dendrer_server::ending_signal(&numbers, || _ = begun.send(())) else { return };
-        ASKED.store(number, Ordering::SeqCst);
-        Signal::from_named_raw(number).into_iter().for_each(kill_all);
+        // A shell has what it runs in the background ignore an interrupt.
+        let passed = if number == Signal::INT.as_raw() { Signal::TERM.as_raw() } else { number };
+        ASKED.store(passed, Ordering::SeqCst);
+        Signal::from_named_raw(passed).into_iter().for_each(kill_all);
         std::thread::sleep(GRACE_TIME);
         kill_all(Signal::KILL);
         std::thread::sleep(GRACE_TIME);

@@ -121,7 +121,8 @@ fn error(terms: &RecordTerms<'_>, failure: &EdgeFailure) -> Value {
     );
     if let Some(output) = output {
         let clean = terms.clean_text(output);
-        members.push(("output", Value::from(&clean[..clean.floor_char_boundary(STDERR_MAX)])));
+        let size = (0..=clean.len().min(STDERR_MAX)).rev().find(|at| clean.is_char_boundary(*at));
+        members.push(("output", Value::from(&clean[..size.unwrap_or_default()])));
     }
     if let Some(stderr) = stderr {
         let clean = terms.clean_text(stderr);

@@ -60,15 +60,7 @@ pub(super) fn go_on(
     runner.kept(made)?;
     let due = runner.due();
     refuse_paths(terms, resume, |path| due.iter().any(|asked| asked.path == path))?;
-    let needs: Vec<EdgeNeed> = due
-        .iter()
-        .filter(|asked| runner.is_effectful(asked))
-        .filter(|asked| !is_named(&asked.path))
-        .filter_map(|asked| {
-            let why = *runner.past.unknown.get(&asked.path)?;
-            Some(EdgeNeed { path: asked.path.clone(), call: asked.call.clone(), why })
-        })
-        .collect();
+    let needs = runner.needs(due.iter().filter(|asked| !is_named(&asked.path)));
     if !needs.is_empty() {
         return Ok(outcome(&recorded, needs));
     }

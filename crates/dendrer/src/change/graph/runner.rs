@@ -24,7 +24,7 @@ use crate::run::trace::Trace;
 
 use super::past::Past;
 use super::records::{self, RecordTerms, propose};
-use super::terms::{AskEdge, EdgeEnd, EdgeFailure, GraphOutcome, GraphTerms};
+use super::terms::{AskEdge, EdgeEnd, EdgeFailure, EdgeNeed, GraphOutcome, GraphTerms};
 
 /// A graph, the graphs that it runs, its functions and its inputs.
 pub(super) type Parts<'g> =
@@ -144,8 +144,7 @@ impl<'g> Runner<'g> {
         let (graph, children) = (self.terms.graph, self.terms.children);
         let acted = self.past.values.keys().filter(|_| self.is_renewed).find(|path| {
             let call = effect_at(graph, children, path).unwrap_or_default();
-            !self.evaluation.has_asked(path)
-                && self.functions.effect(call).is_none_or(|class| class == "effectful")
+            !self.evaluation.has_asked(path) && self.is_effectful(call)
         });
         acted.map_or(Ok(()), |path| Err(GraphRefused::Acted { path: path.clone() }))
     }
@@ -210,9 +209,19 @@ impl<'g> Runner<'g> {
         self.evaluation.open_calls().into_iter().find(|call| !has_executor(call))
     }
 
-    /// Whether the effect of an edge cannot be repeated.
-    pub(super) fn is_effectful(&self, asked: &EdgeRequest) -> bool {
-        self.functions.effect(&asked.call).is_none_or(|class| class == "effectful")
+    /// The effectful edges of some of which it is not known whether they have acted.
+    pub(super) fn needs<'a>(&self, due: impl Iterator<Item = &'a EdgeRequest>) -> Vec<EdgeNeed> {
+        due.filter(|asked| self.is_effectful(&asked.call))
+            .filter_map(|EdgeRequest { path, call, .. }| {
+                let why = *self.past.unknown.get(path)?;
+                Some(EdgeNeed { path: path.clone(), call: call.clone(), why })
+            })
+            .collect()
+    }
+
+    /// Whether an effect cannot be repeated.
+    fn is_effectful(&self, call: &str) -> bool {
+        self.functions.effect(call).is_none_or(|class| class == "effectful")
     }
 
     /// Takes values that the caller found out by hand for edges that are due; [`Runner::record_by_hand`] puts them on record.
