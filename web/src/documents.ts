@@ -1780,7 +1780,7 @@ export type Frontier = {
     call: string;
     /** The digest of the value; null without one */
     digest: string | null;
-    /** The id of the call; the tick of its request if it has none */
+    /** The id of the call, the tick of its request if it has none, or the path of the edge */
     path: string;
     /** The status of the answer; `no_answer` without one */
     status: string;
@@ -1793,6 +1793,8 @@ export type Frontier = {
   limit: string | null;
   /** The number of pure nodes; 0 for a run of no graph */
   nodes: number;
+  /** Whether the run of a graph did not end */
+  open: boolean;
   /** The run */
   run: string;
   schema: "dendrer.frontier/1";

@@ -459,7 +459,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     out.answer(&GraphRunAnswer { graph: &graph.name, outcome: &outcome })
 }
 
-/// The failure of a run, with the command that goes on with it.
+/// The failure of a run, with the command that resumes it.
 fn failure_of_run(
     error: dendrer::Error,
     name: &RunName,
