@@ -201,6 +201,7 @@ dropped
 ended
 forked_from
 goal
+hypothetical
 name
 redaction
 refusals
