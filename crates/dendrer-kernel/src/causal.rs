@@ -25,8 +25,11 @@ use dendrer_object::{Object, Pointer, Value};
 
 mod cut;
 mod leaves;
+mod origins;
 
 pub use cut::{CausalCut, CausalLinks, CutBytes};
+
+use origins::{Origins, Stamp};
 
 use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::step::LEAVES_VERSION;
@@ -37,6 +40,9 @@ const CLOCKS_MAX: usize = 500_000_000;
 
 /// The cause of a place that is unknown because a change does not fit what the causal ancestors left there.
 pub const NOT_CAUSAL: &str = "not_causal";
+
+/// The confidence of an author who said something else than a number.
+pub const NO_NUMBER: f64 = f64::MIN;
 
 /// Why a graph cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -197,7 +203,7 @@ pub struct CausalNode {
     pub delta: Delta,
     /// Places that it made unknown.
     pub unknown: Vec<(Pointer, Since)>,
-    /// How sure its author says to be; 0 where nothing is said.
+    /// How sure its author says to be; 0 where nothing is said, [`NO_NUMBER`] where it is no number.
     pub confidence: f64,
     /// How it decides units in conflict.
     pub merge: MergeRules,
@@ -242,9 +248,17 @@ struct Write {
     /// Unknown places at or below the unit, behind this write.
     unknown: Vec<(Pointer, Since)>,
     confidence: f64,
+    /// The writes that its places are from.
+    origins: Origins,
 }
 
 impl Write {
+    /// The beginning of the run.
+    fn first() -> Write {
+        let origins = Origins::of(&[Stamp::own(0, 0.0)]);
+        Write { index: 0, tick: 0, content: Content::Absent, unknown: Vec::new(), confidence: 0.0, origins }
+    }
+
     /// Whether nothing is known of the unit behind this write.
     fn is_unknown(&self, unit: &Pointer) -> bool {
         self.unknown.iter().any(|(place, _)| place.contains(unit))
@@ -260,7 +274,8 @@ struct Unit {
     writes: BTreeMap<usize, Vec<Write>>,
 }
 
-/// The value that one side of a conflict left at the place.
+/// The value that one side of a conflict left at the place, and the write that it is from; that of the unit, if several agents
+/// wrote parts of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SyncSide {
     /// The tick of the write.
@@ -269,6 +284,8 @@ pub struct SyncSide {
     pub agent: Option<Arc<str>>,
     /// The value; `None` if the side has none there.
     pub value: Option<Value>,
+    /// Whether what was said of its confidence is no number from 0 to 1, and counts as 0.
+    pub is_misread: bool,
 }
 
 /// A place that several newest writes give different values, and how the sync node decided.
@@ -282,8 +299,8 @@ pub struct SyncConflict {
     pub values: Vec<SyncSide>,
     /// The strategy that decided.
     pub strategy: SyncStrategy,
-    /// The tick of the write that was taken; `None` where all are kept.
-    pub taken: Option<u64>,
+    /// The number among the sides of the one that was taken; `None` where all are kept.
+    pub taken: Option<usize>,
     /// Whether the sync node wrote the place itself, over what was decided.
     pub is_written: bool,
 }
@@ -296,7 +313,7 @@ impl SyncConflict {
 
     /// The side that was taken; `None` where all are kept.
     pub fn winner(&self) -> Option<&SyncSide> {
-        self.values.iter().find(|side| Some(side.tick) == self.taken)
+        self.values.get(self.taken?)
     }
 }
 
@@ -594,16 +611,23 @@ impl CausalGraph {
         for conflict in &mut self.conflicts[conflicts..] {
             conflict.is_written = node.delta.paths().any(|path| path.overlaps(&conflict.path));
         }
+        // An addition of an earlier version of the rules counts as its outcome.
+        let own_stamp =
+            Stamp { is_more: node.version >= LEAVES_VERSION, ..Stamp::own(tick, node.confidence) };
         for op in &node.delta.0 {
-            self.change(tick, op, node.confidence);
+            self.change(tick, op, own_stamp);
         }
         for (place, since) in node.unknown {
             let unit = self.unit(unit_of(&place));
             let content = self.content(unit, tick);
             let mut unknown = self.unknown_in(unit, tick);
             unknown.retain(|(known, _)| *known != place);
+            let stamp = Stamp::own(tick, node.confidence);
+            let value = shown(&content);
+            let steps = steps_below(&self.units[unit].path, &place);
+            let origins = self.origins(unit, tick).changed(&steps, [value.as_ref(); 2], &stamp);
             unknown.push((place, since));
-            self.write(unit, tick, content, unknown, node.confidence);
+            self.write_of(unit, tick, (content, unknown, origins), node.confidence);
         }
         Ok(())
     }
@@ -644,7 +668,8 @@ impl CausalGraph {
             let (content, unknown) = (self.content(unit, tick), self.unknown_in(unit, tick));
             let is_absent = content == Content::Absent && unknown.is_empty();
             if !self.nodes[tick].written.contains(&unit) && !is_absent {
-                self.write(unit, tick, content, unknown, confidence);
+                let origins = self.origins(unit, tick);
+                self.write_of(unit, tick, (content, unknown, origins), confidence);
             }
         }
     }
@@ -657,8 +682,11 @@ impl CausalGraph {
                 continue;
             }
             for op in change.0.iter().filter(|op| op.path.overlaps(&unit.path)) {
-                let Write { content, unknown, .. } = seen.to_mut();
+                let Write { content, unknown, origins, .. } = seen.to_mut();
+                let before = shown(content);
                 marked(&unit.path, op, *marker, content, unknown);
+                let sides = [before, shown(content)];
+                *origins = changed(origins, &unit.path, op, &sides, Stamp::own(*marker, 0.0));
             }
         }
         seen
@@ -699,8 +727,7 @@ impl CausalGraph {
         if let Some(at) = self.by_path.get(&path) {
             return *at;
         }
-        let first =
-            Write { index: 0, tick: 0, content: Content::Absent, unknown: Vec::new(), confidence: 0.0 };
+        let first = Write::first();
         self.units.push(Unit { path: path.clone(), first, writes: BTreeMap::new() });
         let at = self.units.len() - 1;
         self.by_path.insert(path.clone(), at);
@@ -753,6 +780,16 @@ impl CausalGraph {
         found
     }
 
+    /// The writes that the places of a unit are from, at a node.
+    fn origins(&self, unit: usize, tick: u64) -> Origins {
+        let newest = self.newest(unit, tick);
+        match &newest[..] {
+            [only] => only.origins.clone(),
+            _ => self.sides(unit, &newest, SyncStrategy::Manual, tick, |sides| sides.agreed()),
+        }
+    }
+
+    /// Writes a unit as a whole.
     fn write(
         &mut self,
         unit: usize,
@@ -761,8 +798,19 @@ impl CausalGraph {
         unknown: Vec<(Pointer, Since)>,
         confidence: f64,
     ) {
+        let origins = Origins::of(&[Stamp::own(tick, confidence)]);
+        self.write_of(unit, tick, (content, unknown, origins), confidence);
+    }
+
+    fn write_of(
+        &mut self,
+        unit: usize,
+        tick: u64,
+        (content, unknown, origins): (Content, Vec<(Pointer, Since)>, Origins),
+        confidence: f64,
+    ) {
         let node = &mut self.nodes[tick];
-        let write = Write { index: node.index, tick, content, unknown, confidence };
+        let write = Write { index: node.index, tick, content, unknown, confidence, origins };
         let writes = self.units[unit].writes.entry(node.agent).or_default();
         match writes.last_mut() {
             Some(last) if last.tick == tick => *last = write,
@@ -806,21 +854,23 @@ impl CausalGraph {
             // Nothing is known to compete, so nothing is decided.
             return self.write(unit, tick, Content::Absent, unknown, node.confidence);
         }
-        if newest.iter().all(|write| write.content == newest[0].content) {
+        let is_equal = newest.iter().all(|write| write.content == newest[0].content);
+        if newest.len() == 1 || is_equal && node.version < LEAVES_VERSION {
             return;
         }
         let dotted = path.dotted();
         let said = node.merge.of_unit(&dotted).into_iter().chain(self.rules.of_unit(&dotted)).flatten();
         let strategy = said.into_iter().next().unwrap_or_default();
-        let newest: Vec<Write> = newest.into_iter().map(Cow::into_owned).collect();
-        let newest: Vec<&Write> = newest.iter().collect();
-        let is_leafwise = node.version >= LEAVES_VERSION
-            && strategy != SyncStrategy::Manual
-            && newest.iter().all(|write| leaves::has_leaves(&write.content));
-        let (content, conflicts) = match is_leafwise {
+        let (content, mut origins, conflicts) = match node.version >= LEAVES_VERSION {
             true => self.decide_leaves(unit, &newest, strategy, tick),
             false => self.decide_whole(unit, &newest, strategy, tick),
         };
+        if is_equal && conflicts.is_empty() {
+            return;
+        }
+        if conflicts.iter().any(|conflict| conflict.taken.is_none()) {
+            origins = Origins::of(&[Stamp::own(tick, node.confidence)]);
+        }
         if content != Content::Members {
             for below in self.below.get(&unit).cloned().unwrap_or_default() {
                 let is_there =
@@ -833,98 +883,111 @@ impl CausalGraph {
         let value = shown(&content);
         let own = self.branches[self.nodes[tick].agent].ticks.iter().rev().nth(1);
         let before = own.and_then(|own| shown(&self.content(unit, *own)));
-        // The decision is the node's own write, as sure as it is.
-        self.write(unit, tick, content, unknown, node.confidence);
+        self.write_of(unit, tick, (content, unknown, origins), node.confidence);
         self.conflicts.extend(conflicts);
         self.merged.push(SyncWrite { at: tick, unit: path, value, before, strategy });
     }
 
-    /// Takes one of several writes of a unit, or keeps all.
+    /// Takes one of several writes of a unit, or keeps all: the rules before [`LEAVES_VERSION`].
     fn decide_whole(
         &self,
         unit: usize,
-        newest: &[&Write],
+        newest: &[Cow<'_, Write>],
         strategy: SyncStrategy,
         at: u64,
-    ) -> (Content, Vec<SyncConflict>) {
-        let values: Vec<SyncSide> = newest
-            .iter()
-            .map(|write| {
-                let value = match write.content {
-                    Content::Members => Some(self.members(unit, write.tick)),
-                    _ => shown(&write.content),
-                };
-                self.side(write, value)
-            })
-            .collect();
+    ) -> (Content, Origins, Vec<SyncConflict>) {
+        let side = |write: &Cow<'_, Write>| {
+            let (agent, value) = (self.agent(write.tick).cloned(), self.shown_at(unit, write));
+            SyncSide { tick: write.tick, agent, value, is_misread: false }
+        };
+        let values: Vec<SyncSide> = newest.iter().map(side).collect();
         let best = *self.ranked(strategy, newest).last().expect("a conflict has sides");
+        let origins = newest[best].origins.decided(at);
         let (content, taken) = match strategy {
-            SyncStrategy::Manual => {
-                let removed = || Value::record([(REMOVED, Value::from(true))]);
-                let kept = values.iter().map(|side| side.value.clone().unwrap_or_else(removed));
-                let members = [(CONFLICT, Value::from(true)), ("values", Value::array(kept))];
-                (Content::Value(Value::record(members)), None)
-            }
-            _ => (newest[best].content.clone(), Some(newest[best].tick)),
+            SyncStrategy::Manual => (kept(&values), None),
+            _ => (newest[best].content.clone(), Some(best)),
         };
         let path = self.units[unit].path.clone();
-        (content, vec![SyncConflict { at, path, values, strategy, taken, is_written: false }])
+        (content, origins, vec![SyncConflict { at, path, values, strategy, taken, is_written: false }])
     }
 
-    /// Merges several objects leaf by leaf.
+    /// Merges several values of a unit, leaf by leaf if they are objects and a strategy decides.
     fn decide_leaves(
         &self,
         unit: usize,
-        newest: &[&Write],
+        newest: &[Cow<'_, Write>],
         strategy: SyncStrategy,
         at: u64,
-    ) -> (Content, Vec<SyncConflict>) {
-        let count = newest.len();
-        let mut common: Vec<Vec<Cow<'_, Write>>> = vec![Vec::new(); count * count];
-        for (a, left) in newest.iter().enumerate() {
-            for (b, right) in newest.iter().enumerate().skip(a + 1) {
-                common[a * count + b] = self.newest_common(unit, left.tick, right.tick, at);
-            }
-        }
-        let mut ranks = vec![0; count];
-        for (rank, side) in self.ranked(strategy, newest).into_iter().enumerate() {
-            ranks[side] = rank;
-        }
-        let (value, decided) =
-            leaves::Sides { unit: &self.units[unit].path, writes: newest, common, ranks }.merge();
-        let conflict = |one: leaves::Decided| SyncConflict {
-            at,
-            path: one.path,
-            values: one.sides.into_iter().map(|(side, value)| self.side(newest[side], value)).collect(),
+    ) -> (Content, Origins, Vec<SyncConflict>) {
+        let has_members = newest.iter().any(|write| write.content == Content::Members);
+        let (value, origins, decided) = self.sides(unit, newest, strategy, at, |sides| sides.merge());
+        let conflict = |one: leaves::Decided| {
+            let sides = one.sides.into_iter().enumerate();
+            let mut values: Vec<(usize, SyncSide)> = sides
+                .map(|(number, side)| {
+                    let write = &newest[side.side];
+                    let value = if has_members { self.shown_at(unit, write) } else { side.value };
+                    (number, self.side(write, value, &side.stamps, strategy))
+                })
+                .collect();
+            values.sort_by_key(|(_, side)| side.tick);
+            let taken = values.iter().position(|(number, _)| Some(*number) == one.taken);
+            let values = values.into_iter().map(|(_, side)| side).collect();
+            SyncConflict { at, path: one.path, values, strategy, taken, is_written: false }
+        };
+        let conflicts: Vec<SyncConflict> = decided.into_iter().map(conflict).collect();
+        let content = match (conflicts.first(), value) {
+            (Some(conflict), _) if conflict.taken.is_none() => kept(&conflict.values),
+            // The value of an object with units is empty here, and no other one is.
+            (_, Some(value)) if has_members && value == Value::object() => Content::Members,
+            (_, value) => value.map_or(Content::Absent, Content::Value),
+        };
+        (content, origins, conflicts)
+    }
+
+    /// Asks the sides of a unit.
+    fn sides<T>(
+        &self,
+        unit: usize,
+        newest: &[Cow<'_, Write>],
+        strategy: SyncStrategy,
+        at: u64,
+        ask: impl FnOnce(&leaves::Sides<'_>) -> T,
+    ) -> T {
+        let writes: Vec<&Write> = newest.iter().map(|write| &**write).collect();
+        let has_members = newest.iter().any(|write| write.content == Content::Members);
+        ask(&leaves::Sides {
+            unit: &self.units[unit].path,
+            writes: &writes,
             strategy,
-            taken: Some(newest[one.taken].tick),
-            is_written: false,
-        };
-        let conflicts = decided.into_iter().map(conflict).collect();
-        (value.map_or(Content::Absent, Content::Value), conflicts)
+            is_whole: has_members || strategy == SyncStrategy::Manual,
+            at,
+            reaches: &|ancestor, tick| self.reaches(ancestor, tick),
+            rank: &|stamp, value| self.rank(strategy, stamp, value).unwrap_or(0.0),
+        })
     }
 
-    fn side(&self, write: &Write, value: Option<Value>) -> SyncSide {
-        SyncSide { tick: write.tick, agent: self.agent(write.tick).cloned(), value }
+    /// The value that a write left in a unit.
+    fn shown_at(&self, unit: usize, write: &Write) -> Option<Value> {
+        match write.content {
+            Content::Members => Some(self.members(unit, write.tick)),
+            _ => shown(&write.content),
+        }
     }
 
-    /// The newest writes of a unit among the common causal ancestors of two nodes, as a third one sees them: the writes of the
-    /// last common state.
-    fn newest_common(&self, unit: usize, a: u64, b: u64, tick: u64) -> Vec<Cow<'_, Write>> {
-        let unit = &self.units[unit];
-        let node = &self.nodes[a];
-        // Agents that the first node has not seen have no common write.
-        let own = [node.agent].into_iter().filter(|agent| *agent != BEGINNING);
-        let agents = (0..node.others.len()).filter(|agent| *agent != node.agent).chain(own);
-        let of_agent = |agent: usize| {
-            let writes = unit.writes.get(&agent)?;
-            let seen = self.seen(a, agent).min(self.seen(b, agent));
-            let upto = writes.partition_point(|write| write.index <= seen);
-            upto.checked_sub(1).map(|at| &writes[at])
-        };
-        let found: Vec<&Write> = agents.filter_map(of_agent).collect();
-        let found = if found.is_empty() { vec![&unit.first] } else { self.unfollowed(found) };
-        found.into_iter().map(|write| self.through(unit, write, tick)).collect()
+    /// A side of a conflict. If several agents wrote its parts, it is named by the write that put them together.
+    fn side(
+        &self,
+        write: &Write,
+        value: Option<Value>,
+        stamps: &[Stamp],
+        strategy: SyncStrategy,
+    ) -> SyncSide {
+        let newest = stamps.iter().map(|stamp| stamp.from).max().unwrap_or(write.tick);
+        let is_ones = stamps.iter().all(|stamp| self.agent(stamp.from) == self.agent(newest));
+        let tick = if is_ones { newest } else { write.tick };
+        let is_misread = stamps.iter().any(|stamp| self.rank(strategy, stamp, value.as_ref()).is_none());
+        SyncSide { tick, agent: self.agent(tick).cloned(), value, is_misread }
     }
 
     /// The members of a unit of one name, at a node.
@@ -938,23 +1001,40 @@ impl CausalGraph {
         Value::Object(members)
     }
 
-    /// The numbers of several writes, the one that a strategy takes last. The tick, confidence or role is that of the whole
-    /// write.
-    fn ranked(&self, strategy: SyncStrategy, writes: &[&Write]) -> Vec<usize> {
+    /// The number by which a strategy takes a write with its value. `None` for a confidence that is no number from 0 to 1.
+    fn rank(&self, strategy: SyncStrategy, stamp: &Stamp, value: Option<&Value>) -> Option<f64> {
+        match strategy {
+            SyncStrategy::Manual | SyncStrategy::Lww => Some(0.0),
+            SyncStrategy::Confidence => match value.and_then(|value| value.get("confidence")) {
+                Some(said) => said.as_f64(),
+                None => Some(stamp.confidence),
+            }
+            .filter(|said| (0.0..=1.0).contains(said)),
+            SyncStrategy::Policy => Some(self.role(stamp.from)),
+        }
+    }
+
+    fn role(&self, tick: u64) -> f64 {
+        self.agent(tick).and_then(|agent| self.rules.roles.get(agent)).copied().unwrap_or(0.0)
+    }
+
+    /// The numbers of several writes, the one that a strategy takes last, by the rules before [`LEAVES_VERSION`]: the tick, the
+    /// confidence or the role is that of the node that wrote the unit or decided it.
+    fn ranked(&self, strategy: SyncStrategy, writes: &[Cow<'_, Write>]) -> Vec<usize> {
         let rank = |write: &Write| match strategy {
             SyncStrategy::Manual | SyncStrategy::Lww => 0.0,
             SyncStrategy::Confidence => match &write.content {
                 Content::Value(value) => value.get("confidence").and_then(Value::as_f64),
                 _ => None,
             }
-            .unwrap_or(write.confidence),
-            SyncStrategy::Policy => {
-                self.agent(write.tick).and_then(|agent| self.rules.roles.get(agent)).copied().unwrap_or(0.0)
-            }
+            .unwrap_or(if write.confidence == NO_NUMBER { 0.0 } else { write.confidence }),
+            SyncStrategy::Policy => self.role(write.tick),
         };
         let mut ranked: Vec<usize> = (0..writes.len()).collect();
         ranked.sort_by(|a, b| {
-            rank(writes[*a]).total_cmp(&rank(writes[*b])).then_with(|| writes[*a].tick.cmp(&writes[*b].tick))
+            rank(&writes[*a])
+                .total_cmp(&rank(&writes[*b]))
+                .then_with(|| writes[*a].tick.cmp(&writes[*b].tick))
         });
         ranked
     }
@@ -965,7 +1045,8 @@ impl CausalGraph {
     }
 
     /// Makes one change of the state of a node.
-    fn change(&mut self, tick: u64, op: &Op, confidence: f64) {
+    fn change(&mut self, tick: u64, op: &Op, stamp: Stamp) {
+        let confidence = stamp.confidence;
         let tokens: Vec<String> = op.path.tokens().map(|token| token.into_owned()).collect();
         let [top, below @ ..] = &tokens[..] else { return };
         if is_kernels(top) {
@@ -985,7 +1066,11 @@ impl CausalGraph {
                 }
                 for (key, value) in members.iter() {
                     let unit = self.unit(Pointer::of([&**top, key]));
-                    self.write(unit, tick, Content::Value(value.clone()), Vec::new(), confidence);
+                    let before = shown(&self.content(unit, tick));
+                    let (sides, stamp) = ([before.as_ref(), Some(value)], Stamp::own(tick, confidence));
+                    let origins = self.origins(unit, tick).changed(&[], sides, &stamp);
+                    let content = Content::Value(value.clone());
+                    self.write_of(unit, tick, (content, Vec::new(), origins), confidence);
                 }
             }
             ([], action @ (Action::Set | Action::Remove), value) => {
@@ -1002,21 +1087,24 @@ impl CausalGraph {
             }
             ([key, ..], ..) if is_object || self.content(whole, tick) == Content::Absent => {
                 let unit = self.unit(Pointer::of([&**top, &**key]));
-                self.change_below(tick, op, unit, confidence);
+                self.change_below(tick, op, unit, stamp);
                 if !is_object && self.content(unit, tick) != Content::Absent {
                     let unknown = self.unknown_in(whole, tick);
                     self.write(whole, tick, Content::Members, unknown, confidence);
                 }
             }
-            _ => self.change_below(tick, op, whole, confidence),
+            _ => self.change_below(tick, op, whole, stamp),
         }
     }
 
     /// Makes a change at or below a unit. One that does not fit what the ancestors left there makes its place unknown.
-    fn change_below(&mut self, tick: u64, op: &Op, unit: usize, confidence: f64) {
+    fn change_below(&mut self, tick: u64, op: &Op, unit: usize, stamp: Stamp) {
         let (mut content, mut unknown) = (self.content(unit, tick), self.unknown_in(unit, tick));
-        applied(&self.units[unit].path, op, tick, &mut content, &mut unknown);
-        self.write(unit, tick, content, unknown, confidence);
+        let (before, origins) = (shown(&content), self.origins(unit, tick));
+        let path = &self.units[unit].path;
+        applied(path, op, tick, &mut content, &mut unknown);
+        let origins = changed(&origins, path, op, &[before, shown(&content)], stamp);
+        self.write_of(unit, tick, (content, unknown, origins), stamp.confidence);
     }
 
     /// The state of the agent of a node, behind it: that of its causal ancestors, each counted once.
@@ -1099,6 +1187,26 @@ fn applied(unit: &Pointer, op: &Op, tick: u64, content: &mut Content, unknown: &
             unknown.push((op.path.clone(), Since { tick, code: NOT_CAUSAL.into() }));
         }
     }
+}
+
+/// The writes of a unit behind a change of it, which led from one value to another.
+fn changed(origins: &Origins, unit: &Pointer, op: &Op, sides: &[Option<Value>; 2], stamp: Stamp) -> Origins {
+    let is_more = stamp.is_more && matches!(op.action, Action::Add | Action::Append);
+    let [before, after] = sides;
+    let steps = steps_below(unit, &op.path);
+    origins.changed(&steps, [before.as_ref(), after.as_ref()], &Stamp { is_more, ..stamp })
+}
+
+/// The steps from a unit to a place in it.
+fn steps_below(unit: &Pointer, place: &Pointer) -> Vec<String> {
+    place.tokens().skip(unit.tokens().count()).map(|token| token.into_owned()).collect()
+}
+
+/// All sides of a conflict as a value.
+fn kept(sides: &[SyncSide]) -> Content {
+    let removed = || Value::record([(REMOVED, Value::from(true))]);
+    let kept = sides.iter().map(|side| side.value.clone().unwrap_or_else(removed));
+    Content::Value(Value::record([(CONFLICT, Value::from(true)), ("values", Value::array(kept))]))
 }
 
 /// Makes a change of a marker in what a write left in a unit that it touches.

@@ -61,6 +61,8 @@ document! {
         source: &str = side.agent.as_deref().unwrap_or_default(),
         /// The tick of the write
         tick: u64 = side.tick,
+        /// Whether its confidence is no number from 0 to 1, and counts as 0
+        misread?: bool = side.is_misread.then_some(true),
         ..LeftValue = LeftValue::of(side.value.as_ref()),
     }
 
@@ -127,7 +129,11 @@ impl Answer for ConflictsAnswer {
             lines.push(line);
             lines.extend(conflict.values.iter().map(|side| {
                 let value = merge::value(side.value.as_ref());
-                Line::from(format!("  {}   {value}   written at tick {}", agent(side), side.tick))
+                let misread = match side.is_misread {
+                    true => "   its confidence is no number from 0 to 1, and counts as 0",
+                    false => "",
+                };
+                Line::from(format!("  {}   {value}   written at tick {}{misread}", agent(side), side.tick))
             }));
         }
         let shown = self.items.len() + self.sync.len();
@@ -160,7 +166,7 @@ pub(crate) fn decision(conflict: &SyncConflict) -> String {
     match conflict.winner() {
         None => format!("{path}   {rule}: kept {}", list(conflict.values.iter().map(side).collect())),
         Some(winner) => {
-            let lost = conflict.values.iter().filter(|one| one.tick != winner.tick).map(side).collect();
+            let lost = conflict.values.iter().filter(|one| *one != winner).map(side).collect();
             format!("{path}   {rule}: took {} over {}", side(winner), list(lost))
         }
     }

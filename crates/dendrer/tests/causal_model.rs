@@ -8,7 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_kernel::causal::{CausalCut, CausalGraph, CausalNode, MergeRules, SyncStrategy};
+use dendrer_kernel::causal::{
+    CausalCut, CausalGraph, CausalNode, MergeRules, SyncConflict, SyncSide, SyncStrategy,
+};
 use dendrer_kernel::step::LEAVES_VERSION;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::json::parse_door;
@@ -59,6 +61,8 @@ fn rules(dice: &mut Dice) -> MergeRules {
 fn draw(dice: &mut Dice) -> Vec<Drawn> {
     let agents = 1 + dice.below(5);
     let count = 1 + dice.below(24);
+    // A run keeps its version of the rules; a fork of it may have a newer one.
+    let newer = if dice.below(2) == 0 { 0 } else { dice.below(count) };
     let mut branches: BTreeMap<String, u64> = BTreeMap::new();
     let mut drawn = Vec::new();
     for tick in 1..=count {
@@ -96,7 +100,7 @@ fn draw(dice: &mut Dice) -> Vec<Drawn> {
             ops,
             confidence,
             merge: rules(dice),
-            version: 2 + dice.below(2),
+            version: if tick > newer { 3 } else { 2 },
         });
     }
     drawn
@@ -113,9 +117,180 @@ struct Model {
     unknown: Vec<Unknown>,
     agents: Vec<Option<String>>,
     confidence: Vec<f64>,
+    /// The leaves that a node wrote or decided, each with the writes that its value is from.
+    leaves: Vec<Leaves>,
+}
+
+/// The unit itself, and the two members that are drawn below one.
+const LEAVES: [&str; 3] = ["", "deep", "flat"];
+
+type Leaves = BTreeMap<(Pointer, &'static str), Vec<From>>;
+
+/// The tick of a write, and whether it added to what was there.
+type From = (u64, bool);
+
+/// A write of a leaf: the node that wrote or decided it, and the write that its value is from.
+type Stamps = BTreeSet<(u64, From)>;
+
+/// A side of a place: its value, and its writes there.
+type Side = (Option<Value>, Stamps);
+
+/// The outcome at a place: its value, and the place as decided by a node.
+struct Placed {
+    value: Option<Value>,
+    leaves: Leaves,
+    /// Whether a decision is listed.
+    is_decided: bool,
+    /// The values that differ, in the order of ticks.
+    kept: Vec<Option<Value>>,
+}
+
+/// The question at a sync node.
+struct Asked<'a> {
+    unit: &'a Pointer,
+    newest: &'a [u64],
+    is_whole: bool,
+    rank: &'a dyn Fn(u64) -> f64,
+}
+
+fn all_of(unit: &Pointer, tick: u64) -> Leaves {
+    LEAVES.iter().map(|leaf| ((unit.clone(), *leaf), vec![(tick, false)])).collect()
 }
 
 impl Model {
+    /// The writes of a leaf among ancestors that no other one follows.
+    fn stamps(&self, unit: &Pointer, leaf: &'static str, seen: &BTreeSet<u64>) -> Stamps {
+        let place = (unit.clone(), leaf);
+        let of =
+            |by: u64| self.leaves[by as usize].get(&place).into_iter().flatten().map(move |from| (by, *from));
+        self.unfollowed(seen.iter().copied().flat_map(of).collect())
+    }
+
+    fn unfollowed(&self, stamps: Stamps) -> Stamps {
+        let is_followed = |by: u64| {
+            stamps.iter().any(|(other, _)| *other != by && self.seen[*other as usize].contains(&by))
+        };
+        stamps.iter().copied().filter(|(by, _)| !is_followed(*by)).collect()
+    }
+
+    /// The sides that count at a place, each by its number.
+    fn counted(&self, sides: &[Side]) -> Vec<usize> {
+        let newest = self.unfollowed(sides.iter().flat_map(|side| side.1.clone()).collect());
+        (0..sides.len()).filter(|at| sides[*at].1.intersection(&newest).next().is_some()).collect()
+    }
+
+    /// Merges the sides of a unit, by the rules of version 3.
+    fn placed(&self, asked: &Asked<'_>) -> Placed {
+        let stamps_of = |leaf: &'static str| {
+            let of = move |tick: &u64| self.stamps(asked.unit, leaf, &self.seen[*tick as usize]);
+            asked.newest.iter().map(of).collect::<Vec<Stamps>>()
+        };
+        let values: Vec<_> =
+            asked.newest.iter().map(|tick| self.writes[*tick as usize][asked.unit].clone()).collect();
+        let by_leaf = LEAVES.map(stamps_of);
+        let whole = |side: usize| by_leaf.iter().flat_map(|stamps| stamps[side].clone()).collect::<Stamps>();
+        let are_maps = |sides: &[usize]| {
+            !asked.is_whole && sides.iter().all(|side| values[*side].as_ref().is_some_and(is_map))
+        };
+        let mut sides: Vec<usize> = (0..values.len()).collect();
+        if !are_maps(&sides) {
+            let all: Vec<Side> = sides.iter().map(|side| (values[*side].clone(), whole(*side))).collect();
+            sides = self.counted(&all);
+            let whole = self.chosen(asked, &all, &by_leaf, "");
+            let is_agreed = whole.leaves.is_empty();
+            if is_agreed || !are_maps(&sides) {
+                return whole;
+            }
+        }
+        let mut placed = Placed { value: None, leaves: Leaves::new(), is_decided: false, kept: Vec::new() };
+        let mut members = Vec::new();
+        for (leaf, stamps) in LEAVES.iter().zip(&by_leaf).skip(1) {
+            let member = |side: &usize| values[*side].as_ref().and_then(|value| value.get(leaf).cloned());
+            let all: Vec<Side> = (0..values.len())
+                .map(|side| match sides.contains(&side) {
+                    true => (member(&side), stamps[side].clone()),
+                    false => (None, Stamps::new()),
+                })
+                .collect();
+            let chosen = self.chosen(asked, &all, &by_leaf, leaf);
+            members.extend(chosen.value.map(|value| (*leaf, value)));
+            placed.leaves.extend(chosen.leaves);
+            placed.is_decided |= chosen.is_decided;
+        }
+        Placed { value: Some(Value::record(members)), ..placed }
+    }
+
+    /// Takes a side of a place, which is the unit or a member of it.
+    fn chosen(
+        &self,
+        asked: &Asked<'_>,
+        sides: &[Side],
+        by_leaf: &[Vec<Stamps>; 3],
+        leaf: &'static str,
+    ) -> Placed {
+        let newest = self.unfollowed(sides.iter().flat_map(|side| side.1.clone()).collect());
+        let mut counted: Vec<(usize, BTreeSet<From>)> = Vec::new();
+        for side in self.counted(sides) {
+            let froms: BTreeSet<From> = sides[side].1.intersection(&newest).map(|(_, from)| *from).collect();
+            if !counted.iter().any(|(other, known)| sides[*other].0 == sides[side].0 && *known == froms) {
+                counted.push((side, froms));
+            }
+        }
+        let value = |side: usize| sides[side].0.clone();
+        let two = |(_, a): &(usize, BTreeSet<From>), (_, b): &(usize, BTreeSet<From>)| {
+            let only: Vec<&From> = a.symmetric_difference(b).collect();
+            a.difference(b).next().is_some()
+                && b.difference(a).next().is_some()
+                && only.iter().any(|from| from.1)
+        };
+        let is_twofold = counted.iter().any(|a| counted.iter().any(|b| two(a, b)));
+        let first = counted[0].0;
+        if !is_twofold && counted.iter().all(|(side, _)| value(*side) == value(first)) {
+            return Placed {
+                value: value(first),
+                leaves: Leaves::new(),
+                is_decided: false,
+                kept: Vec::new(),
+            };
+        }
+        let best = |froms: &BTreeSet<From>| {
+            froms
+                .iter()
+                .map(|(tick, _)| ((asked.rank)(*tick), *tick))
+                .fold((f64::MIN, 0), |a, b| if a > b { a } else { b })
+        };
+        let mut taken = 0;
+        for at in 1..counted.len() {
+            if best(&counted[at].1) >= best(&counted[taken].1) {
+                taken = at;
+            }
+        }
+        let taken = counted[taken].0;
+        let tokens: Vec<String> = asked.unit.tokens().map(|token| token.into_owned()).collect();
+        let steps = tokens.iter().map(String::as_str).chain((!leaf.is_empty()).then_some(leaf));
+        let path = Pointer::of(steps.collect::<Vec<_>>());
+        let is_unknown = |side: usize| {
+            let unknown = self.unknown[asked.newest[side] as usize].get(asked.unit);
+            unknown.is_some_and(|places| places.iter().any(|one| one.contains(&path)))
+        };
+        let is_decided = !counted.iter().any(|(side, _)| is_unknown(*side));
+        let places = LEAVES.iter().zip(by_leaf).filter(|(name, _)| leaf.is_empty() || **name == leaf);
+        let kept = |(name, stamps): (&&'static str, &Vec<Stamps>)| {
+            ((asked.unit.clone(), *name), stamps[taken].iter().map(|(_, from)| *from).collect())
+        };
+        let leaves = places.map(kept).collect();
+        let named = |(side, froms): &(usize, BTreeSet<From>)| {
+            let newest = froms.last().unwrap().0;
+            let is_ones =
+                froms.iter().all(|(tick, _)| self.agents[*tick as usize] == self.agents[newest as usize]);
+            (if is_ones { newest } else { asked.newest[*side] }, value(*side))
+        };
+        let mut kept: Vec<(u64, Option<Value>)> = counted.iter().map(named).collect();
+        kept.sort_by_key(|(tick, _)| *tick);
+        let kept = kept.into_iter().map(|(_, value)| value).collect();
+        Placed { value: value(taken), leaves, is_decided, kept }
+    }
+
     fn newest(&self, unit: &Pointer, seen: &BTreeSet<u64>) -> Vec<u64> {
         let all: Vec<u64> =
             seen.iter().copied().filter(|tick| self.writes[*tick as usize].contains_key(unit)).collect();
@@ -137,100 +312,75 @@ impl Model {
         parents.iter().for_each(|parent| seen.extend(&self.seen[*parent as usize]));
         let mut writes = BTreeMap::new();
         let mut unknown = Unknown::new();
+        let mut leaves = Leaves::new();
         for unit in units() {
             let newest = self.newest(&unit, &seen);
             let places = self.unknown_places(&unit, &seen, &writes, &unknown);
             if newest.len() > 1 && places.iter().any(|place| place.contains(&unit)) {
+                leaves.extend(all_of(&unit, tick));
                 writes.insert(unit.clone(), None);
                 unknown.insert(unit, places);
                 continue;
             }
             let value = |tick: &u64| self.writes[*tick as usize][&unit].clone();
-            if newest.iter().all(|tick| value(tick) == value(&newest[0])) {
-                continue;
-            }
+            let is_equal = newest.iter().all(|tick| value(tick) == value(&newest[0]));
             let name = unit.dotted();
             let said = [&node.merge, rules].into_iter();
             let said =
                 said.flat_map(|rules| [rules.keys.get(&*name).copied(), rules.strategy]).flatten().next();
-            let rank = |tick: &u64| match said.unwrap_or_default() {
+            let strategy = said.unwrap_or_default();
+            let rank = |tick: u64| match strategy {
                 SyncStrategy::Manual | SyncStrategy::Lww => 0.0,
-                SyncStrategy::Confidence => self.confidence[*tick as usize],
+                SyncStrategy::Confidence => self.confidence[tick as usize],
                 SyncStrategy::Policy => {
-                    let agent = self.agents[*tick as usize].as_deref().unwrap_or_default();
+                    let agent = self.agents[tick as usize].as_deref().unwrap_or_default();
                     rules.roles.get(agent).copied().unwrap_or(0.0)
                 }
             };
-            let decided = match said.unwrap_or_default() {
-                SyncStrategy::Manual => {
-                    let removed = || v(r#"{"__removed":true}"#);
-                    let values = newest.iter().map(|tick| value(tick).unwrap_or_else(removed));
-                    Some(Value::record([("__conflict", Value::from(true)), ("values", Value::array(values))]))
-                }
+            if newest.len() < 2 || is_equal && node.version < 3 {
+                continue;
+            }
+            let is_whole = strategy == SyncStrategy::Manual;
+            let mut placed = match node.version {
+                3.. => self.placed(&Asked { unit: &unit, newest: &newest, is_whole, rank: &rank }),
                 _ => {
-                    let best = |ticks: &[u64]| {
-                        let most = ticks.iter().map(rank).fold(f64::MIN, f64::max);
-                        *ticks.iter().filter(|tick| rank(tick) == most).max().unwrap()
+                    let best = *newest
+                        .iter()
+                        .max_by(|a, b| (rank(**a), **a).partial_cmp(&(rank(**b), **b)).unwrap())
+                        .unwrap();
+                    let kept = |leaf: &'static str| {
+                        let stamps = self.stamps(&unit, leaf, &self.seen[best as usize]);
+                        ((unit.clone(), leaf), stamps.into_iter().map(|(_, from)| from).collect())
                     };
-                    let are_objects =
-                        newest.iter().all(|tick| value(tick).is_some_and(|value| is_map(&value)));
-                    match are_objects && node.version >= 3 {
-                        true => Some(self.leaves(&unit, &newest, &best)),
-                        false => value(&best(&newest)),
-                    }
+                    let leaves = LEAVES.map(kept).into();
+                    let kept = newest.iter().map(value).collect();
+                    Placed { value: value(&best), leaves, is_decided: true, kept }
                 }
             };
-            writes.insert(unit.clone(), decided);
+            if is_equal && !placed.is_decided {
+                continue;
+            }
+            if is_whole && placed.is_decided {
+                let removed = || v(r#"{"__removed":true}"#);
+                let values = placed.kept.into_iter().map(|value| value.unwrap_or_else(removed));
+                let kept = [("__conflict", Value::from(true)), ("values", Value::array(values))];
+                placed.value = Some(Value::record(kept));
+                placed.leaves = all_of(&unit, tick);
+            }
+            leaves.extend(placed.leaves);
+            writes.insert(unit.clone(), placed.value);
             unknown.insert(unit, places);
         }
         for op in &node.ops {
-            self.apply(op, &seen, &mut writes, &mut unknown);
+            self.apply(op, &seen, &mut writes, &mut unknown, (tick, node.version >= 3, &mut leaves));
         }
+        self.leaves.push(leaves);
         self.unknown.push(unknown);
         seen.insert(tick);
         self.seen.push(seen);
         self.writes.push(writes);
         self.agents.push(Some(node.agent.clone()));
         self.confidence.push(node.confidence);
-    }
-
-    /// The objects that several writes left in a unit, leaf by leaf: all leaves are members of the unit here.
-    fn leaves(&self, unit: &Pointer, newest: &[u64], best: &dyn Fn(&[u64]) -> u64) -> Value {
-        let mut merged = Vec::new();
-        for leaf in ["deep", "flat"] {
-            let of = |tick: &u64| self.writes[*tick as usize].get(unit)?.clone()?.get(leaf).cloned();
-            let place = Pointer::of(
-                unit.tokens()
-                    .map(|token| token.into_owned())
-                    .collect::<Vec<_>>()
-                    .iter()
-                    .map(String::as_str)
-                    .chain([leaf]),
-            );
-            let is_known = |tick: &u64| {
-                let unknown = self.unknown[*tick as usize].get(unit);
-                !unknown.is_some_and(|places| places.iter().any(|one| one.contains(&place)))
-            };
-            let lost = |a: &u64| {
-                newest.iter().filter(|b| *b != a).any(|b| {
-                    let both = self.seen[*a as usize].intersection(&self.seen[*b as usize]);
-                    let common = self.newest(unit, &both.copied().collect());
-                    let had = |base: &u64| is_known(base) && of(base) == of(a);
-                    // Without a common write the unit began empty.
-                    let is_unchanged =
-                        if common.is_empty() { of(a).is_none() } else { common.iter().all(had) };
-                    of(a) != of(b) && is_unchanged
-                })
-            };
-            let mut count: Vec<u64> = newest.iter().copied().filter(|tick| !lost(tick)).collect();
-            if count.is_empty() {
-                count = newest.to_vec();
-            }
-            if let Some(value) = of(&best(&count)) {
-                merged.push((leaf, value));
-            }
-        }
-        Value::record(merged)
     }
 
     /// The unknown places at or below a unit, behind what a node has done so far.
@@ -254,7 +404,22 @@ impl Model {
         seen: &BTreeSet<u64>,
         writes: &mut BTreeMap<Pointer, Option<Value>>,
         unknown: &mut Unknown,
+        (tick, is_counted, leaves): (u64, bool, &mut Leaves),
     ) {
+        let mut replaced = |unit: &Pointer, from: From, steps: &[String], sides: [Option<&Value>; 2]| {
+            let are_maps = sides.iter().all(|side| side.is_some_and(is_map));
+            for leaf in LEAVES {
+                let differs = || sides.map(|side| side.and_then(|side| side.get(leaf)));
+                let is_written = match steps {
+                    [step] if sides.iter().flatten().all(|side| is_map(side)) => step == leaf,
+                    _ if are_maps => differs()[0] != differs()[1],
+                    _ => true,
+                };
+                if is_written {
+                    leaves.insert((unit.clone(), leaf), vec![from]);
+                }
+            }
+        };
         let tokens: Vec<String> = op.path.tokens().map(|token| token.into_owned()).collect();
         if tokens == ["memory"] {
             let members = op.value.clone().unwrap();
@@ -264,8 +429,14 @@ impl Model {
                 unknown.remove(&unit);
                 let key = unit.tokens().nth(1).unwrap().into_owned();
                 match members.get(&key) {
-                    Some(value) => drop(writes.insert(unit, Some(value.clone()))),
-                    None if before.is_some() || was_unknown => drop(writes.insert(unit, None)),
+                    Some(value) => {
+                        replaced(&unit, (tick, false), &[], [before.as_ref(), Some(value)]);
+                        writes.insert(unit, Some(value.clone()));
+                    }
+                    None if before.is_some() || was_unknown => {
+                        replaced(&unit, (tick, false), &[], [None; 2]);
+                        writes.insert(unit, None);
+                    }
                     None => {}
                 }
             }
@@ -287,8 +458,11 @@ impl Model {
         unknown.insert(unit.clone(), places);
         let after = match applied {
             Ok(after) => unit.get(&after).cloned(),
-            Err(_) => before,
+            Err(_) => before.clone(),
         };
+        let is_more = is_counted && matches!(op.action, Action::Add | Action::Append);
+        let steps = &tokens[unit.tokens().count()..];
+        replaced(&unit, (tick, is_more), steps, [before.as_ref(), after.as_ref()]);
         writes.insert(unit, after);
     }
 
@@ -335,6 +509,7 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
             unknown: vec![Unknown::new()],
             agents: vec![None],
             confidence: vec![0.0],
+            leaves: vec![units().iter().flat_map(|unit| all_of(unit, 0)).collect()],
         };
         let mut own: BTreeMap<String, u64> = BTreeMap::new();
         let drawn = draw(&mut dice);
@@ -478,9 +653,10 @@ fn synced(sides: [&str; 2], merge: &str, rules: &str, version: u64) -> (Value, V
     graph.push(CausalNode { confidence: 0.2, ..node("bob", &[1], sides[1], "{}") }).unwrap();
     graph.push(CausalNode { version, ..node("ann", &[3], "[]", merge) }).unwrap();
     let decided = graph.conflicts().iter().map(|one| {
-        let lost = one.values.iter().filter(|side| Some(side.tick) != one.taken);
-        let lost: Vec<u64> = lost.map(|side| side.tick).collect();
-        format!("{} {} {:?} {lost:?}", one.path, one.strategy, one.taken)
+        let taken = one.winner().map(|side| side.tick);
+        let lost = one.values.iter().map(|side| side.tick).filter(|tick| Some(*tick) != taken);
+        let lost: Vec<u64> = lost.collect();
+        format!("{} {} {taken:?} {lost:?}", one.path, one.strategy)
     });
     (graph.state(4).get("memory").unwrap().get("b").cloned().unwrap(), decided.collect())
 }
@@ -506,9 +682,9 @@ fn what_one_side_alone_changed_stays() {
     assert_eq!(decided, ["/memory/b manual None [2, 3]"]);
 }
 
-/// The tick, the confidence or the role of the whole side decides what both changed; each place is a decision.
+/// The tick, the confidence or the role of the newest write decides what both changed; each place is a decision.
 #[test]
-fn the_whole_side_decides_what_both_changed() {
+fn the_write_decides_what_both_changed() {
     let ann = r#"[{"set":"/memory/b/hotel","value":"Rose"},{"set":"/memory/b/trip/seat","value":2}]"#;
     let bob = r#"[{"set":"/memory/b/hotel","value":"Ritz"},{"set":"/memory/b/trip/flight","value":"X1"}]"#;
     for (strategy, rules, hotel, taken) in [
@@ -572,6 +748,105 @@ fn an_object_beside_a_list_is_decided_as_a_whole() {
     assert_eq!(state(r#"{"strategy":"lww"}"#), v(r#"{"goals":["buy"]}"#));
     assert_eq!(state("{}"), v(r#"{"goals":{"__conflict":true,"values":[{"x":1},["buy"]]}}"#));
     assert_eq!(state(r#"{"keys":{"goals":"lww"}}"#), v(r#"{"goals":["buy"]}"#));
+}
+
+/// Pushes nodes, each as agent, confidence, parents and change. All merge by a strategy.
+fn pushed(strategy: &str, nodes: &[(&str, f64, &[u64], &str)]) -> CausalGraph {
+    let rules = format!(r#"{{"strategy":"{strategy}","roles":{{"b":9,"c":3}}}}"#);
+    let mut graph = CausalGraph::new(&v("{}"), MergeRules::of(Some(&v(&rules))));
+    for (agent, confidence, parents, delta) in nodes {
+        let node = node(agent, parents, delta, "{}");
+        graph.push(CausalNode { confidence: *confidence, ..node }).unwrap();
+    }
+    graph
+}
+
+/// The decisions of a graph: the place, the winner and all sides as agent, value and tick.
+fn decided(graph: &CausalGraph) -> Vec<String> {
+    let side = |side: &SyncSide| {
+        let value = side.value.as_ref().map_or("-".to_owned(), Value::to_string);
+        format!("{} {value} @{}", side.agent.as_deref().unwrap_or_default(), side.tick)
+    };
+    let one = |one: &SyncConflict| {
+        let sides: Vec<String> = one.values.iter().map(side).collect();
+        format!("{}: {} of {}", one.path, one.winner().map_or("-".to_owned(), side), sides.join(", "))
+    };
+    graph.conflicts().iter().map(one).collect()
+}
+
+/// After mutual merges each place has its newest write: a value that its one writer wrote over does not come back.
+#[test]
+fn what_was_written_over_does_not_come_back() {
+    for strategy in ["lww", "confidence", "policy"] {
+        let graph = pushed(
+            strategy,
+            &[
+                ("lead", 0.0, &[], r#"[{"set":"/memory/o","value":{"p":0,"q":0}}]"#),
+                ("a", 0.0, &[1], r#"[{"set":"/memory/o/p","value":1}]"#),
+                ("b", 0.0, &[1], r#"[{"set":"/memory/o/q","value":2}]"#),
+                ("a", 0.0, &[3], r#"[{"set":"/memory/o/p","value":11}]"#),
+                ("b", 0.0, &[2], "[]"),
+                ("a", 0.0, &[5], "[]"),
+                ("b", 0.0, &[4], "[]"),
+            ],
+        );
+        let expected = v(r#"{"memory":{"o":{"p":11,"q":2}}}"#);
+        assert_eq!([graph.state(6), graph.state(7)], [expected.clone(), expected], "{strategy}");
+        assert_eq!(decided(&graph), [""; 0], "{strategy}");
+    }
+}
+
+/// A decided value counts with the confidence, the role and the tick of its own write, so the order of merges changes nothing.
+#[test]
+fn a_decided_value_keeps_the_number_of_its_write() {
+    let set = |value: u64| format!(r#"[{{"set":"/memory/k","value":{value}}}]"#);
+    for (strategy, taken) in [("confidence", "b 6 @2"), ("policy", "b 6 @2"), ("lww", "c 7 @3")] {
+        let sides = [("a", 0.3, set(5)), ("b", 0.5, set(6)), ("c", 0.4, set(7))];
+        let begin: Vec<(&str, f64, &[u64], &str)> =
+            sides.iter().map(|(agent, sure, set)| (*agent, *sure, &[][..], set.as_str())).collect();
+        let steps =
+            pushed(strategy, &[&begin[..], &[("a", 0.0, &[2], "[]"), ("c", 0.0, &[4], "[]")]].concat());
+        let at_once = pushed(strategy, &[&begin[..], &[("c", 0.0, &[1, 2], "[]")]].concat());
+        assert_eq!(steps.state(5), at_once.state(4), "{strategy}");
+        assert_eq!(decided(&steps)[1], format!("/memory/k: {taken} of b 6 @2, c 7 @3"), "{strategy}");
+    }
+}
+
+/// Two additions are two changes, also if the outcome is equal; two equal assignments are one value.
+#[test]
+fn equal_additions_are_in_conflict() {
+    for (change, kept) in [("add", true), ("set", false)] {
+        let delta = format!(r#"[{{"{change}":"/memory/k","value":1}}]"#);
+        let zero = r#"[{"set":"/memory/k","value":0}]"#;
+        let nodes: [(&str, f64, &[u64], &str); 4] = [
+            ("lead", 0.0, &[], zero),
+            ("a", 0.0, &[1], &delta),
+            ("b", 0.0, &[1], &delta),
+            ("a", 0.0, &[3], "[]"),
+        ];
+        let graph = pushed("manual", &nodes);
+        let value = if kept { r#"{"__conflict":true,"values":[1,1]}"# } else { "1" };
+        assert_eq!(graph.state(4), v(&format!(r#"{{"memory":{{"k":{value}}}}}"#)));
+        assert_eq!(decided(&pushed("lww", &nodes)).len(), usize::from(kept));
+    }
+}
+
+/// An object with a confidence is one value under `confidence`, and a confidence beyond 0 to 1 is marked and counts as 0.
+#[test]
+fn a_value_that_says_how_sure_it_is_stays_whole() {
+    let graph = pushed(
+        "confidence",
+        &[
+            ("lead", 0.0, &[], r#"[{"set":"/memory/o","value":{"v":0,"confidence":0.1}}]"#),
+            ("a", 0.0, &[1], r#"[{"set":"/memory/o","value":{"v":1,"confidence":0.99}}]"#),
+            ("b", 0.0, &[1], r#"[{"set":"/memory/o","value":{"v":99,"confidence":0.2}}]"#),
+            ("c", 0.0, &[1], r#"[{"set":"/memory/o","value":{"v":7,"confidence":7}}]"#),
+            ("d", 0.0, &[2, 3, 4], "[]"),
+        ],
+    );
+    assert_eq!(graph.state(5), v(r#"{"memory":{"o":{"v":1,"confidence":0.99}}}"#));
+    let misread: Vec<bool> = graph.conflicts()[0].values.iter().map(|side| side.is_misread).collect();
+    assert_eq!(misread, [false, false, true]);
 }
 
 /// Divergence counts units: a member of an object once.

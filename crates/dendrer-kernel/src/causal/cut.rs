@@ -1,8 +1,8 @@
 //! Cuts: what later nodes and questions need of a graph, as bytes.
 //!
 //! A cut at a tick has the newest nodes and the end of each branch, and of each unit the writes that these nodes see: for each
-//! branch the newest one up to each place that one of them sees, and the newest ones up to what those writes saw, which merges
-//! leaf by leaf compare. A transition whose parents are among the nodes of a cut is added as to the whole graph.
+//! branch the newest one up to each place that one of them sees, with the nodes that their places are from. A unit that was taken
+//! whole has the members that its write saw. A transition whose parents are among the nodes of a cut is added as to the whole graph.
 //!
 //! Rule: a state read from a cut equals that of the whole graph; test `a_cut_leads_to_the_same_states`.
 
@@ -12,6 +12,7 @@ use std::sync::Arc;
 use dendrer_object::delta::Delta;
 use dendrer_object::{Pointer, Value, json};
 
+use super::origins::Origins;
 use super::{Branch, CausalError, CausalGraph, CausalNode, Content, MergeRules, Node, Nodes, Since, Write};
 
 /// The bytes of a cut, and its size.
@@ -166,8 +167,12 @@ impl CausalGraph {
         let wanted = self.wanted(&recent);
         let mut nodes: BTreeSet<u64> = recent.iter().copied().collect();
         for ((unit, agent), places) in &wanted {
-            nodes.extend(places.iter().map(|at| self.units[*unit].writes[agent][*at].tick));
+            for write in places.iter().map(|at| &self.units[*unit].writes[agent][*at]) {
+                let stamps = write.origins.all().into_iter().flat_map(|stamp| [stamp.by, stamp.from]);
+                nodes.extend(stamps.chain([write.tick]).filter(|tick| *tick > 0));
+            }
         }
+        nodes.extend(self.markers.iter().map(|(tick, _)| *tick));
         let mut out = Output::default();
         out.number(self.tip());
         out.number(whole_from);
@@ -303,7 +308,7 @@ impl CausalGraph {
         for (number, unit) in self.units.iter().enumerate() {
             // A unit that was taken whole has the members that its write saw.
             let whole = self.whole_of(number);
-            let writes: BTreeSet<u64> = of_unit(number).chain(whole.into_iter().flat_map(of_unit)).collect();
+            let writes: BTreeSet<u64> = whole.into_iter().flat_map(of_unit).collect();
             for (agent, own) in &unit.writes {
                 let places = writes.iter().filter_map(|tick| newest(own, self.seen(*tick, *agent)));
                 let places: BTreeSet<usize> = places.collect();
@@ -342,7 +347,9 @@ impl CausalGraph {
             let (unit, agent) = (input.place(self.units.len())?, input.place(self.agents.len())?);
             let mut writes: Vec<Write> = Vec::new();
             for _ in 0..input.number()? {
-                let mut write = input.write()?;
+                let few = &self.nodes.few;
+                let is_known = |tick: u64| few.binary_search_by_key(&tick, |(tick, _)| *tick).is_ok();
+                let mut write = input.write(&is_known)?;
                 let at = self.nodes.few.binary_search_by_key(&write.tick, |(tick, _)| *tick).ok()?;
                 let node = &mut self.nodes.few[at].1;
                 write.index = node.index;
@@ -442,6 +449,7 @@ impl Output {
                 self.bytes(&json::to_vec(value));
             }
         }
+        self.bytes(&json::to_vec(&write.origins.to_value()));
         self.number(write.unknown.len() as u64);
         for (place, since) in &write.unknown {
             self.bytes(place.as_str().as_bytes());
@@ -488,7 +496,7 @@ impl<'b> Input<'b> {
         json::parse_canonical(self.bytes()?).ok()
     }
 
-    fn write(&mut self) -> Option<Write> {
+    fn write(&mut self, is_known: &dyn Fn(u64) -> bool) -> Option<Write> {
         let (tick, confidence) = (self.number()?, f64::from_bits(self.number()?));
         let content = match self.number()? {
             0 => Content::Absent,
@@ -496,11 +504,12 @@ impl<'b> Input<'b> {
             2 => Content::Value(self.value()?),
             _ => return None,
         };
+        let origins = Origins::read(&self.value()?, is_known).filter(|origins| !origins.here().is_empty())?;
         let mut unknown = Vec::new();
         for _ in 0..self.number()? {
             let place = self.text()?.parse().ok()?;
             unknown.push((place, Since { tick: self.number()?, code: self.text()?.into() }));
         }
-        Some(Write { index: 0, tick, content, unknown, confidence })
+        Some(Write { index: 0, tick, content, unknown, confidence, origins })
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::causal::{CausalCut, CausalGraph, CausalLinks, CausalNode, MergeRules};
+use dendrer_kernel::causal::{CausalCut, CausalGraph, CausalLinks, CausalNode, MergeRules, NO_NUMBER};
 use dendrer_kernel::ontology::KERNEL;
 use dendrer_kernel::step::LEAVES_VERSION;
 use dendrer_kernel::unknown::{self, Since};
@@ -243,7 +243,7 @@ fn node(
         parents: parents.into_iter().flatten().collect(),
         delta: body.value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default(),
         unknown,
-        confidence: confidence.and_then(|value| value.as_f64()).unwrap_or(0.0),
+        confidence: confidence.map_or(0.0, |value| value.as_f64().unwrap_or(NO_NUMBER)),
         merge: MergeRules { roles: Default::default(), ..MergeRules::of(merge.as_ref()) },
         version,
         is_marker: version >= LEAVES_VERSION && is_marker,

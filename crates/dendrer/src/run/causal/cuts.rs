@@ -131,7 +131,7 @@ impl About<'_> {
         let run = Digest::of(self.owner.as_str().as_bytes());
         let place =
             [[version, self.number, self.tick].map(u64::to_be_bytes).concat(), vec![self.level]].concat();
-        Digest::of_parts(&[b"dendrer/causal/v1\n", &store, &run.0, &place, &self.rules.0, &id.0, statement])
+        Digest::of_parts(&[b"dendrer/causal/v2\n", &store, &run.0, &place, &self.rules.0, &id.0, statement])
     }
 }
 
