@@ -100,6 +100,9 @@ fn check_strategy(name: &str, value: &Value) -> Result<(), MergeFault> {
     Err(MergeFault { path: Pointer::of([name]).to_string(), message })
 }
 
+/// The members of the state that are objects in every run of agents.
+const MAPS: [&str; 2] = ["memory", "beliefs"];
+
 /// The error in the name of a unit, if it has one: a member of the state, or a member of one, as people write it.
 pub(crate) fn unit_fault(text: &str) -> Option<String> {
     let unit = match Pointer::from_place(text) {
@@ -109,6 +112,9 @@ pub(crate) fn unit_fault(text: &str) -> Option<String> {
     let written = unit.dotted();
     let is_plain = written == text;
     match unit.tokens().count() {
+        1 if MAPS.contains(&&*written) => {
+            Some(format!("{written} is an object: its units are its members, like {written}.x"))
+        }
         1 | 2 if is_plain => None,
         _ if text.contains('/') && !text.contains('"') => {
             let meant = text.trim_matches('/').replace('/', ".");

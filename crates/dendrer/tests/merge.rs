@@ -398,3 +398,100 @@ fn random_states_come_out_as_the_slow_definition_says() {
     }
     assert!(met > 20, "conflicts happen: {met}");
 }
+
+impl Place {
+    fn fork(&self, parent: &str, tick: u64, name: &str, lines: &[&str]) {
+        let (reader, store) = (self.open(), self.open());
+        let parent = Trace::open(&reader, &run_name(parent)).unwrap();
+        let terms = fork::ForkTerms::new(run_name(name));
+        fork::fork(&parent, &store, tick, &terms, self.surroundings(name)).unwrap().0.commit().unwrap();
+        let mut recorder = Recorder::resume(&store, &run_name(name), self.surroundings(name)).unwrap();
+        for line in lines {
+            let intent = Intent::from_value(&v(line), Some("a")).unwrap();
+            assert!(matches!(recorder.propose(&intent).unwrap(), Outcome::Committed(_)), "{line}");
+        }
+        recorder.commit().unwrap();
+    }
+
+    fn tip(&self, run: &str) -> u64 {
+        Trace::open(&self.open(), &run_name(run)).unwrap().tip()
+    }
+
+    fn merged(&self, runs: &[&str], name: &str, strategy: Strategy) -> Merged {
+        let runs: Vec<(&str, u64)> = runs.iter().map(|run| (*run, self.tip(run))).collect();
+        self.merge(&runs, &terms(name, &[], strategy)).unwrap()
+    }
+}
+
+/// A value that came by another merge counts with the record that wrote it, so the order of merges changes nothing.
+#[test]
+fn a_value_that_was_carried_keeps_its_time_and_confidence() {
+    let place = Place::new();
+    place.record("base", r#"{"count":10,"more":0}"#, &[r#"{"type":"observation.add"}"#]);
+    let set = |value: u64, sure: f64| {
+        format!(
+            r#"{{"type":"plan.update","intent":{{"confidence":{sure}}},"delta":[{{"set":"/count","value":{value}}}]}}"#
+        )
+    };
+    place.fork("base", 1, "k1", &[&set(5, 0.9)]);
+    place.fork("base", 1, "ku", &[r#"{"type":"plan.update","delta":[{"set":"/more","value":1}]}"#]);
+    place.fork("base", 1, "k3", &[&set(7, 0.2)]);
+    place.merged(&["k1", "ku"], "k1u", Strategy::Manual);
+    place.merged(&["k1u", "ku"], "k1uu", Strategy::Manual);
+    for (strategy, count) in [(Strategy::Lww, 7), (Strategy::Confidence, 5)] {
+        for (number, sources) in
+            [&["k1", "ku", "k3"][..], &["k1u", "k3"], &["k3", "k1uu"]].into_iter().enumerate()
+        {
+            let name = format!("{}-{number}", strategy.as_str());
+            place.merged(sources, &name, strategy);
+            assert_eq!(place.state(&name), format!(r#"{{"count":{count},"more":1}}"#), "{name}");
+        }
+    }
+}
+
+/// Two additions are two changes, also if the outcome is equal; two equal assignments are one value.
+#[test]
+fn equal_additions_of_two_runs_are_no_agreement() {
+    let place = Place::new();
+    place.record(
+        "base",
+        r#"{"balance":90,"m":{"k":0,"l":[]},"word":""}"#,
+        &[r#"{"type":"observation.add"}"#],
+    );
+    let pay = r#"{"type":"plan.update","delta":[{"add":"/balance","value":-60},{"add":"/m/k","value":1},
+        {"append":"/m/l","value":"x"},{"set":"/word","value":"paid"}]}"#;
+    place.fork("base", 1, "one", &[pay]);
+    place.fork("base", 1, "two", &[pay]);
+    let made = place.merged(&["one", "two"], "both", Strategy::Manual);
+    let found: Vec<&str> = made.conflicts.iter().map(|conflict| conflict.path.as_str()).collect();
+    assert_eq!(found, ["/balance", "/m/k", "/m/l"]);
+    assert_eq!(known(&place.state("both")), r#"{"m":{},"word":"paid"}"#);
+    // A change that both have by one record is one change.
+    place.fork("one", 2, "left", &[r#"{"type":"plan.update","delta":[{"add":"/m/k","value":0}]}"#]);
+    let made = place.merged(&["one", "left"], "same", Strategy::Manual);
+    assert_eq!(made.conflicts, []);
+}
+
+/// What two runs append to a list that is combined is there twice, also if it is equal; what they began with is there once.
+#[test]
+fn equal_entries_are_both_appended() {
+    let pack =
+        "name: p\nversion: v1\nreducer: delta/1\nstate:\n  log: {init: \"['opened']\", combine: append}\n";
+    let place = Place::new();
+    let begun = [r#"{"type":"observation.add"}"#];
+    let start = |run: &str| Start::new(run_name(run));
+    place.record_under(&start("base"), Some(pack), &begun);
+    for change in [r#"{"append":"/log","value":"x"}"#, r#"{"set":"/log","value":["opened","x"]}"#] {
+        let line = format!(r#"{{"type":"plan.update","delta":[{change}]}}"#);
+        let name = |name: &str| format!("{name}-{}", change.len());
+        place.fork("base", 1, &name("one"), &[&line]);
+        place.fork("base", 1, &name("two"), &[&line]);
+        place.merged(&[&name("one"), &name("two")], &name("both"), Strategy::Manual);
+        assert_eq!(place.state(&name("both")), r#"{"log":["opened","x","x"]}"#);
+    }
+    let append = [r#"{"type":"plan.update","delta":[{"append":"/log","value":"x"}]}"#];
+    place.record_under(&start("other"), Some(pack), &append);
+    place.record_under(&start("third"), Some(pack), &append);
+    place.merged(&["other", "third"], "strangers", Strategy::Manual);
+    assert_eq!(place.state("strangers"), r#"{"log":["opened","x","x"]}"#);
+}

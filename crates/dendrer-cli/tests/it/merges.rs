@@ -373,3 +373,93 @@ fn what_a_fork_sets_reaches_every_agent() {
     }
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
+
+fn resolve(place: &Place, run: &str, take: &str) -> (i32, String) {
+    let ran = place.run(&["conflicts", "resolve", run, "memory.k", "--take", take, "--reason", "measured"]);
+    (ran.code, ran.stderr)
+}
+
+/// A name that means two different values is refused, with a way to name each.
+#[test]
+fn a_name_of_two_values_is_refused() {
+    let place = Place::with_store();
+    team(&place, "{strategy: manual}");
+    let first = lead(&place);
+    let caused = [("caused_by", first.as_str())];
+    step(&place, "team", "1", &caused, r#","delta":[{"set":"/memory/k","value":5}]"#);
+    let b = step(&place, "team", "b", &caused, r#","delta":[{"set":"/memory/k","value":6}]"#);
+    step(&place, "team", "1", &[("merges", &b)], "");
+    let (code, said) = resolve(&place, "team", "1");
+    assert!(code != 0 && said.contains("1 means several values; say agent:1 or value:1"), "{code} {said}");
+    assert_eq!(resolve(&place, "team", "agent:1").0, 0);
+    assert_eq!(
+        state(&place, "team:operator"),
+        r#"{"memory":{"booking":{"flight":"none","hotel":"none"},"k":5}}"#
+    );
+    for (run, value) in [("a", 1), ("b", 2)] {
+        let line = format!(r#"{{"type":"plan.update","delta":[{{"set":"/memory/k","value":{value}}}]}}"#);
+        commit(&place, run, &line);
+    }
+    assert_eq!(place.run(&["merge", "--as", "ba", "--from", "b", "--from", "a"]).code, 1);
+    let (code, said) = resolve(&place, "ba", "a");
+    assert!(code != 0 && said.contains("a means several values; say side:a or run:a"), "{code} {said}");
+    assert_eq!(resolve(&place, "ba", "run:a").0, 0);
+    assert_eq!(state(&place, "ba"), r#"{"memory":{"k":1}}"#);
+}
+
+/// A conflict that two sync nodes met is one conflict, and decided once.
+#[test]
+fn a_conflict_that_two_agents_met_is_decided_once() {
+    let place = Place::with_store();
+    team(&place, "{strategy: manual}");
+    let first = lead(&place);
+    let caused = [("caused_by", first.as_str())];
+    let a = step(&place, "team", "a", &caused, r#","delta":[{"set":"/memory/k","value":5}]"#);
+    let b = step(&place, "team", "b", &caused, r#","delta":[{"set":"/memory/k","value":6}]"#);
+    step(&place, "team", "a", &[("merges", &b)], "");
+    step(&place, "team", "b", &[("merges", &a)], "");
+    let listed = place.ok(&["conflicts", "list", "team"]);
+    assert!(listed.ends_with("1 of 1 conflict, 1 open\n"), "{listed}");
+    assert_eq!(resolve(&place, "team", "a").0, 0);
+    let (code, said) = resolve(&place, "team", "b");
+    assert!(code != 0 && said.contains("settled: tick 6 took a"), "{code} {said}");
+    let shown = place.ok(&["conflicts", "show", "team", "memory.k"]);
+    assert!(shown.ends_with("1 of 1 conflict, 0 open\n"), "{shown}");
+}
+
+/// A member of the state that is an object is no unit, and an agent with the name of a tick of another one is ambiguous.
+#[test]
+fn names_that_mean_nothing_or_two_things_are_refused() {
+    let place = Place::with_store();
+    let more = r#","intent":{"merge":{"keys":{"memory":"lww"}}}"#;
+    let (code, reply) = commit(&place, "r", &line("ann", &[], more));
+    assert_eq!(code, 5);
+    assert!(reply.to_string().contains("its units are its members, like memory.x"), "{reply}");
+    for agent in ["a", "a", "a@2"] {
+        step(&place, "two", agent, &[], "");
+    }
+    let ran = place.run(&["state", "two:a@2"]);
+    assert!(ran.code != 0 && ran.stderr.contains("say a@2@TICK for the first"), "{}", ran.stderr);
+    place.ok(&["state", "two:a@2@3"]);
+}
+
+/// A place that a strategy decided counts in what is shown of it, and a confidence that is no number from 0 to 1 is named.
+#[test]
+fn a_decision_is_shown_with_what_it_was_decided_on() {
+    let place = Place::with_store();
+    team(&place, "{strategy: confidence}");
+    let first = lead(&place);
+    let caused = [("caused_by", first.as_str())];
+    let a = r#","intent":{"confidence":0.4},"delta":[{"set":"/memory/k","value":5}]"#;
+    step(&place, "team", "a", &caused, a);
+    let b = r#","delta":[{"set":"/memory/k","value":{"v":6,"confidence":7}}]"#;
+    let b = step(&place, "team", "b", &caused, b);
+    step(&place, "team", "a", &[("merges", &b)], "");
+    let shown = place.ok(&["conflicts", "show", "team", "memory.k"]);
+    assert!(shown.contains("memory.k   at tick 4   a taken by confidence\n"), "{shown}");
+    assert!(
+        shown.contains("written at tick 3   its confidence is no number from 0 to 1, and counts as 0\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("1 of 1 conflict"), "{shown}");
+}

@@ -84,6 +84,11 @@ pub fn conflicts(trace: &Trace, asked: AskedConflicts<'_>) -> Result<ConflictsAn
     if let (AskedConflicts::At(path), true) = (asked, items.is_empty() && sync.is_empty()) {
         return Err(MergeError::NoConflict { run: trace.name().clone(), path: path.clone() }.into());
     }
+    // Of one place, each conflict that is shown counts.
+    let total = match asked {
+        AskedConflicts::At(_) => (items.len() + sync.len()) as u64,
+        AskedConflicts::Kept | AskedConflicts::Decided => total,
+    };
     let (run, tick, decided) = (trace.name().clone(), trace.tip(), (by_merge + by_sync) as u64);
     let of_strategies = matches!(asked, AskedConflicts::Decided);
     Ok(ConflictsAnswer { run, tick, merged, open, items, sync, total, decided, of_strategies })

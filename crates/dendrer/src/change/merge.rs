@@ -16,7 +16,7 @@ use dendrer_kernel::pack::{Bound, Combine, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::step::{RunState, Stage, Start, judge_seeded};
 use dendrer_kernel::unknown::{CONFLICT, UnknownPlaces};
-use dendrer_object::delta::Delta;
+use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::Record;
 use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value, marker, tag};
 use dendrer_store::Shared;
@@ -366,6 +366,8 @@ struct Side<'t> {
     state: Value,
     /// The newest write of each place that was ever written, by the text of its pointer.
     writes: BTreeMap<String, u64>,
+    /// The places whose newest write added to what was there.
+    added: BTreeSet<String>,
 }
 
 impl<'t> Side<'t> {
@@ -374,9 +376,15 @@ impl<'t> Side<'t> {
         casebook_name::refuse_source(trace)?;
         let state = trace.state(tick)?;
         let reducer = pack::reducer_of_segment(trace, trace.segment(tick))?;
-        let mut writes = BTreeMap::new();
+        let (mut writes, mut added) = (BTreeMap::new(), BTreeSet::new());
         let note = &mut |head: &RunState, record: &Record| {
             note_writes(&mut writes, head.tick(), record);
+            for op in record.delta().iter().flat_map(|delta| &delta.0) {
+                match adds(op) {
+                    true => added.insert(op.path.as_str().to_owned()),
+                    false => added.remove(op.path.as_str()),
+                };
+            }
             ControlFlow::Continue(())
         };
         replay_range(trace, 0, tick, &*reducer, false, note)??;
@@ -387,7 +395,7 @@ impl<'t> Side<'t> {
             record: trace.record(tick)?.id(),
             state_root: state.digest(),
         };
-        Ok(Side { named, trace, state, writes })
+        Ok(Side { named, trace, state, writes, added })
     }
 
     /// Says which transition wrote a place last, with that record.
@@ -396,6 +404,44 @@ impl<'t> Side<'t> {
         let record = self.trace.record(tick)?;
         Ok((MergeSource { source: Arc::clone(&self.named.name), tick, record: record.id() }, record))
     }
+
+    /// The records that the value at a place is from: that of its newest write, or if the run was merged those of its sources.
+    fn written_by(&self, path: &Pointer) -> Result<Vec<Record>, Error> {
+        match last_write(&self.writes, path) {
+            0 => begun_by(self.trace, path),
+            tick => Ok(vec![self.trace.record(tick)?]),
+        }
+    }
+}
+
+/// The records that the value at a place of the beginning of a run is from.
+fn begun_by(trace: &Trace, path: &Pointer) -> Result<Vec<Record>, Error> {
+    let mut records: Vec<Record> = Vec::new();
+    if let Some(merged) = merge_of(trace) {
+        let places = merged.seeded.iter().chain(&merged.removed).filter(|place| place.path.overlaps(path));
+        let mut from: Vec<&MergeSource> = places.flat_map(|place| &place.from).collect();
+        for conflict in merged.conflicts.iter().filter(|conflict| conflict.path.overlaps(path)) {
+            let taken = |from: &&MergeSource| Some(&from.source) == conflict.taken.as_ref();
+            from.extend(conflict.values.iter().map(|(from, _)| from).filter(taken));
+        }
+        for MergeSource { source, tick, .. } in from {
+            let Some(named) = merged.sources.iter().find(|named| named.name == *source) else { continue };
+            let source = Trace::open(trace.store(), &named.run)?;
+            match tick {
+                0 => records.extend(begun_by(&source, path)?),
+                tick => records.push(source.record(*tick)?),
+            }
+        }
+    }
+    if records.is_empty() {
+        records.push(trace.record(0)?);
+    }
+    Ok(records)
+}
+
+/// Whether a change says how much, and not what.
+fn adds(op: &Op) -> bool {
+    matches!(op.action, Action::Add | Action::Append)
 }
 
 fn note_writes(writes: &mut BTreeMap<String, u64>, tick: u64, record: &Record) {
@@ -486,7 +532,8 @@ impl<'m> Merging<'m, '_> {
         };
         let first = counts.first().map_or(values[0], |at| values[*at]);
         // Two sides that redacted parts leave open may have two values.
-        if counts.len() < 2 || counts.iter().all(|at| marker::agree(values[*at], first)) {
+        let is_same = counts.len() < 2 || counts.iter().all(|at| marker::agree(values[*at], first));
+        if is_same && !self.is_twofold(path, &base, &counts)? {
             self.take(path, first)?;
         } else if let Some((combine, list)) = self.combined(path, &base, &counts) {
             put(&mut self.state, path, list);
@@ -515,23 +562,60 @@ impl<'m> Merging<'m, '_> {
         }
     }
 
+    /// Whether equal values are two changes: each side wrote by records of its own, and one of them added to what was there, or
+    /// the pack says that lists are appended.
+    fn is_twofold(&self, path: &Pointer, base: &BaseValue<'_>, counts: &[usize]) -> Result<bool, Error> {
+        let is_appended = self.combine(path) == Some(Combine::Append);
+        if counts.len() < 2 || matches!(base, BaseValue::Nothing) && !is_appended {
+            return Ok(false);
+        }
+        let sides = || counts.iter().map(|at| &self.sides[*at]);
+        let mut places = BTreeSet::from([path.clone()]);
+        for added in sides().flat_map(|side| &side.added) {
+            places.extend(added.parse().ok().filter(|added| path.contains(added)));
+        }
+        for place in places {
+            let written = sides().map(|side| side.written_by(&place));
+            let written = written.collect::<Result<Vec<Vec<Record>>, Error>>()?;
+            let ids: Vec<BTreeSet<Digest>> =
+                written.iter().map(|records| records.iter().map(Record::id).collect()).collect();
+            let is_more = |record: &Record| {
+                let delta = record.delta().unwrap_or_default();
+                delta.0.iter().any(|op| adds(op) && op.path.overlaps(&place))
+            };
+            let is_own = |a: usize, b: usize| ids[a].difference(&ids[b]).next().is_some();
+            let are_two = (0..ids.len()).any(|a| (0..a).any(|b| is_own(a, b) && is_own(b, a)));
+            if are_two && (is_appended || written.iter().flatten().any(is_more)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// How the pack combines the lists of a place.
+    fn combine(&self, path: &Pointer) -> Option<Combine> {
+        let top = path.tokens().next()?;
+        self.pack?.fields.iter().find(|field| *field.stored() == *top)?.combine
+    }
+
     /// Makes one list of those that the sources in `counts` have at a place, as the pack says for its field.
     fn combined(&self, path: &Pointer, base: &BaseValue<'_>, counts: &[usize]) -> Option<(Combine, Value)> {
-        let top = path.tokens().next()?;
-        let field = self.pack?.fields.iter().find(|field| *field.stored() == *top)?;
-        let combine = field.combine?;
-        let empty = Array::default();
+        let combine = self.combine(path)?;
+        let (empty, begun) = (Array::default(), self.begun(path));
         let base = match base {
-            BaseValue::Nothing | BaseValue::Agreed(None) => &empty,
+            // Runs without a common record may have begun with the same list.
+            BaseValue::Nothing => begun.as_ref().and_then(Value::as_array).unwrap_or(&empty),
+            BaseValue::Agreed(None) => &empty,
             BaseValue::Agreed(Some(base)) => base.as_array()?,
             BaseValue::Differ => return None,
         };
         let mut sides = Vec::with_capacity(counts.len());
         for side in counts.iter().map(|at| &self.sides[*at]) {
             let list = path.get(&side.state)?.as_array()?;
-            let (_, record) = side.origin(path).ok()?;
             // The log has one order for all runs, whatever the sources are called.
-            sides.push((side.trace.store().find(&record.id()).ok()?, list));
+            let found = side.written_by(path).ok()?.into_iter();
+            let positions = found.map(|record| side.trace.store().find(&record.id()).ok());
+            sides.push((positions.collect::<Option<Vec<_>>>()?.into_iter().max()?, list));
         }
         sides.sort_by_key(|(position, _)| *position);
         let mut list: Vec<Value> = Vec::new();
@@ -567,6 +651,13 @@ impl<'m> Merging<'m, '_> {
         Some((combine, Value::array(list)))
     }
 
+    /// The value with which all sources began at a place.
+    fn begun(&self, path: &Pointer) -> Option<Value> {
+        let mut begun = self.sides.iter().map(|side| Some(path.get(&side.trace.state(0).ok()?)?.clone()));
+        let first = begun.next()??;
+        begun.all(|value| value.as_ref() == Some(&first)).then_some(first)
+    }
+
     /// Whether a place is merged member by member: all that is there is a map, and no source removed it.
     fn goes_into(&self, path: &Pointer, base: &BaseValue<'_>, values: &[Option<&Value>]) -> bool {
         // A marker, a time or bytes are one value, whatever their form is.
@@ -597,11 +688,13 @@ impl<'m> Merging<'m, '_> {
         let mut values = Vec::with_capacity(counts.len());
         let mut ranks = Vec::with_capacity(counts.len());
         for side in counts.iter().map(|at| &self.sides[*at]) {
-            let (from, record) = side.origin(path)?;
+            // A value that came by another merge counts with the record that wrote it.
+            let written = side.written_by(path)?;
             // The log has one order for all runs, also within a millisecond.
-            let position = side.trace.store().find(&record.id())?;
-            ranks.push((position, confidence(&record)));
-            values.push((from, path.get(&side.state).cloned()));
+            let positions = written.iter().map(|record| side.trace.store().find(&record.id()));
+            let position = positions.collect::<Result<Vec<_>, _>>()?.into_iter().max().flatten();
+            ranks.push((position, written.iter().filter_map(confidence).max()));
+            values.push((side.origin(path)?.0, path.get(&side.state).cloned()));
         }
         let taken = self.taken(&ranks).map(|at| Arc::clone(&values[at].0.source));
         let value = values.iter().find(|(from, _)| Some(&from.source) == taken.as_ref());

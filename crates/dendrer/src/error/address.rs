@@ -11,6 +11,16 @@ pub enum AddressError {
     /// A text is no address.
     #[error("\"{0}\" is not an address")]
     NotAnAddress(String),
+    /// A text names an agent, and a tick of another one.
+    #[error(
+        "\"{agent}@{place}\" is an agent, and a tick of the agent \"{agent}\"; say {agent}@{place}@TICK for the first"
+    )]
+    TwoAgents {
+        /// The other agent.
+        agent: String,
+        /// The tick.
+        place: String,
+    },
     /// A text with `..` is no range of ticks.
     #[error("\"{0}\" is not a range of ticks")]
     NotARange(String),
@@ -48,6 +58,7 @@ impl AddressError {
     pub fn code(&self) -> Code {
         match self {
             AddressError::NotAnAddress(_)
+            | AddressError::TwoAgents { .. }
             | AddressError::NotARange(_)
             | AddressError::Several(_)
             | AddressError::RefusalWithoutTick { .. } => Code::E0105,

@@ -74,6 +74,14 @@ pub enum MergeError {
         /// The sides that there are.
         sides: String,
     },
+    /// The choice names several values.
+    #[error("{take} means several values; say {ways}")]
+    Ambiguous {
+        /// The choice that was given.
+        take: String,
+        /// The ways to name each.
+        ways: String,
+    },
     /// It is decided already.
     #[error("the conflict at {path} is settled: {how}", path = .path.dotted())]
     Settled {
@@ -105,7 +113,9 @@ impl MergeError {
             MergeError::OpenUnderRules(_) => Code::E0443,
             MergeError::OpenSource { .. } => Code::E0447,
             MergeError::NotMerged(_) | MergeError::Malformed(_) => Code::E0444,
-            MergeError::NoConflict { .. } | MergeError::NoSide { .. } => Code::E0445,
+            MergeError::NoConflict { .. } | MergeError::NoSide { .. } | MergeError::Ambiguous { .. } => {
+                Code::E0445
+            }
             MergeError::Settled { .. } => Code::E0446,
             MergeError::Refused { code, .. } => *code,
         }

@@ -185,13 +185,18 @@ fn no_transition(trace: &Trace, agent: &str, tick: u64) -> Result<Error, Error> 
 }
 
 /// Finds the agent and the tick that `AGENT` or `AGENT@POSITION` means; the tip of the run without a position. An agent whose name
-/// has an `@` is taken first.
+/// has an `@` is taken first, unless the part before it is one as well.
 pub fn agent_of<'t>(trace: &Trace, text: &'t str) -> Result<(&'t str, u64), Error> {
     match text.rsplit_once('@') {
         Some((agent, place)) if declared::agents(trace, [text]).is_err() => {
             let place = Position::parse(place).ok_or_else(|| AddressError::NotAnAddress(text.to_owned()))?;
             declared::agents(trace, [agent])?;
             Ok((agent, place.tick(trace)?))
+        }
+        Some((agent, place))
+            if Position::parse(place).is_some() && declared::agents(trace, [agent]).is_ok() =>
+        {
+            Err(AddressError::TwoAgents { agent: agent.to_owned(), place: place.to_owned() }.into())
         }
         _ => {
             declared::agents(trace, [text])?;

@@ -33,7 +33,7 @@ question! {
         pub run: String,
         /// The place
         pub path: String,
-        /// The name of a side: a letter, or its run; any other text is a value as JSON
+        /// The name of a side: a letter, its run or its agent; or a value as JSON
         pub take: String,
         /// The reason
         pub reason: String,
@@ -100,6 +100,7 @@ impl Asked for ResolveQuestion {
         let resolution = Resolution {
             take: match take(&self.take) {
                 Take::Value(value) => Take::Value(beside(&redactor, &path, value)),
+                Take::Either(text, value) => Take::Either(text, beside(&redactor, &path, value)),
                 side @ Take::Side(_) => side,
             },
             path,
@@ -132,11 +133,12 @@ impl ResolveQuestion {
     }
 }
 
-/// Reads what is taken: one letter is a side, then JSON is a value, and any other text is the name of a run.
+/// Reads what is taken: JSON is a value or the name of a side, after `value:` a value, and any other text is a side.
 fn take(text: &str) -> Take {
-    let is_letter = text.len() == 1 && text.bytes().all(|c| c.is_ascii_lowercase());
-    match json::parse_door(text.as_bytes()) {
-        Ok(value) if !is_letter => Take::Value(value),
-        _ => Take::Side(text.to_owned()),
+    let value = |text: &str| json::parse_door(text.as_bytes()).ok();
+    match (text.strip_prefix("value:").and_then(value), value(text)) {
+        (Some(value), _) => Take::Value(value),
+        (None, Some(value)) => Take::Either(text.to_owned(), value),
+        (None, None) => Take::Side(text.to_owned()),
     }
 }

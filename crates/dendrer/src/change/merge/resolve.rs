@@ -119,7 +119,59 @@ pub enum Take {
     Side(String),
     /// Another value.
     Value(Value),
+    /// A side, or the value that the text is as JSON.
+    Either(String, Value),
 }
+
+/// A name of a side of a conflict.
+pub(super) struct SideName<'c> {
+    /// `side`, `run` or `agent`.
+    pub(super) kind: &'static str,
+    pub(super) name: &'c str,
+    /// Its number among the sides.
+    pub(super) side: usize,
+}
+
+impl Take {
+    /// Finds the value that is taken, and the number of the side that has it; `None` for another value. A name that means several
+    /// values is refused; a kind before it, like `run:a`, says which is meant.
+    pub(super) fn chosen(
+        &self,
+        names: &[SideName<'_>],
+        values: &[&Option<Value>],
+    ) -> Result<(Option<usize>, Option<Value>), MergeError> {
+        let (text, value) = match self {
+            Take::Value(value) => return Ok((None, Some(value.clone()))),
+            Take::Side(text) => (text, None),
+            Take::Either(text, value) => (text, Some(value)),
+        };
+        let mut ways: Vec<(String, Option<usize>, Option<Value>)> = Vec::new();
+        for SideName { kind, name, side } in names {
+            let way = format!("{kind}:{name}");
+            if name == text || way == *text {
+                ways.push((way, Some(*side), values[*side].clone()));
+            }
+        }
+        if let Some(value) = value {
+            ways.push((format!("value:{text}"), None, Some(value.clone())));
+        }
+        if ways.windows(2).any(|pair| pair[0].2 != pair[1].2) {
+            let ways: Vec<String> = ways.into_iter().map(|(way, ..)| way).collect();
+            return Err(MergeError::Ambiguous { take: text.clone(), ways: ways.join(" or ") });
+        }
+        let found = ways.into_iter().next().map(|(_, side, value)| (side, value));
+        found.ok_or_else(|| {
+            let mut sides: Vec<&str> = Vec::new();
+            for name in names.iter().filter(|name| name.kind != RUN) {
+                sides.push(name.name);
+            }
+            MergeError::NoSide { take: text.clone(), sides: sides.join(", ") }
+        })
+    }
+}
+
+/// The kind of a side that is named by its run.
+const RUN: &str = "run";
 
 /// The word of a decision for a value that is no side's.
 pub(super) const VALUE: &str = "value";
@@ -172,20 +224,17 @@ fn decide_merge(
     let found = open.into_iter().find(|(conflict, _)| conflict.path == *path);
     let (conflict, standing) = found.expect("it has a conflict there");
     standing.refuse_settled(path, "the merge")?;
-    let (taken, value, record) = match take {
-        Take::Value(value) => (VALUE.into(), Some(value.clone()), None),
-        Take::Side(name) => {
-            let mut sources = merged.sources.iter();
-            let letter = sources.find(|source| &*source.name == name || source.run.as_str() == name);
-            let side =
-                letter.and_then(|letter| conflict.values.iter().find(|(from, _)| from.source == letter.name));
-            let (from, value) = side.ok_or_else(|| MergeError::NoSide {
-                take: name.clone(),
-                sides: conflict.values.iter().map(|(from, _)| &*from.source).collect::<Vec<_>>().join(", "),
-            })?;
-            (Arc::clone(&from.source), value.clone(), Some(from.record))
-        }
-    };
+    let mut names = Vec::new();
+    for (side, (from, _)) in conflict.values.iter().enumerate() {
+        names.push(SideName { kind: "side", name: &from.source, side });
+        let run = merged.sources.iter().find(|source| source.name == from.source);
+        names.extend(run.map(|source| SideName { kind: RUN, name: source.run.as_str(), side }));
+    }
+    let values: Vec<&Option<Value>> = conflict.values.iter().map(|(_, value)| value).collect();
+    let (side, value) = take.chosen(&names, &values)?;
+    let from = side.map(|side| &conflict.values[side].0);
+    let taken = from.map_or_else(|| VALUE.into(), |from| Arc::clone(&from.source));
+    let record = from.map(|from| from.record);
     let mut intent = decision(path, reason, &taken, agent);
     // A value that a source removed is not there already.
     let is_there = value.is_some();

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use dendrer_kernel::causal::{SyncConflict, SyncStrategy};
+use dendrer_kernel::causal::{SyncConflict, SyncSide, SyncStrategy};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Intent, Value};
 
-use super::resolve::{ConflictStanding, Resolution, Take, VALUE, decision};
+use super::resolve::{ConflictStanding, Resolution, SideName, VALUE, decision};
 use crate::error::{Error, MergeError};
 use crate::run::causal::Causal;
 use crate::run::trace::Trace;
@@ -32,9 +32,31 @@ impl SyncItem {
 /// The name of the beginning of a run among the sides of a conflict.
 const BEGINNING: &str = "";
 
+fn rank(standing: &ConflictStanding) -> u64 {
+    match standing {
+        ConflictStanding::Open => 2,
+        ConflictStanding::Taken(_) => 1,
+        _ => 0,
+    }
+}
+
 /// Lists the conflicts that sync nodes of a run kept or decided, in order of ticks. One that was kept is settled by the first
-/// transition that saw it and wrote the unit, a decision by the first one that saw it and wrote the place.
+/// transition that saw it and wrote the unit, a decision by the first one that saw it and wrote the place. Sides that several
+/// sync nodes met are one conflict, which is open as long as it is for one of them.
 pub fn sync_conflicts(trace: &Trace) -> Result<Vec<SyncItem>, Error> {
+    let mut items: Vec<SyncItem> = Vec::new();
+    for item in each_conflict(trace)? {
+        match items.iter_mut().find(|known| is_same(&known.conflict, &item.conflict)) {
+            Some(known) if rank(&known.standing) >= rank(&item.standing) => {}
+            Some(known) => *known = item,
+            None => items.push(item),
+        }
+    }
+    Ok(items)
+}
+
+/// As [`sync_conflicts`], each sync node by itself.
+fn each_conflict(trace: &Trace) -> Result<Vec<SyncItem>, Error> {
     let causal = Causal::of(trace, trace.tip())?;
     let mut items = Vec::new();
     for conflict in causal.graph.conflicts() {
@@ -91,11 +113,6 @@ fn standing(record: &Record, tick: u64, conflict: &SyncConflict) -> ConflictStan
 pub(super) fn decide_sync(trace: &Trace, resolution: &Resolution) -> Result<(Intent, Option<bool>), Error> {
     let Resolution { path, take, reason, agent } = resolution;
     let here = sync_conflicts(trace)?.into_iter().filter(|item| item.conflict.path == *path);
-    let rank = |standing: &ConflictStanding| match standing {
-        ConflictStanding::Open => 2,
-        ConflictStanding::Taken(_) => 1,
-        _ => 0,
-    };
     let Some(item) = here.max_by_key(|item| (rank(&item.standing), item.conflict.at)) else {
         return Err(MergeError::NoConflict { run: trace.name().clone(), path: path.clone() }.into());
     };
@@ -104,17 +121,16 @@ pub(super) fn decide_sync(trace: &Trace, resolution: &Resolution) -> Result<(Int
         item.standing.refuse_settled(path, "the strategy")?;
     }
     let conflict = &item.conflict;
-    let (taken, value): (Arc<str>, Option<Value>) = match take {
-        Take::Value(value) => (VALUE.into(), Some(value.clone())),
-        Take::Side(name) => {
-            let side = conflict.values.iter().find(|side| side.agent.as_deref() == Some(name));
-            let side = side.ok_or_else(|| MergeError::NoSide {
-                take: name.clone(),
-                sides: agents(conflict).join(", "),
-            })?;
-            (name.as_str().into(), side.value.clone())
-        }
-    };
+    let names = conflict.values.iter().enumerate();
+    let names: Vec<SideName<'_>> = names
+        .filter_map(|(side, SyncSide { agent, .. })| {
+            Some(SideName { kind: "agent", name: agent.as_deref()?, side })
+        })
+        .collect();
+    let values: Vec<&Option<Value>> = conflict.values.iter().map(|side| &side.value).collect();
+    let (side, value) = take.chosen(&names, &values)?;
+    let agent_taken = side.and_then(|side| conflict.values[side].agent.clone());
+    let taken: Arc<str> = agent_taken.unwrap_or_else(|| VALUE.into());
     let mut intent = decision(path, reason, &taken, agent);
     let op = |value: Option<Value>| match value {
         Some(value) => Op::set(path.clone(), value),
@@ -127,12 +143,17 @@ pub(super) fn decide_sync(trace: &Trace, resolution: &Resolution) -> Result<(Int
         value => vec![op(value)],
     };
     intent.delta = Some(Delta(ops));
-    let at = trace.record(conflict.at)?.id();
-    intent.links.push(Link { rel: Rel::Merges, hash: at });
+    // Each sync node that met these sides is decided.
+    for other in each_conflict(trace)?.iter().filter(|other| is_same(&other.conflict, conflict)) {
+        if matches!(other.standing, ConflictStanding::Open | ConflictStanding::Taken(_)) {
+            let hash = trace.record(other.conflict.at)?.id();
+            intent.links.push(Link { rel: Rel::Merges, hash });
+        }
+    }
     Ok((intent, None))
 }
 
-/// The agents whose values are in conflict.
-fn agents(conflict: &SyncConflict) -> Vec<String> {
-    conflict.values.iter().filter_map(|side| side.agent.as_deref().map(str::to_owned)).collect()
+/// Whether two sync nodes met the same sides of a place.
+fn is_same(a: &SyncConflict, b: &SyncConflict) -> bool {
+    a.path == b.path && a.values == b.values && a.taken == b.taken
 }
