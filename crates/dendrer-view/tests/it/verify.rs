@@ -15,8 +15,9 @@ fn verified(name: &str, store: &Shared, options: &VerifyTerms) -> VerifiedLog {
     let mut report = verify::store(store, options).unwrap();
     report.signed = Some(report.log.0);
     let info = info(7);
-    let chains = Default::default();
-    VerifiedLog { name: name.to_owned(), report, is_bundle: true, store: info.id, key: info.key, chains }
+    let (chains, positions) = Default::default();
+    let (name, store, key) = (name.to_owned(), info.id, info.key);
+    VerifiedLog { name, report, is_bundle: true, store, key, chains, positions }
 }
 
 fn outcome(log: VerifiedLog) -> VerifyOutcome {

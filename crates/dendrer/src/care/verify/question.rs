@@ -1,6 +1,7 @@
 //! The question of `verify` as data.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -186,6 +187,7 @@ impl VerifyPlan<'_> {
         if self.bundles.len() > 1 || !self.runs.is_empty() {
             let runs = log.report.runs.iter().map(|run| run.run.clone()).collect();
             log.chains = chains_of(&opened.store, &runs);
+            log.positions = opened.bundle.positions().map(|(at, entry)| (at, entry.clone())).collect();
         }
         Ok(log)
     }
@@ -228,7 +230,8 @@ impl VerifyPlan<'_> {
                 VerifyOutcome::Unreadable(..) => None,
             });
             let known = known.flatten().collect();
-            outcomes.push(VerifyOutcome::Verified(Box::new(self.store(desk, &known)?)));
+            let is_compared = !outcomes.is_empty();
+            outcomes.push(VerifyOutcome::Verified(Box::new(self.store(desk, &known, is_compared)?)));
         }
         let verified = outcomes.iter_mut().filter_map(|outcome| match outcome {
             VerifyOutcome::Verified(log) => Some(&mut **log),
@@ -242,7 +245,12 @@ impl VerifyPlan<'_> {
     }
 
     /// Verifies runs of the store, or all of it. `known` are the runs of bundles, which are compared with those here.
-    fn store(&self, desk: &mut dyn Desk, known: &BTreeSet<RunName>) -> Result<VerifiedLog, Problem> {
+    fn store(
+        &self,
+        desk: &mut dyn Desk,
+        known: &BTreeSet<RunName>,
+        is_compared: bool,
+    ) -> Result<VerifiedLog, Problem> {
         let path = desk.dir()?;
         let stamp = Stamp::of(&path);
         let mut store = Arc::new(desk.log_files(&path)?);
@@ -259,7 +267,13 @@ impl VerifyPlan<'_> {
         let trust = desk.trust();
         let mut report = of_files(&mut store, &terms, &*trust, &mut *desk.follow("verify"))?;
         let info = store.info().clone();
-        let chains = chains_of(&store, known);
+        let (chains, mut positions) = (chains_of(&store, known), BTreeMap::new());
+        if is_compared && report.findings.is_empty() {
+            store.entries(0..store.tree().size, &mut |at, entry| {
+                positions.insert(at, entry);
+                ControlFlow::Continue(())
+            })?;
+        }
         // Windows cannot rename an open index, so it is closed first.
         drop(store);
         if report.has_only_index_findings() {
@@ -268,7 +282,7 @@ impl VerifyPlan<'_> {
         if let Some(seen) = trust.seen(info.id) {
             seen.note(&path, stamp, report.notes());
         }
-        Ok(VerifiedLog { chains, ..verified(path.display().to_string(), report, false, &info) })
+        Ok(VerifiedLog { chains, positions, ..verified(path.display().to_string(), report, false, &info) })
     }
 }
 
@@ -312,7 +326,7 @@ pub fn tip(text: &str) -> Result<Digest, Problem> {
 
 fn verified(name: String, report: VerifyReport, is_bundle: bool, info: &StoreInfo) -> VerifiedLog {
     let (store, key) = (info.id, info.key.clone());
-    VerifiedLog { name, report, is_bundle, store, key, chains: BTreeMap::new() }
+    VerifiedLog { name, report, is_bundle, store, key, chains: BTreeMap::new(), positions: BTreeMap::new() }
 }
 
 /// Returns the first tick whose records are opened, which is that of one run.

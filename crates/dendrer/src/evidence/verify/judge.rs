@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::chain_rules::ChainLine;
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
+use dendrer_object::record::Entry;
 use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
 
@@ -38,6 +39,8 @@ pub struct VerifiedLog {
     pub key: VerifierKey,
     /// The records of runs that another log may have as well, by tick; empty where one log is verified alone.
     pub chains: BTreeMap<RunName, Vec<Digest>>,
+    /// The entries of the log that are shown, by position; empty where one log is verified alone.
+    pub positions: BTreeMap<u64, Entry>,
 }
 
 impl VerifiedLog {
@@ -211,7 +214,15 @@ fn parted(a: &VerifiedLog, b: &VerifiedLog) -> Option<(RunName, u64, [Digest; 2]
     })
 }
 
-/// Adds to copies of the same log that they are two histories, where a run shows it. Returns the pairs of them.
+/// The first position of the log at which both show an entry, and not the same.
+fn parted_at(a: &VerifiedLog, b: &VerifiedLog) -> Option<(u64, [Digest; 2])> {
+    let mut pairs = a.positions.iter().filter_map(|(at, entry)| Some((at, entry, b.positions.get(at)?)));
+    let (at, own, other) = pairs.find(|(_, own, other)| own != other)?;
+    Some((*at, [own.hash, other.hash]))
+}
+
+/// Adds to copies of the same log that they are two histories, where a run or a position of the log shows it. Returns the pairs
+/// of them.
 fn compare_chains(logs: &mut [&mut VerifiedLog]) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for at in 0..logs.len() {
@@ -219,10 +230,19 @@ fn compare_chains(logs: &mut [&mut VerifiedLog]) -> BTreeSet<(String, String)> {
             let (own, twin) = (&*logs[at], &*logs[other]);
             let is_twin =
                 own.store == twin.store && own.key == twin.key && own.is_signed() && twin.is_signed();
-            let Some((run, tick, [stored, computed])) = parted(own, twin).filter(|_| is_twin) else {
-                continue;
-            };
             let name = twin.name.clone();
+            let (run, tick, position, [stored, computed], what) =
+                match (parted(own, twin), parted_at(own, twin)) {
+                    _ if !is_twin => continue,
+                    (Some((run, tick, sides)), _) => {
+                        let what = format!("tick {tick} of {run}");
+                        (Some(run), Some(tick), None, sides, what)
+                    }
+                    (None, Some((at, sides))) => {
+                        (None, None, Some(at), sides, format!("position {at} of the log"))
+                    }
+                    (None, None) => continue,
+                };
             found.insert((own.name.clone(), name.clone()));
             let log = &mut *logs[at];
             log.report.verdict = VerifyVerdict::Equivocation;
@@ -231,11 +251,11 @@ fn compare_chains(logs: &mut [&mut VerifiedLog]) -> BTreeSet<(String, String)> {
             log.report.findings.push(VerifyFinding {
                 code: ANOTHER_LOG,
                 message: format!(
-                    "the same key signed {name}, which has another record at tick {tick} of {run}: there are two histories"
+                    "the same key signed {name}, which has another record at {what}: there are two histories"
                 ),
-                run: Some(run),
-                tick: Some(tick),
-                position: None,
+                run,
+                tick,
+                position,
                 stored: Some(stored.short()),
                 computed: Some(computed.short()),
             });
