@@ -96,6 +96,8 @@ export type Backtrack = {
       rule: "manual" | "lww" | "confidence" | "policy";
       /** The value of each agent */
       values: {
+        /** Whether its confidence is no number from 0 to 1, and counts as 0 */
+        misread?: boolean;
         /** Whether the source removed it */
         removed: boolean;
         /** The agent; empty for the beginning of the run */
@@ -107,6 +109,8 @@ export type Backtrack = {
       }[];
       /** The side that the strategy took; null if all were kept */
       winner: {
+        /** Whether its confidence is no number from 0 to 1, and counts as 0 */
+        misread?: boolean;
         /** Whether the source removed it */
         removed: boolean;
         /** The agent; empty for the beginning of the run */
@@ -1235,6 +1239,8 @@ export type Conflicts = {
     tick: number | null;
     /** The value of each agent */
     values: {
+      /** Whether its confidence is no number from 0 to 1, and counts as 0 */
+      misread?: boolean;
       /** Whether the source removed it */
       removed: boolean;
       /** The agent; empty for the beginning of the run */
@@ -1246,6 +1252,8 @@ export type Conflicts = {
     }[];
     /** The side that the strategy took; null if all were kept */
     winner: {
+      /** Whether its confidence is no number from 0 to 1, and counts as 0 */
+      misread?: boolean;
       /** Whether the source removed it */
       removed: boolean;
       /** The agent; empty for the beginning of the run */
@@ -2136,6 +2144,8 @@ export type Show = {
     rule: "manual" | "lww" | "confidence" | "policy";
     /** The value of each agent */
     values: {
+      /** Whether its confidence is no number from 0 to 1, and counts as 0 */
+      misread?: boolean;
       /** Whether the source removed it */
       removed: boolean;
       /** The agent; empty for the beginning of the run */
@@ -2147,6 +2157,8 @@ export type Show = {
     }[];
     /** The side that the strategy took; null if all were kept */
     winner: {
+      /** Whether its confidence is no number from 0 to 1, and counts as 0 */
+      misread?: boolean;
       /** Whether the source removed it */
       removed: boolean;
       /** The agent; empty for the beginning of the run */

@@ -1195,7 +1195,7 @@ fn applied(unit: &Pointer, op: &Op, tick: u64, content: &mut Content, unknown: &
     }
 }
 
-/// The writes of a unit behind a change of it, which led from one value to another.
+/// The writes of a unit after a change of it, which led from one value to another.
 fn changed(origins: &Origins, unit: &Pointer, op: &Op, sides: &[Option<Value>; 2], stamp: Stamp) -> Origins {
     let is_more = stamp.is_more && matches!(op.action, Action::Add | Action::Append);
     let [before, after] = sides;

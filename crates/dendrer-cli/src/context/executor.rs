@@ -283,7 +283,7 @@ fn failure_of(bytes: &[u8], status: ExitStatus) -> EdgeFailure {
         Some(0..=128) => EdgeEnd::Answered,
         _ => EdgeEnd::Killed,
     };
-    // Its output was closed at the limit, so how it ended says nothing.
+    // Its output was closed at the limit, so its exit code means nothing.
     let failure = match bytes.len() > ANSWER_SIZE_MAX {
         true => too_large(bytes),
         false => EdgeFailure::new(ended, format!("the command failed: {status}")),

@@ -124,7 +124,8 @@ fn a_pack_names_units_as_they_are_listed() {
     let place = place();
     for (unit, fault) in [
         ("memory.x", ""),
-        ("memory", ""),
+        ("goals", ""),
+        ("memory", "its units are its members, like memory.x"),
         ("memory/x", "did you mean \"memory.x\"?"),
         ("/memory/x", "did you mean \"memory.x\"?"),
         ("memory.x.y", "a member of the state or a member of one"),

@@ -205,35 +205,43 @@ fn two_journeys_become_one_with_a_conflict_that_somebody_decides() {
             1,
             r#"source     a trip-planner-b@45   replayed OK, state aff242ff1f1f
 source     b trip-planner-c@44   replayed OK, state 30b1e3986942
-created    trip-merged: a new run, seeded with 2 places of 2 runs. This is not a history merge.
+created    trip-merged: a new run, seeded with 1 place of 2 runs. This is not a history merge.
 base       trip-planner-a@30, the last record in all histories
+conflict   budget_remaining   a 62   b 62   strategy manual: all kept, none taken
 conflict   itinerary   a [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   b [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   strategy manual: all kept, none taken
 "#,
-            "help: dendrer conflicts resolve trip-merged itinerary --take a --reason ...\n"
+            "help: dendrer conflicts resolve trip-merged budget_remaining --take a --reason ...\n"
         )
     );
+    // Each run paid for itself, so equal rests are no agreement.
+    let paid =
+        ["conflicts", "resolve", "trip-merged", "budget_remaining", "--take", "a", "--reason", "one trip"];
+    assert_eq!(place.run(&paid).code, 0);
     let why = "the forecast says showers";
     let ran =
         place.run(&["conflicts", "resolve", "trip-merged", "itinerary", "--take", "b", "--reason", why]);
     assert!(
         ran.stdout.starts_with(
-            r#"resolved   itinerary = [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   b taken, as trip-merged@1   hash "#
+            r#"resolved   itinerary = [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   b taken, as trip-merged@2   hash "#
         ),
         "{}",
         ran.stdout
     );
-    assert_eq!(
-        place.ok(&["conflicts", "list", "trip-merged"]),
-        r#"itinerary   b taken at tick 1: "the forecast says showers"
+    let listed = place.ok(&["conflicts", "list", "trip-merged"]);
+    assert!(
+        listed.ends_with(
+        r#"itinerary   b taken at tick 2: "the forecast says showers"
   a trip-planner-b@45   [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   written at tick 41, record 3a4a5d78290f
   b trip-planner-c@44   [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   written at tick 40, record 02c3a1947a0f
-1 of 1 conflict, 0 open
+2 of 2 conflicts, 0 open
 "#
+        ),
+        "{listed}"
     );
-    // The rule of both holds on, over the value that both agree on.
+    // The rule of both holds on, over the value that was decided.
     assert_eq!(place.ok(&["state", "trip-merged", "--path", "budget_remaining"]).trim(), "62");
     assert_eq!(place.run(&["state", "trip-merged", "--path", "policy"]).code, 3, "nothing is violated");
-    assert!(place.ok(&["verify", "trip-merged", "--replay"]).contains("1 of 1 states reproduced"));
+    assert!(place.ok(&["verify", "trip-merged", "--replay"]).contains("2 of 2 states reproduced"));
     // Had it not been chosen, it would begin as the pack says.
     let less = [&merge[..7], &merge[9..], &["-n"]].concat();
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Merges what several agents left in one unit (design, 14.5).
 //!
 //! The sides of a place are its newest writes: those at, above or below it that no other one follows. A side without one does not
-//! count. If those that count differ, the one with the highest rank is taken, and the place is a decision. Where all sides are
+//! count. If those that count differ, the one with the highest rank is taken, and the place is a decision. If all sides are
 //! objects, each member is a place. Reads no graph.
 //!
 //! Rule: what one side alone changed is never lost, and what was written over never comes back; tests
@@ -32,7 +32,7 @@ pub(super) struct Decided {
     pub(super) taken: Option<usize>,
 }
 
-/// The sides of a unit, and what the graph says of their writes.
+/// The sides of a unit, and the order and the ranks of their writes.
 pub(super) struct Sides<'w> {
     /// The unit.
     pub(super) unit: &'w Pointer,
@@ -65,7 +65,7 @@ pub(super) fn is_map(value: &Value) -> bool {
 }
 
 impl Sides<'_> {
-    /// Merges the sides, and lists the places that were decided. Where all are kept, the value is that of a side.
+    /// Merges the sides, and lists the places that were decided. If all are kept, the value is that of a side.
     pub(super) fn merge(&self) -> (Option<Value>, Origins, Vec<Decided>) {
         let mut decided = Vec::new();
         let (value, origins) = self.place(self.all(), &mut Vec::new(), &mut decided);
@@ -96,7 +96,7 @@ impl Sides<'_> {
         stamps
     }
 
-    /// Whether a side is merged member by member. A value that says how sure it is was said as one.
+    /// Whether a side is merged member by member. A value with a confidence is one value.
     fn has_members(&self, side: &Side) -> bool {
         let is_one =
             |value: &Value| self.strategy == SyncStrategy::Confidence && value.get("confidence").is_some();

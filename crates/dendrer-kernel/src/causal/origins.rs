@@ -1,6 +1,6 @@
 //! Which writes the places of a unit are from.
 //!
-//! A tree beside the value: a node has the newest writes of its place and a member for each place below that was written since.
+//! A tree with the form of the value: a node has the newest writes of its place and a member for each place below that was written since.
 //! A write of an object over an object counts for the members that it changed. A tree shares its parts with those before it.
 //!
 //! Rule: a decision is a write of the sync node, and the value keeps the tick, the agent and the confidence of its own write; test
@@ -30,7 +30,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// That of a node's own write.
+    /// The stamp of a node's own write.
     pub(super) fn own(tick: u64, confidence: f64) -> Stamp {
         Stamp { by: tick, from: tick, confidence, is_more: false }
     }
@@ -118,7 +118,7 @@ impl Origins {
         decided
     }
 
-    /// Behind a change at a place below.
+    /// The tree after a change at a place below.
     pub(super) fn changed(&self, steps: &[String], sides: [Option<&Value>; 2], stamp: &Stamp) -> Origins {
         let is_leaf = sides.iter().flatten().any(|value| !is_map(value));
         match steps {
@@ -134,7 +134,7 @@ impl Origins {
         }
     }
 
-    /// Behind a new value of the place: of an object over an object, each member that differs was written.
+    /// The tree after a new value of the place: of an object over an object, each member that differs was written.
     fn replaced(&self, [before, after]: [Option<&Value>; 2], stamp: &Stamp) -> Origins {
         let maps = [before, after].map(|side| side.filter(|side| is_map(side)).and_then(Value::as_object));
         let [Some(before), Some(after)] = maps else { return Origins::of(&[*stamp]) };

@@ -84,7 +84,7 @@ pub fn conflicts(trace: &Trace, asked: AskedConflicts<'_>) -> Result<ConflictsAn
     if let (AskedConflicts::At(path), true) = (asked, items.is_empty() && sync.is_empty()) {
         return Err(MergeError::NoConflict { run: trace.name().clone(), path: path.clone() }.into());
     }
-    // Of one place, each conflict that is shown counts.
+    // Each conflict at one place counts.
     let total = match asked {
         AskedConflicts::At(_) => (items.len() + sync.len()) as u64,
         AskedConflicts::Kept | AskedConflicts::Decided => total,

@@ -439,7 +439,7 @@ fn begun_by(trace: &Trace, path: &Pointer) -> Result<Vec<Record>, Error> {
     Ok(records)
 }
 
-/// Whether a change says how much, and not what.
+/// Whether a change adds to what was there.
 fn adds(op: &Op) -> bool {
     matches!(op.action, Action::Add | Action::Append)
 }
@@ -563,7 +563,7 @@ impl<'m> Merging<'m, '_> {
     }
 
     /// Whether equal values are two changes: each side wrote by records of its own, and one of them added to what was there, or
-    /// the pack says that lists are appended.
+    /// the pack appends lists.
     fn is_twofold(&self, path: &Pointer, base: &BaseValue<'_>, counts: &[usize]) -> Result<bool, Error> {
         let is_appended = self.combine(path) == Some(Combine::Append);
         if counts.len() < 2 || matches!(base, BaseValue::Nothing) && !is_appended {

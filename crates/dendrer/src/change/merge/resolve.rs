@@ -134,7 +134,7 @@ pub(super) struct SideName<'c> {
 
 impl Take {
     /// Finds the value that is taken, and the number of the side that has it; `None` for another value. A name that means several
-    /// values is refused; a kind before it, like `run:a`, says which is meant.
+    /// values is refused; a kind before it, like `run:a`, names one of them.
     pub(super) fn chosen(
         &self,
         names: &[SideName<'_>],
