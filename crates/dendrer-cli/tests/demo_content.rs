@@ -140,7 +140,7 @@ const TIPS: [&str; 16] = [
     "trip-planner-b 298e7da919c5",
     "trip-planner-c a4a497e2b87e",
     "trip-planner-d 69f180d0c266",
-    "logistics-fix-1 bf1d4134a773",
+    "logistics-fix-1 886696d4dfc0",
     "shop-team 5728c6d6bad8",
     "workshop-300 a59c3e21a28c",
 ];
