@@ -34,7 +34,7 @@ test("runs_are_listed_filtered_sorted_and_compared", async () => {
   assert.equal(await page.locator(".run-link").count(), (await document_<{ total: number }>("/runs.json")).total);
   await page.fill("#where", "ticks > 60");
   await page.keyboard.press("Enter");
-  await page.waitForFunction(() => document.querySelectorAll(".run-link").length === 2);
+  await page.waitForFunction(() => document.querySelectorAll(".run-link").length === 3);
   assert.match(page.url(), /where=ticks%20%3E%2060/);
   await page.fill("#where", "ticks >");
   await page.keyboard.press("Enter");
