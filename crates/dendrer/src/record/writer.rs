@@ -80,22 +80,14 @@ struct Unjudged {
 }
 
 impl Unjudged {
-    /// Takes away the first lines, with one more if it failed. Returns those that were judged.
-    fn take(&mut self, judged: usize, has_failed: bool) -> Unjudged {
-        let mut first = Unjudged {
-            numbers: self.numbers.drain(..judged).collect(),
-            intents: self.intents.drain(..judged).collect(),
-            came: Vec::new(),
-            replies: self.replies.drain(..judged).collect(),
-        };
-        self.came.drain(..judged);
-        if has_failed {
-            first.numbers.push(self.numbers.remove(0));
-            first.replies.push(self.replies.remove(0));
-            self.intents.remove(0);
-            self.came.remove(0);
+    /// Takes away the first `count` lines.
+    fn take(&mut self, count: usize) -> Unjudged {
+        Unjudged {
+            numbers: self.numbers.drain(..count).collect(),
+            intents: self.intents.drain(..count).collect(),
+            came: self.came.drain(..count).collect(),
+            replies: self.replies.drain(..count).collect(),
         }
-        first
     }
 }
 
@@ -190,11 +182,12 @@ impl LineWriter {
             let judged = self.recorder.propose_each_at(&self.unjudged.intents, &self.unjudged.came);
             let error = judged.err();
             let taken = error.as_ref().map_or(self.unjudged.intents.len(), |(at, _)| *at);
-            let lines = self.unjudged.take(taken, error.is_some());
+            let lines = self.unjudged.take(taken + usize::from(error.is_some()));
             let mut replies = Vec::with_capacity(lines.numbers.len());
             let records = self.recorder.gathered(before).to_vec();
             answer(lines.numbers[..taken].to_vec(), records, &mut replies);
             self.recorder.note_judged(&mut replies);
+            // The line that failed is the last, and has no record.
             for (intent, reply) in lines.intents.into_iter().zip(&replies) {
                 let id = reply.records().next().map(Record::id);
                 self.waiting.push(Waiting { line: LineRead::Intent(Box::new(intent)), id });
