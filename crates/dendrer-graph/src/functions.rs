@@ -111,6 +111,11 @@ impl Functions {
         self.effects.get(call).map(String::as_str)
     }
 
+    /// Whether a call of an edge may act: its class is `effectful`, or none is declared.
+    pub fn is_effectful(&self, call: &str) -> bool {
+        self.effect(call).is_none_or(|class| class == "effectful")
+    }
+
     /// Whether no pack was given.
     pub fn is_open(&self) -> bool {
         self.is_open

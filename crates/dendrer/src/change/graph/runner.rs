@@ -144,7 +144,7 @@ impl<'g> Runner<'g> {
         let (graph, children) = (self.terms.graph, self.terms.children);
         let acted = self.past.values.keys().filter(|_| self.is_renewed).find(|path| {
             let call = effect_at(graph, children, path).unwrap_or_default();
-            !self.evaluation.has_asked(path) && self.is_effectful(call)
+            !self.evaluation.has_asked(path) && self.functions.is_effectful(call)
         });
         acted.map_or(Ok(()), |path| Err(GraphRefused::Acted { path: path.clone() }))
     }
@@ -171,10 +171,9 @@ impl<'g> Runner<'g> {
     pub(super) fn evaluate(&mut self) -> Result<(), GraphRefused> {
         let mut other = None;
         let Runner { evaluation, past, due, functions, is_renewed, .. } = self;
-        let is_effectful = |call: &str| functions.effect(call).is_none_or(|class| class == "effectful");
         let made = evaluation.advance(&mut |asked: &EdgeRequest| match past.values.get(&asked.path) {
             Some((digest, value)) if *digest == asked.asked => Some(value.clone()),
-            Some(_) if *is_renewed && !is_effectful(&asked.call) => {
+            Some(_) if *is_renewed && !functions.is_effectful(&asked.call) => {
                 due.add(asked, false);
                 None
             }
@@ -183,7 +182,7 @@ impl<'g> Runner<'g> {
                 None
             }
             None => {
-                due.add(asked, is_effectful(&asked.call));
+                due.add(asked, functions.is_effectful(&asked.call));
                 None
             }
         });
@@ -211,17 +210,12 @@ impl<'g> Runner<'g> {
 
     /// The effectful edges of some of which it is not known whether they have acted.
     pub(super) fn needs<'a>(&self, due: impl Iterator<Item = &'a EdgeRequest>) -> Vec<EdgeNeed> {
-        due.filter(|asked| self.is_effectful(&asked.call))
+        due.filter(|asked| self.functions.is_effectful(&asked.call))
             .filter_map(|EdgeRequest { path, call, .. }| {
                 let why = *self.past.unknown.get(path)?;
                 Some(EdgeNeed { path: path.clone(), call: call.clone(), why })
             })
             .collect()
-    }
-
-    /// Whether an effect cannot be repeated.
-    fn is_effectful(&self, call: &str) -> bool {
-        self.functions.effect(call).is_none_or(|class| class == "effectful")
     }
 
     /// Takes values that the caller found out by hand for edges that are due; [`Runner::record_by_hand`] puts them on record.
