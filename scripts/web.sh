@@ -7,6 +7,7 @@
 #
 #   scripts/web.sh          everything
 #   scripts/web.sh build    web/dist alone: run it before cargo, which embeds the files
+#   scripts/web.sh units    web/dist, types and units: what needs neither the program nor a browser
 #   scripts/web.sh picture  docs/pictures/serve.png, the picture of docs/serve.md; a full run takes it to web/tests/shots
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,6 +34,7 @@ if [ "${1:-}" != picture ]; then
   npm run --silent check
   npm run --silent unit
 fi
+[ "${1:-}" = units ] && exit 0
 
 say "the program"
 cd ..

@@ -25,6 +25,11 @@ function typeOf(schema, depth) {
   return [...new Set(kinds.map((kind) => kindOf(kind, schema, depth)))].join(" | ");
 }
 
+// Whether the type of a schema has more than one member, so that a list of it needs parentheses.
+function isUnion(schema) {
+  return Boolean(schema) && [schema.anyOf, schema.oneOf, schema.enum, schema.type].some((one) => Array.isArray(one) && one.length > 1);
+}
+
 let references = new Map();
 function reference(pointer) {
   const name = pointer.split("/").at(-1);
@@ -40,7 +45,7 @@ function kindOf(kind, schema, depth) {
     case "array": {
       if (schema.prefixItems) return `[${schema.prefixItems.map((one) => typeOf(one, depth)).join(", ")}]`;
       const item = typeOf(schema.items, depth);
-      return /[ |]/.test(item) && !item.startsWith("{") ? `(${item})[]` : `${item}[]`;
+      return isUnion(schema.items) ? `(${item})[]` : `${item}[]`;
     }
     default: return objectOf(schema, depth);
   }

@@ -143,9 +143,9 @@ export type Backtrack = {
       /** The id */
       id: string;
       /** The inputs, each as this object */
-      inputs: (Record<string, unknown>)[];
+      inputs: Record<string, unknown>[];
       /** The operations of the transition there */
-      ops?: (Record<string, unknown>)[];
+      ops?: Record<string, unknown>[];
       /** The place that is followed; absent if a link led to the transition */
       path?: string;
       /** The reason why the inputs are not listed; null if they are */
@@ -158,7 +158,7 @@ export type Backtrack = {
       type: string | null;
     }[];
     /** The operations of the transition on the place */
-    ops: (Record<string, unknown>)[];
+    ops: Record<string, unknown>[];
     /** The run, if a merge took the value from it; absent for the one that was asked about */
     run?: string;
     /** The reason why the inputs are not listed; null if they are */
@@ -684,7 +684,7 @@ export type Bisect = {
     type: string;
   }[];
   /** The stretches of ticks with one verdict each, if the predicate was lifted */
-  recoveries: ((number | "ok" | "violation" | "uncertain")[])[] | null;
+  recoveries: (number | "ok" | "violation" | "uncertain")[][] | null;
   /** The score, and the verdict of each hard predicate */
   regression?: {
     /** Whether the score and the hard predicates name one tick */
@@ -915,7 +915,7 @@ export type BisectAll = {
       why: string;
     }[];
     /** The stretches of ticks with one verdict each, if the predicate was lifted */
-    recoveries: ((number | "ok" | "violation" | "uncertain")[])[] | null;
+    recoveries: (number | "ok" | "violation" | "uncertain")[][] | null;
     /** The run */
     run: string;
     /** The first violation that judging every tick found, with --scan */
@@ -1196,7 +1196,7 @@ export type Compare = {
 export type Conflicts = {
   /** The number of places that a strategy decided; --decided lists them */
   decided: number;
-  items: {
+  items: ({
     /** The value at the last common record; null if it is missing */
     base: unknown;
     /** The place, as a JSON pointer */
@@ -1263,7 +1263,7 @@ export type Conflicts = {
       /** The value; null if the source removed it */
       value: unknown;
     } | null;
-  }[] | number;
+  })[] | number;
   /** The number of conflicts that are open */
   open: number;
   /** The run */
@@ -1331,7 +1331,7 @@ export type ContractCheck = {
     /** The first tick that was judged */
     from: number | null;
     /** The stretches of ticks with one verdict */
-    intervals: ((number | "ok" | "violation" | "uncertain")[])[];
+    intervals: (number | "ok" | "violation" | "uncertain")[][];
     /** The name of the predicate */
     name: string;
     /** The state of an obligation at the last tick; null for a predicate */
@@ -1662,7 +1662,7 @@ export type Diff = {
       /** Whether the onset is known */
       certainty: "exact" | "unavailable";
       /** Stretches of ticks with one verdict */
-      intervals: ((number | "ok" | "violation" | "uncertain")[])[];
+      intervals: (number | "ok" | "violation" | "uncertain")[][];
       /** The first tick in violation; null if there is none, or if it is not known */
       onset: number | null;
       /** The predicate */
@@ -1693,7 +1693,7 @@ export type Diff = {
       /** Whether the onset is known */
       certainty: "exact" | "unavailable";
       /** Stretches of ticks with one verdict */
-      intervals: ((number | "ok" | "violation" | "uncertain")[])[];
+      intervals: (number | "ok" | "violation" | "uncertain")[][];
       /** The first tick in violation; null if there is none, or if it is not known */
       onset: number | null;
       /** The predicate */
@@ -1733,7 +1733,7 @@ export type Failure = {
     /** The arguments */
     argv: string[];
   }[];
-  items?: (Record<string, unknown>)[] | number;
+  items?: Record<string, unknown>[] | number;
   /** The kind of the fault */
   kind: string;
   /** The object and the fact in one sentence */
@@ -1762,7 +1762,7 @@ export type Frontier = {
   edges: number;
   /** The name of the graph; null for a run of no graph, whose calls are listed */
   graph: string | null;
-  items: {
+  items: ({
     /** The arguments */
     args: unknown[];
     /** The digest of effect and arguments */
@@ -1796,7 +1796,7 @@ export type Frontier = {
     tick: number;
     /** The output of the answer; null without one */
     value: unknown;
-  }[] | number;
+  })[] | number;
   /** The path of the repeat that came to its limit and ended the run; null if none did */
   limit: string | null;
   /** The number of pure nodes; 0 for a run of no graph */
@@ -2837,9 +2837,9 @@ export type Why = {
     /** The id */
     id: string;
     /** The inputs, each as this object */
-    inputs: (Record<string, unknown>)[];
+    inputs: Record<string, unknown>[];
     /** The operations of the transition there */
-    ops?: (Record<string, unknown>)[];
+    ops?: Record<string, unknown>[];
     /** The place that is followed; absent if a link led to the transition */
     path?: string;
     /** The run that the transition is of; absent for the one that was asked about */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { facetsOf, held, treeOf, whereOf, type RunItem } from "../../src/pure/runs.ts";
 
 const run = (name: string, more: Partial<RunItem> = {}): RunItem => ({
-  casebook: false, dropped: false, ended: false, forked_from: null, goal: null, name, redaction: null, refusals: 0, stage: 1, state_read: true, synthetic: false, ticks: 3, tip: "", updated: "", verified_here: false, ...more,
+  casebook: false, dropped: false, ended: false, forked_from: null, goal: null, hypothetical: false, name, redaction: null, refusals: 0, stage: 1, state_read: true, synthetic: false, ticks: 3, tip: "", updated: "", verified_here: false, ...more,
 });
 const of = (parent: string) => ({ forked_from: { run: parent, tick: 1 } });
 
