@@ -46,12 +46,15 @@ timeout 600 scripts/modules.sh || echo "SKIPPED: the example modules were not bu
 export DENDRER_MODULES="$PWD/target/modules"
 
 say "the page of serve"
-scripts/web.sh build
+scripts/web.sh units
 
 say "tests"
 # The same cases every time, so that a failure is of the change that is tested. `just soak` draws new ones.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}"
 cargo nextest run --workspace --no-fail-fast "$@"
+
+say "orders of threads"
+SHUTTLE_RANDOM_SEED=1 cargo nextest run -p dendrer-store --features schedules,conformance,faulty --test schedules
 
 say "modules in both engines"
 # The compiler of modules wants a newer rustc than everything else.

@@ -11,6 +11,7 @@ use std::time::Duration;
 pub mod shared;
 pub(crate) mod sync;
 mod syncs;
+mod threads;
 mod together;
 
 /// Lines in one group, at most. A group is acknowledged while the next one is judged: in a larger group a durable line

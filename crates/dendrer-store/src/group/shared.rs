@@ -12,16 +12,16 @@
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range, RangeInclusive};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{
-    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
-    Weak,
-};
+use std::sync::{Arc, PoisonError, TryLockError, Weak};
 
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
+use super::threads::{
+    Condvar, Mutex, MutexGuard, Receiver, RwLock, RwLockReadGuard, RwLockWriteGuard, SyncSender,
+    sync_channel, thread,
+};
 use crate::error::StoreError;
 use crate::store::{
     AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog,
@@ -374,7 +374,7 @@ impl Shared {
         if queue.idle == 0 && queue.threads < THREADS {
             let (line, store) = (Arc::clone(&self.0.line.0), Arc::downgrade(&self.0));
             let work = move || append_in_background(&line, &store);
-            let thread = std::thread::Builder::new().name("dendrer-append".into()).spawn(work);
+            let thread = thread::Builder::new().name("dendrer-append".into()).spawn(work);
             queue.threads += usize::from(thread.is_ok());
         }
         if queue.threads > 0 {

@@ -5,8 +5,9 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
+use super::threads::{Condvar, Mutex, MutexGuard};
 use crate::error::StoreError;
 use crate::store::{Ticket, WaitForSync};
 
