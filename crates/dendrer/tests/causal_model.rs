@@ -812,6 +812,24 @@ fn a_decided_value_keeps_the_number_of_its_write() {
     }
 }
 
+/// A leaf is decided by the tick of its own write. By that of the newest write of the whole side, what a third agent wrote
+/// elsewhere in the object would decide it, and so the order of merges (`docs/design/leaves.md`).
+#[test]
+fn the_order_of_merges_decides_no_leaf() {
+    let begin: [(&str, f64, &[u64], &str); 4] = [
+        ("lead", 0.0, &[], r#"[{"set":"/memory/o","value":{"x":0,"y":0}}]"#),
+        ("a", 0.0, &[1], r#"[{"set":"/memory/o/x","value":1}]"#),
+        ("b", 0.0, &[1], r#"[{"set":"/memory/o/x","value":2}]"#),
+        ("c", 0.0, &[1], r#"[{"set":"/memory/o/y","value":5}]"#),
+    ];
+    for parents in [[4, 3], [3, 4]] {
+        let merges: [(&str, f64, &[u64], &str); 2] =
+            [("a", 0.0, &parents[..1], "[]"), ("a", 0.0, &parents[1..], "[]")];
+        let graph = pushed("lww", &[&begin[..], &merges[..]].concat());
+        assert_eq!(graph.state(6), v(r#"{"memory":{"o":{"x":2,"y":5}}}"#), "{parents:?}");
+    }
+}
+
 /// Two additions are two changes, also if the outcome is equal; two equal assignments are one value.
 #[test]
 fn equal_additions_are_in_conflict() {
