@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dendrer_object::delta::{Action, Op};
 use dendrer_object::name::NAME_SIZE_MAX;
-use dendrer_object::record::Record;
-use dendrer_object::{Digest, RunName, Value, tag};
+use dendrer_object::record::{Kind, Record};
+use dendrer_object::{Digest, Intent, RunName, Value, tag};
 use dendrer_store::RunSummary;
 use dendrer_store::prelude::*;
 
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::record::recorder::Recorder;
 use crate::repo::Repo;
 use crate::repo::new_run::made_name;
-use crate::run::thread::{CHECKPOINT, CLAIM, REMOVED, TASKS, WRITES, is_of_thread, thread_of};
+use crate::run::thread::{CHECKPOINT, CLAIM, PLACES, REMOVED, TASKS, WRITES, is_of_thread, thread_of};
 use crate::run::trace::Trace;
 use crate::run::trace::read;
 use crate::vault::VaultRef;
@@ -270,10 +270,35 @@ impl Thread {
     pub(super) fn apply(&mut self, run: usize, tick: u64, record: &Record) {
         self.runs[run].upto = self.runs[run].upto.max(tick);
         let body = record.body();
-        if !is_of_thread(record) {
-            return;
+        if is_of_thread(record) {
+            self.apply_members(run, tick, record, &|place| body.value(place));
         }
-        let member = |name: &str| body.value(&format!("/intent/{name}"));
+    }
+
+    /// Takes in a record that this process made of an intent, of which the saver's own members are on record as they are.
+    pub(super) fn apply_own(&mut self, run: usize, tick: u64, record: &Record, intent: &Intent) {
+        if record.header().kind != Kind::Transition {
+            return self.apply(run, tick, record);
+        }
+        self.runs[run].upto = self.runs[run].upto.max(tick);
+        let shown = intent.member("intent");
+        let value = |place: &str| shown?.get(place.strip_prefix("/intent/")?).cloned();
+        let is_kept = |name: &&str| {
+            let place = format!("/intent/{name}");
+            value(&place) == record.body().value(&place)
+        };
+        debug_assert!(PLACES.iter().all(is_kept), "tick {tick}");
+        self.apply_members(run, tick, record, &value);
+    }
+
+    fn apply_members(
+        &mut self,
+        run: usize,
+        tick: u64,
+        record: &Record,
+        value: &dyn Fn(&str) -> Option<Value>,
+    ) {
+        let member = |name: &str| value(&format!("/intent/{name}"));
         if let Some(about) = member(CHECKPOINT) {
             let _ = self.apply_checkpoint(run, tick, record.id(), &about);
             let _ = self.apply_messages(run, tick, record, &about);

@@ -358,7 +358,8 @@ impl Checkpoints {
                 let run = &mut thread.runs[number];
                 let recorder = match run.recorder.take() {
                     Some(mut recorder) => {
-                        recorder.catch_up()?;
+                        // The thread was read from a fresh store.
+                        recorder.read_on()?;
                         recorder
                     }
                     None => match self.repo.recorder(&run.name) {
@@ -571,7 +572,7 @@ impl Checkpoints {
         }
         for record in &records {
             if let Some(tick) = record.header().tick {
-                thread.apply(number, tick, record);
+                thread.apply_own(number, tick, record, intent);
             }
         }
         thread.runs[number].recorder = Some(recorder);

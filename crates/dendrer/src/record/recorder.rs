@@ -559,6 +559,11 @@ impl Recorder {
     /// Reads the run on to its end in the store.
     pub(crate) fn catch_up(&mut self) -> Result<(), Error> {
         self.store.refresh()?;
+        self.read_on()
+    }
+
+    /// Reads the run on to its end in the store as this process knows it.
+    pub(crate) fn read_on(&mut self) -> Result<(), Error> {
         let known = Some(self.head.tick());
         // A run that only begins is not in the store yet.
         if !self.pending.is_empty()
