@@ -256,13 +256,26 @@ struct Write {
     confidence: f64,
     /// The writes that its places are from.
     origins: Origins,
+    /// The writes that a sync node put together to it; `None` for a write of its own.
+    met: Option<Met>,
+}
+
+/// The writes that a sync node met at a unit, and how it put them together.
+#[derive(Debug, Clone, PartialEq)]
+struct Met {
+    strategy: SyncStrategy,
+    /// Whether all were kept.
+    is_open: bool,
+    /// Their ticks, in order.
+    ticks: Vec<u64>,
 }
 
 impl Write {
     /// The beginning of the run.
     fn first() -> Write {
         let origins = Origins::of(&[Stamp::own(0, 0.0)]);
-        Write { index: 0, tick: 0, content: Content::Absent, unknown: Vec::new(), confidence: 0.0, origins }
+        let (content, unknown) = (Content::Absent, Vec::new());
+        Write { index: 0, tick: 0, content, unknown, confidence: 0.0, origins, met: None }
     }
 
     /// Whether nothing is known of the unit behind this write.
@@ -757,6 +770,34 @@ impl CausalGraph {
         found.into_iter().map(|write| self.through(unit, write, tick)).collect()
     }
 
+    /// Lists the newest writes of a unit, with those that other sync nodes put together by the same strategy, or kept, in place of
+    /// the outcome: so all are put together at once, and the order in which agents merge changes nothing.
+    fn newest_apart(&self, unit: usize, tick: u64, strategy: SyncStrategy) -> Vec<Cow<'_, Write>> {
+        let mut left: Vec<u64> = self.newest(unit, tick).iter().map(|write| write.tick).collect();
+        let (mut seen, mut apart) = (BTreeSet::new(), Vec::new());
+        while let Some(tick) = left.pop() {
+            if !seen.insert(tick) {
+                continue;
+            }
+            let write = self.write_at(unit, tick);
+            match write.met.as_ref().filter(|met| met.is_open || met.strategy == strategy) {
+                Some(met) => left.extend(&met.ticks),
+                None => apart.push(write),
+            }
+        }
+        let unit = &self.units[unit];
+        let apart = self.unfollowed(apart);
+        apart.into_iter().map(|write| self.through(unit, write, tick)).collect()
+    }
+
+    /// The write of a unit by a node that wrote it.
+    fn write_at(&self, unit: usize, tick: u64) -> &Write {
+        let (unit, node) = (&self.units[unit], &self.nodes[tick]);
+        let writes = unit.writes.get(&node.agent);
+        let at = writes.and_then(|writes| writes.binary_search_by_key(&node.index, |write| write.index).ok());
+        at.zip(writes).map_or(&unit.first, |(at, writes)| &writes[at])
+    }
+
     /// Those of several writes of a unit that no other one follows, in order of ticks.
     fn unfollowed<'w>(&self, mut found: Vec<&'w Write>) -> Vec<&'w Write> {
         let all = found.clone();
@@ -816,7 +857,7 @@ impl CausalGraph {
         confidence: f64,
     ) {
         let node = &mut self.nodes[tick];
-        let write = Write { index: node.index, tick, content, unknown, confidence, origins };
+        let write = Write { index: node.index, tick, content, unknown, confidence, origins, met: None };
         let writes = self.units[unit].writes.entry(node.agent).or_default();
         match writes.last_mut() {
             Some(last) if last.tick == tick => *last = write,
@@ -867,16 +908,26 @@ impl CausalGraph {
         let dotted = path.dotted();
         let said = node.merge.of_unit(&dotted).into_iter().chain(self.rules.of_unit(&dotted)).flatten();
         let strategy = said.into_iter().next().unwrap_or_default();
-        let (content, mut origins, conflicts) = match node.version >= LEAVES_VERSION {
+        let has_leaves = node.version >= LEAVES_VERSION;
+        let is_settled = |met: &Met| !met.is_open || strategy == SyncStrategy::Manual;
+        let met = newest[0].met.as_ref().filter(|met| is_settled(met));
+        if has_leaves && met.is_some() && newest.iter().all(|write| write.met.as_ref() == met) {
+            // Several sync nodes met the same writes, and so does this one.
+            return;
+        }
+        let newest = if has_leaves { self.newest_apart(unit, tick, strategy) } else { newest };
+        let (content, mut origins, conflicts) = match has_leaves {
             true => self.decide_leaves(unit, &newest, strategy, tick),
             false => self.decide_whole(unit, &newest, strategy, tick),
         };
         if is_equal && conflicts.is_empty() {
             return;
         }
-        if conflicts.iter().any(|conflict| conflict.taken.is_none()) {
+        let is_open = conflicts.iter().any(|conflict| conflict.taken.is_none());
+        if is_open {
             origins = Origins::of(&[Stamp::own(tick, node.confidence)]);
         }
+        let met = Met { strategy, is_open, ticks: newest.iter().map(|write| write.tick).collect() };
         if content != Content::Members {
             for below in self.below.get(&unit).cloned().unwrap_or_default() {
                 let is_there =
@@ -890,6 +941,10 @@ impl CausalGraph {
         let own = self.branches[self.nodes[tick].agent].ticks.iter().rev().nth(1);
         let before = own.and_then(|own| shown(&self.content(unit, *own)));
         self.write_of(unit, tick, (content, unknown, origins), node.confidence);
+        if has_leaves {
+            let writes = self.units[unit].writes.get_mut(&self.nodes[tick].agent);
+            writes.and_then(|writes| writes.last_mut()).expect("it was written").met = Some(met);
+        }
         self.conflicts.extend(conflicts);
         self.merged.push(SyncWrite { at: tick, unit: path, value, before, strategy });
     }

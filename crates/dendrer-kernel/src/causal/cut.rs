@@ -13,7 +13,10 @@ use dendrer_object::delta::Delta;
 use dendrer_object::{Pointer, Value, json};
 
 use super::origins::Origins;
-use super::{Branch, CausalError, CausalGraph, CausalNode, Content, MergeRules, Node, Nodes, Since, Write};
+use super::{
+    Branch, CausalError, CausalGraph, CausalNode, Content, MergeRules, Met, Node, Nodes, Since, SyncStrategy,
+    Write,
+};
 
 /// The bytes of a cut, and its size.
 #[derive(Debug, Clone)]
@@ -169,7 +172,8 @@ impl CausalGraph {
         for ((unit, agent), places) in &wanted {
             for write in places.iter().map(|at| &self.units[*unit].writes[agent][*at]) {
                 let stamps = write.origins.all().into_iter().flat_map(|stamp| [stamp.by, stamp.from]);
-                nodes.extend(stamps.chain([write.tick]).filter(|tick| *tick > 0));
+                let met = write.met.iter().flat_map(|met| met.ticks.iter().copied());
+                nodes.extend(stamps.chain(met).chain([write.tick]).filter(|tick| *tick > 0));
             }
         }
         nodes.extend(self.markers.iter().map(|(tick, _)| *tick));
@@ -317,7 +321,25 @@ impl CausalGraph {
                 }
             }
         }
+        self.add_met(&mut wanted);
         wanted
+    }
+
+    /// Adds the writes that sync nodes put together to those that are there.
+    fn add_met(&self, wanted: &mut Wanted) {
+        let all =
+            wanted.iter().flat_map(|((unit, agent), places)| places.iter().map(|at| (*unit, *agent, *at)));
+        let mut left: Vec<(usize, usize, usize)> = all.collect();
+        while let Some((unit, agent, at)) = left.pop() {
+            let met = self.units[unit].writes[&agent][at].met.iter().flat_map(|met| &met.ticks);
+            for node in met.map(|tick| &self.nodes[*tick]) {
+                let writes = self.units[unit].writes.get(&node.agent);
+                let found = writes
+                    .and_then(|writes| writes.binary_search_by_key(&node.index, |write| write.index).ok());
+                let is_new = |at: &usize| wanted.entry((unit, node.agent)).or_default().insert(*at);
+                left.extend(found.filter(is_new).map(|at| (unit, node.agent, at)));
+            }
+        }
     }
 
     /// The member of the state that a unit is a member of.
@@ -450,6 +472,13 @@ impl Output {
             }
         }
         self.bytes(&json::to_vec(&write.origins.to_value()));
+        let ticks = write.met.as_ref().map_or(&[][..], |met| &met.ticks);
+        self.number(ticks.len() as u64);
+        ticks.iter().for_each(|tick| self.number(*tick));
+        if let Some(met) = &write.met {
+            self.bytes(met.strategy.to_string().as_bytes());
+            self.number(u64::from(met.is_open));
+        }
         self.number(write.unknown.len() as u64);
         for (place, since) in &write.unknown {
             self.bytes(place.as_str().as_bytes());
@@ -505,11 +534,24 @@ impl<'b> Input<'b> {
             _ => return None,
         };
         let origins = Origins::read(&self.value()?, is_known).filter(|origins| !origins.here().is_empty())?;
+        let met = self.met(is_known)?;
         let mut unknown = Vec::new();
         for _ in 0..self.number()? {
             let place = self.text()?.parse().ok()?;
             unknown.push((place, Since { tick: self.number()?, code: self.text()?.into() }));
         }
-        Some(Write { index: 0, tick, content, unknown, confidence, origins })
+        Some(Write { index: 0, tick, content, unknown, confidence, origins, met })
+    }
+
+    fn met(&mut self, is_known: &dyn Fn(u64) -> bool) -> Option<Option<Met>> {
+        let mut ticks = Vec::new();
+        for _ in 0..self.number()? {
+            ticks.push(self.number().filter(|tick| is_known(*tick))?);
+        }
+        if ticks.is_empty() {
+            return Some(None);
+        }
+        let strategy = SyncStrategy::from_word(self.text()?)?;
+        Some(Some(Met { strategy, is_open: self.number()? == 1, ticks }))
     }
 }

@@ -34,7 +34,7 @@ const BLOCK: u32 = 11;
 
 /// The levels among tiles: of blocks of links, of cuts by tick, and of the list of their ticks.
 const LINKS: u8 = 253;
-const CUTS: u8 = 254;
+const CUTS: u8 = 252;
 const LIST: u8 = 255;
 
 const SIGNATURE: usize = 64;
