@@ -588,9 +588,57 @@ fn reads_are_places_in_every_spelling() {
         let ran = place.run_with(&["commit", "--run", "r", "--causal", "-n", "--json"], line.as_bytes());
         assert_eq!(ran.stdout.contains("\"what\":\"stale\""), is_stale, "{reads}: {}", ran.stdout);
     }
-    let ran = commit(r#"{"type":"plan.update","agent":"a","reads":["m..x"],"delta":[]}"#);
-    assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("/reads/0"), "{}", ran.stdout);
+    for reads in ["m..x", "m/x", "m/x/", "m.*"] {
+        let line = format!(r#"{{"type":"plan.update","agent":"a","reads":["{reads}"],"delta":[]}}"#);
+        let ran = commit(&line);
+        assert_eq!(ran.code, 5, "{reads}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("/reads/0"), "{}", ran.stdout);
+    }
+}
+
+/// A conflict that a sync node kept is no value for the next one: a strategy decides between its sides and the new one, and
+/// `manual` keeps them all in one list.
+#[test]
+fn a_kept_conflict_does_not_compete() {
+    let place = Place::with_store();
+    let write = |line: String| {
+        let ran = place.run_with(&["commit", "--run", "p", "--json"], line.as_bytes());
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        let at = ran.stdout.find("sha256:").expect("an id");
+        ran.stdout[at..at + 71].to_owned()
+    };
+    let link = |rel: &str, ids: &[&String]| {
+        let one = |id: &&String| format!(r#"{{"rel":"{rel}","hash":"{id}"}}"#);
+        ids.iter().map(one).collect::<Vec<_>>().join(",")
+    };
+    let set = |agent: &str, value: u64, sure: f64, links: String| {
+        format!(
+            r#"{{"type":"plan.update","agent":"{agent}","confidence":{sure},"links":[{links}],"delta":[{{"set":"/memory/price","value":{value}}}]}}"#
+        )
+    };
+    let merge = |agent: &str, strategy: &str, ids: &[&String]| {
+        let links = link("merges", ids);
+        format!(
+            r#"{{"type":"plan.update","agent":"{agent}","intent":{{"merge":{{"strategy":"{strategy}"}}}},"links":[{links}]}}"#
+        )
+    };
+    let first = write(set("s", 0, 0.0, String::new()));
+    let [a, b, c] = [("a", 10, 0.5), ("b", 20, 0.9), ("c", 30, 0.3)]
+        .map(|(agent, value, sure)| write(set(agent, value, sure, link("caused_by", &[&first]))));
+    let kept = write(merge("lead", "manual", &[&b, &c]));
+    for (agent, strategy, value) in [
+        ("l", "lww", "30"),
+        ("k", "confidence", "20"),
+        ("m", "manual", r#"{"__conflict":true,"values":[10,20,30]}"#),
+    ] {
+        write(merge(agent, strategy, &[&kept, &a]));
+        let state = place.ok(&["state", &format!("p:{agent}"), "memory.price", "--json"]);
+        assert!(state.contains(value), "{strategy}: {state}");
+    }
+    let list = place.run(&["conflicts", "list", "p"]);
+    assert!(list.stdout.contains("open"), "{}", list.stdout);
+    let taken = place.run(&["conflicts", "resolve", "p", "memory.price", "--take", "lead", "--reason", "r"]);
+    assert_ne!(taken.code, 0, "{}", taken.stdout);
 }
 
 /// F-24, F-54: merge rules of a node that are none are noted with their place, and the node is imported.
