@@ -237,7 +237,7 @@ table! {
     Export(export::Export):
         |_| Shape::bytes("export", &export::forms()).again()
         => export::run;
-    /// Check a pack, show what it declares, run its tests
+    /// Check a pack, show what it declares, run its tests, convert a contract of the paper
     #[command(
         subcommand,
         after_help = "Examples:\n  dendrer pack check orders.yaml\n  dendrer pack show orders.yaml\n  dendrer pack test orders.yaml"
@@ -246,6 +246,7 @@ table! {
         PackVerb::Check(_) => pages("pack check", "pack-check"),
         PackVerb::Show(_) => pages("pack show", "pack"),
         PackVerb::Test(_) => pages("pack test", "pack-test"),
+        PackVerb::Convert(_) => Shape::file("pack convert", "pack-convert"),
     } => pack::run;
     /// Go on from an old tick of a run, as a new run
     #[command(

@@ -332,7 +332,7 @@ fn read_delta(value: &Value) -> Result<Delta, IntentError> {
 fn read_places(value: &Value) -> Result<Vec<Pointer>, IntentError> {
     let Some(items) = value.as_array() else { return error("/reads", "reads is a list of places") };
     let read = |(index, item): (usize, &Value)| {
-        // A name with a slash or a star stands in quotes: without them it is meant for a path or a pattern, and guards nothing.
+        // A name with a slash or a star is quoted: without quotes it is meant for a path or a pattern, and guards nothing.
         let is_plain =
             |text: &&str| text.starts_with('/') || text.contains('"') || !text.contains(['/', '*']);
         let place = item.as_str().filter(is_plain).and_then(Pointer::from_place).and_then(Result::ok);

@@ -7,6 +7,7 @@ use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules::{self, NamedModule};
 use dendrer::kernel::pack::{Combine, Declared, Effect, Governed, Pack, PackEngine, PackField};
 use dendrer::kernel::step::enforced_ids;
+use dendrer::pack::convert::{ChangeKind, Converted, PackChange};
 use dendrer::pack::{PackProblem, Source, Tested, TextMark, place_words};
 use dendrer_object::document::{As, Positive};
 use dendrer_object::value::Object;
@@ -29,6 +30,39 @@ pub struct PackCheckAnswer<'c> {
     pub checked: &'c Result<Source, Vec<PackProblem>>,
     /// The stage of the runs that are meant; `None` for any.
     pub stage: Option<u64>,
+}
+
+/// A text that was converted.
+#[derive(Debug, Clone, Copy)]
+pub struct PackConvertAnswer<'c> {
+    /// The path of the text that was read.
+    pub file: &'c str,
+    /// The path of what was written.
+    pub new: &'c str,
+    /// The pack or the extension, with the differences.
+    pub converted: &'c Converted,
+}
+
+impl Answer for PackConvertAnswer<'_> {
+    fn document(&self) -> Value {
+        PackConvertDocument::of(self).into()
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let changed = |one: &PackChange| {
+            let place =
+                if one.place.is_empty() { String::new() } else { format!(" {}", quote::escape(&one.place)) };
+            let change = one.change.to_string().replace('_', " ");
+            Line::from(format!("line {}: {change}{place}: {}", one.mark.line, quote::escape(&one.reason)))
+        };
+        let mut lines: Vec<Line> = self.converted.changes.iter().map(changed).collect();
+        let what = if self.converted.is_extension { "extension" } else { "pack" };
+        lines.push(Line::note(format!("wrote the {what} {}", quote::escape(self.new))));
+        lines.extend(
+            (!self.converted.is_extension).then(|| Line::help(["dendrer", "pack", "check", self.new])),
+        );
+        lines
+    }
 }
 
 impl PackCheckAnswer<'_> {
@@ -170,6 +204,30 @@ document! {
         size: usize = module.size,
         /// The file that the text of the pack names
         file: Option<&str> = path,
+    }
+
+    /// A contract or an extension of the dendrer paper that was converted
+    pub object PackConvertDocument: "pack-convert" (answer: &PackConvertAnswer<'_>) {
+        /// The path of the text that was read
+        file: &str = answer.file,
+        /// The path of the pack or extension that was written
+        output: &str = answer.new,
+        /// Whether an extension was written, and not a pack
+        extension: bool = answer.converted.is_extension,
+        /// The differences, in the order of the text that was read
+        items: Vec<PackChangeObject> = answer.converted.changes.iter().map(PackChangeObject::of).collect(),
+    }
+
+    /// A place that differs between a text and what it was converted to
+    object PackChangeObject(changed: &PackChange) {
+        /// The line of the text that was read, from 1
+        line: usize = changed.mark.line,
+        /// The place in what was written, in the text if it was left out; empty for the whole
+        place: &str = &changed.place,
+        /// The difference
+        change: ChangeKind = changed.change,
+        /// The reason
+        reason: &str = &changed.reason,
     }
 
     /// The outcome of the tests of a pack

@@ -20,6 +20,7 @@ use crate::problem::{MarkedText, Problem};
 use crate::redact::PackRules;
 use dendrer_kernel::step::KERNEL_VERSION;
 
+pub mod convert;
 mod files;
 pub mod yaml;
 

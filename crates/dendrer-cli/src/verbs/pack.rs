@@ -1,20 +1,25 @@
-//! `dendrer pack`: check a pack, show what it declares, run its tests.
+//! `dendrer pack`: check a pack, show what it declares, run its tests, make one of a contract of the paper.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write as _};
+use std::path::Path;
 
 use dendrer::address::Address;
 use dendrer_object::Code;
+use dendrer_object::text::count;
 
 use clap::{Args, Subcommand};
 use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::pack;
-use dendrer::pack::{place_words, unsound};
-use dendrer_view::pack::PackCheckAnswer;
+use dendrer::pack::{PackProblem, place_words, unsound};
+use dendrer_view::pack::{PackCheckAnswer, PackConvertAnswer};
 use dendrer_view::problem;
 
 use crate::context;
 use crate::context::packs::{beside, is_file, load, read_file};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::out::Out;
+use crate::out::{Out, files};
 
 /// `pack`
 #[derive(Debug, Subcommand)]
@@ -25,6 +30,8 @@ pub(crate) enum PackVerb {
     Show(PackShow),
     /// Run the tests of a pack
     Test(PackTest),
+    /// Make a pack of a contract, or an extension of a payload, as the dendrer paper prints them
+    Convert(PackConvert),
 }
 
 /// `pack check`
@@ -58,6 +65,13 @@ pub(crate) struct PackTest {
     pub(crate) cases: Option<String>,
 }
 
+/// `pack convert`
+#[derive(Debug, Args)]
+pub(crate) struct PackConvert {
+    /// The contract (appendix G of the paper) or the payload of an extension (4.4): YAML or JSON. -o names the new file
+    pub(crate) file: String,
+}
+
 pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
     match verb {
         PackVerb::Check(PackCheck { file, stage }) => {
@@ -69,7 +83,43 @@ pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
         }
         PackVerb::Show(PackShow { target, text }) => of_run(global, target, *text, out),
         PackVerb::Test(PackTest { file, cases }) => test(file, cases.as_deref(), out),
+        PackVerb::Convert(PackConvert { file }) => convert(global, file, out),
     }
+}
+
+/// Converts a text of the paper to a pack or an extension, in a new file.
+fn convert(global: &Global, file: &str, out: &mut Out) -> Result {
+    let Some(new) = &global.output else {
+        return Err(Failure::new(Code::E0106, "pack convert writes a file")
+            .note("nothing was done")
+            .help(&["dendrer", "pack", "convert", file, "-o", "NEW.yaml"]));
+    };
+    let converted =
+        pack::convert::convert(&read_file(file)?).map_err(|problems| not_converted(file, &problems))?;
+    let path = Path::new(new);
+    let mut written = File::create_new(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::new(Code::E0106, format!("{new} is there already"))
+            .note("nothing was done; name a new file"),
+        _ => files::cannot_write(path, &error),
+    })?;
+    let written = written.write_all(converted.text.as_bytes()).and_then(|()| written.sync_all());
+    written.map_err(|error| {
+        // Ignored: the failure to write is reported.
+        let _ = std::fs::remove_file(path);
+        files::cannot_write(path, &error)
+    })?;
+    out.answer(&PackConvertAnswer { file, new, converted: &converted })
+}
+
+fn not_converted(file: &str, problems: &[PackProblem]) -> Failure {
+    let many = count(problems.len() as u64, "place", "places");
+    let mut failure =
+        Failure::new(Code::E0902, format!("{file} is not converted: {many}")).note("nothing was written");
+    for problem in problems {
+        failure = failure.at("problem", format!("{} {}", place_words(file, problem.mark), problem.message));
+    }
+    let first = problems.first().and_then(|problem| problem.hint.clone());
+    first.into_iter().fold(failure, Failure::note)
 }
 
 /// Shows the pack of a run, or prints its text.

@@ -55,6 +55,11 @@ impl Shape {
         Shape { forms: forms.to_vec(), is_bytes: true, ..flows(verb, verb) }
     }
 
+    /// A file that is written, and a document about it.
+    pub(crate) fn file(verb: &'static str, document: &'static str) -> Shape {
+        Shape { document: Some(document), ..Shape::bytes(verb, &["text"]) }
+    }
+
     /// Returns the fields of the document.
     pub(crate) fn fields(&self) -> FieldsAnswer {
         FieldsAnswer { document: self.document.unwrap_or_default() }

@@ -341,3 +341,48 @@ desk.idle  registered, rule 2
     };
     assert!(of("memory.write") && !of("run.fork"), "of what the kernel writes, no rule is asked");
 }
+
+/// The example of `docs/packs.md`: a contract in the form of the paper, what came of it, and the pack that it makes.
+#[test]
+fn a_contract_of_the_paper_is_converted_as_the_page_shows() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/packs.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let begin = text.find("## A contract of the paper").unwrap();
+    let (head, section) = text.split_at(begin);
+    let end = section.find("## YAML").unwrap();
+    let mut blocks = section[..end].split("```").skip(1).step_by(2);
+    let mut block = |name: &str| blocks.next().and_then(|block| block.strip_prefix(name)).unwrap().to_owned();
+    let (contract, shown, pack) = (block("yaml\n"), block("console\n"), block("yaml\n"));
+    let place = Place::new();
+    std::fs::write(place.path().join("loans.yaml"), &contract).unwrap();
+    let converted = place.run(&["pack", "convert", "loans.yaml", "-o", "bank.yaml"]);
+    assert_eq!(converted.code, 0, "{}", converted.stderr);
+    let printed = format!("$ dendrer pack convert loans.yaml -o bank.yaml\n{}", converted.stdout);
+    let written = std::fs::read_to_string(place.path().join("bank.yaml")).unwrap();
+    if std::env::var_os("DENDRER_UPDATE").is_some() {
+        let section = section.replace(&shown, &printed).replacen(
+            &format!("```yaml\n{pack}```\n\nWhat"),
+            &format!("```yaml\n{written}```\n\nWhat"),
+            1,
+        );
+        std::fs::write(&page, format!("{head}{section}")).unwrap();
+        return;
+    }
+    assert_eq!((printed, &written), (shown, &pack));
+    place.ok(&["pack", "check", "bank.yaml"]);
+    place.ok(&["contract", "lint", "bank.yaml"]);
+
+    let again = place.run(&["pack", "convert", "loans.yaml", "-o", "bank.yaml"]);
+    assert!(again.code == 2 && again.stderr.contains("is there already"), "{}", again.stderr);
+    assert_eq!(std::fs::read_to_string(place.path().join("bank.yaml")).unwrap(), written);
+    let none = place.run(&["pack", "convert", "loans.yaml"]);
+    assert!(none.code == 2 && none.stderr.contains("-o NEW.yaml"), "{}", none.stderr);
+    std::fs::write(place.path().join("bad.yaml"), contract.replace("namespace:", "owner: x\nnamespace:"))
+        .unwrap();
+    let bad = place.run(&["pack", "convert", "bad.yaml", "-o", "new.yaml"]);
+    assert!(bad.code == 2 && bad.stderr.contains("bad.yaml:2:1 owner has no counterpart"), "{}", bad.stderr);
+    assert!(!place.path().join("new.yaml").exists());
+    let items = parse(&place.ok(&["pack", "convert", "loans.yaml", "-o", "other.yaml", "--json"]));
+    let first = items.get("items").and_then(|items| items.as_array()?.iter().next()?.get("line")?.as_u64());
+    assert_eq!(first, Some(1), "{items}");
+}

@@ -237,5 +237,5 @@ fn a_decision_names_its_choice_its_loser_and_a_figure() {
         }
         count += 1;
     }
-    assert_eq!(count, 9);
+    assert_eq!(count, 10);
 }
