@@ -70,6 +70,9 @@ scripts/python.sh
 say "the page of serve in Chromium, on the release program"
 cargo build --quiet --release -p dendrer-cli
 DENDRER="${CARGO_TARGET_DIR:-$PWD/target}/release/dendrer" timeout 1500 scripts/web.sh
+say "the archive of a release"
+scripts/archive.sh "${CARGO_TARGET_DIR:-$PWD/target}/release/dendrer"
+
 # Nothing below runs an optimized build.
 rm -rf "${CARGO_TARGET_DIR:-target}/release"
 

@@ -1,6 +1,6 @@
 //! Tasks that `cargo` has no command for: `tidy` holds the rules that no compiler holds, `limits` lowers the limits of its
 //! counts, `lines` prints the size of each crate, `additions` tries what a new verb touches, `vectors` adds test vectors, `altered` makes them again with other
-//! messages, `deep` tries every fault many times.
+//! messages, `deep` tries every fault many times, `release` makes the files of one.
 //!
 //! `tidy` prints every rule that does not hold, not only the first; exit code 1 if there is any.
 
@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode};
 mod additions;
 mod altered;
 mod deep;
+mod release;
 mod tidy;
 
 fn main() -> ExitCode {
@@ -33,9 +34,10 @@ fn main() -> ExitCode {
         ["deep", ref rows @ ..] => {
             deep::run(&root(), &rows.iter().map(|row| (*row).to_owned()).collect::<Vec<_>>())
         }
+        ["release", ref rest @ ..] => release::run(&root(), rest),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- tidy [COUNT] | limits | lines | additions [NAME] | vectors | altered | deep [ROW ...]"
+                "usage: cargo run -p xtask -- tidy [COUNT] | limits | lines | additions [NAME] | vectors | altered | deep [ROW ...] | release [--program FILE] DIR"
             );
             ExitCode::from(2)
         }
