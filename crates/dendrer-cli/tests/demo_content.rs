@@ -102,6 +102,7 @@ fn demo_runs_are_the_ones_that_are_promised() {
         ("logistics-fix-1", 23, 0),
         ("shop-team", 10, 0),
         ("workshop-300", 300, 0),
+        ("code-repair-1", 57, 1),
     ];
     assert_eq!(listed, expected);
     for run in &runs {
@@ -126,7 +127,7 @@ fn demo_bytes_are_equal_on_every_machine() {
     assert_eq!(tips, TIPS);
 }
 
-const TIPS: [&str; 16] = [
+const TIPS: [&str; 17] = [
     "trip-planner-a a1a8b7264d96",
     "logistics-run-47 b03fcf292567",
     "logistics-planner-1 070b2162be70",
@@ -143,6 +144,7 @@ const TIPS: [&str; 16] = [
     "logistics-fix-1 886696d4dfc0",
     "shop-team 5728c6d6bad8",
     "workshop-300 a59c3e21a28c",
+    "code-repair-1 68ad0f135ac0",
 ];
 
 #[test]
@@ -159,6 +161,9 @@ fn demo_results_and_decisions_are_written_by_the_runtime() {
                 "policy.contract_extension" => Author::Institution,
                 // A judgement on a request is the runtime's.
                 _ if record.body().value("/policy").is_some() => Author::Runtime,
+                // The task is the user's; the child's contract and the end are the runtime's.
+                _ if run.name.as_str() == "code-repair-1" && tick == 1 => Author::User,
+                _ if run.name.as_str() == "code-repair-1" && [13, 57].contains(&tick) => Author::Runtime,
                 _ => Author::Agent,
             };
             assert_eq!(record.header().author, expected, "{}@{tick}", run.name);

@@ -62,7 +62,7 @@ const RUNS: [&str; 9] = [
 ];
 
 /// Scripts that follow the predicates, so that the log of the runs before them is as it was without them.
-const FORKS: [&str; 6] = [
+const FORKS: [&str; 7] = [
     // The marker of a fork takes a tick: tick 31 of a is tick 32 of b. Ticks 34 to 38 of c are ticks 32 to 36 of a. b and c end
     // with as much money left and with another itinerary, so that a merge of the two has one conflict.
     include_str!("trip-planner-b.jsonl"),
@@ -74,6 +74,9 @@ const FORKS: [&str; 6] = [
     include_str!("shop-team.jsonl"),
     // Rules make the sum: a price in EUR is added at tick 184, the limit is passed at tick 290, and the mail of tick 296 is not sent.
     include_str!("workshop-300.jsonl"),
+    // CCAS paper, appendix C, and the debugger's specification, 3: `beliefs.failing_test` is written at ticks 12, 31 and 44, a
+    // conflict is kept at tick 34 and decided at 35, and C1 refuses the call after tick 36.
+    include_str!("code-repair-1.jsonl"),
 ];
 
 /// Records all runs of the demo into a store that has none of them.

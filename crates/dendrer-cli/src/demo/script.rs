@@ -5,7 +5,7 @@
 //! that file (`from`) and what replaces them (`to`). A fork has `parent`, `tick` and `reason` in place of these. With `replace`, a
 //! list of `tick`, `output` and `delta`, other outputs replace recorded ones, and the parent's later intents are carried on.
 //!
-//! Any other line is an intent as `dendrer commit --as runtime` takes it, except that a link has the `tick` of its record and
+//! Any other line is an intent as `dendrer commit --as runtime` takes it, or one of a user, except that a link has the `tick` of its record and
 //! no `hash`. Two lines are no intents: `{"anomaly": KIND, "about": {...}}`, with an `agent` or without, notes an anomaly of the
 //! runtime, and `{"extension": FILE}` extends the contract.
 //!
@@ -82,7 +82,7 @@ pub(super) fn read(line: &str) -> Value {
 
 /// Reads an intent of the demo.
 fn intent(line: &Value) -> Intent {
-    let options = LineOptions { authors: Authors::Runtime, ..LineOptions::default() };
+    let options = LineOptions { authors: Authors::RuntimeAndUser, ..LineOptions::default() };
     match options.read_value(line) {
         LineRead::Intent(intent) => *intent,
         LineRead::Fault(_, fault) => panic!("a line of the demo is no intent: {fault:?}"),

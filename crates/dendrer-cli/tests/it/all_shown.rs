@@ -28,7 +28,7 @@ const WIDTHS: [&str; 2] = ["60", "80"];
 /// path, at the end for all that is below.
 const SKIPPED: [(&str, &str); 7] = [
     (
-        "schema kind origin.kind *.certainty certainty *.as *.kind complete there reads chain.reads",
+        "schema kind origin.kind *.certainty certainty *.as *.kind *.removed complete there reads chain.reads",
         "form of the document",
     ),
     ("run agent a b tick window path followed read_from align predicate.*", "asked by the command"),

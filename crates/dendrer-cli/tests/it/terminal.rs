@@ -122,7 +122,7 @@ fn the_accessible_mode_lists_and_spells_out() {
     assert!(text.is_ascii());
     assert!(
         text.lines()
-            .nth(7)
+            .nth(8)
             .unwrap()
             .starts_with("name: logistics-planner-1, ticks: 64, goal: Keep the northern"),
         "{text}"

@@ -117,6 +117,29 @@ fn the_price_in_eur_is_found_and_another_answer_keeps_the_limit() {
     assert_eq!(total, "855.25");
 }
 
+/// The story of `code-repair-1`: appendix C of the CCAS paper, three writes of one belief, a kept conflict and its decision, and a
+/// call that C1 refuses.
+#[test]
+fn three_agents_repair_a_serializer_within_what_binds_them() {
+    let demo = demo();
+    let statuses = demo.json(&["commitments", "code-repair-1@57"]).1;
+    let status = |item: &Value| {
+        let text = |name: &str| item.get(name).unwrap().as_str().unwrap().to_owned();
+        format!("{} {}", text("id"), text("status"))
+    };
+    let listed: Vec<String> = statuses.get("items").unwrap().as_array().unwrap().iter().map(status).collect();
+    assert_eq!(listed, ["C1 active", "C2 dormant", "H4 tentative", "D3 active", "P7 blocked"]);
+    let writes = demo.ok(&["backtrack", "code-repair-1", "beliefs.failing_test"]);
+    for line in ["tick 44  planner", "tick 31  child-1", "tick 12  researcher", "3 writes in 57 ticks"] {
+        assert!(writes.contains(line), "{writes}");
+    }
+    assert!(demo.ok(&["why", "code-repair-1", "beliefs.failing_test"]).starts_with("null since tick 44"));
+    let conflicts = demo.ok(&["conflicts", "list", "code-repair-1"]);
+    assert!(conflicts.contains("beliefs.cause   at tick 34   child-1 taken at tick 35"), "{conflicts}");
+    let log = demo.ok(&["log", "code-repair-1", "--refusals", "-n", "0"]);
+    assert!(log.contains("refused action.request  0.80  it violates C1 apply_patch"), "{log}");
+}
+
 #[test]
 fn onsets_are_those_of_the_paper() {
     for (run, onset, probes) in [
@@ -390,7 +413,7 @@ fn the_receipt_of_a_run() {
         lines[lines.len() - 1],
         "DONE: artifact=plan.md | replay_trace=47_transitions | replay_verified=true"
     );
-    assert!(Place::new().ok(&["demo"]).starts_with("made dendrer-demo with 16 runs"), "the demo prints none");
+    assert!(Place::new().ok(&["demo"]).starts_with("made dendrer-demo with 17 runs"), "the demo prints none");
     let place = Place::with_store();
     place.run_with(&["commit", "--run", "mine", "--goal", "say hello"], br#"{"type":"goal.complete"}"#);
     assert_eq!(
