@@ -157,7 +157,7 @@ pub(crate) struct GraphRunArgs {
 /// `graph test`
 #[derive(Debug, Args)]
 pub(crate) struct GraphTest {
-    /// Frontier files and bundles, or directories with *.frontier and *.dnd in them
+    /// Frontier files and bundles, or directories with *.frontier and *.dnd in them, at any depth
     #[arg(required_unless_present = "runs", conflicts_with = "runs")]
     pub(crate) files: Vec<String>,
     /// Runs of the store, by a condition as `runs --where` takes it
@@ -757,7 +757,7 @@ fn read_frontier(path: &str) -> Result<GraphRun> {
     frontier::read_file(&values).map_err(|why| Failure::new(Code::E0203, why))
 }
 
-/// Frontier files that are named, and those of directories.
+/// Frontier files and bundles that are named, and those in directories, at any depth.
 fn paths(named: &[String]) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for path in named {
@@ -765,11 +765,20 @@ fn paths(named: &[String]) -> Result<Vec<String>> {
             paths.push(path.clone());
             continue;
         }
-        let read = std::fs::read_dir(path).map_err(|error| files::cannot_read(path, &error))?;
-        let mut inside: Vec<String> = read
-            .filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned()))
-            .filter(|path| path.ends_with(".frontier") || path.ends_with(".dnd"))
-            .collect();
+        let (mut inside, mut left) = (Vec::new(), vec![path.clone()]);
+        while let Some(directory) = left.pop() {
+            let unread = |error| files::cannot_read(&directory, &error);
+            for entry in std::fs::read_dir(&directory).map_err(unread)? {
+                let entry = entry.map_err(unread)?;
+                let path = entry.path().to_string_lossy().into_owned();
+                // A link to a directory may lead back to one above it, and a directory with a dot is that of a program.
+                if entry.file_type().map_err(unread)?.is_dir() {
+                    left.extend((!entry.file_name().as_encoded_bytes().starts_with(b".")).then_some(path));
+                } else if path.ends_with(".frontier") || path.ends_with(".dnd") {
+                    inside.push(path);
+                }
+            }
+        }
         inside.sort();
         paths.extend(inside);
     }

@@ -417,6 +417,30 @@ fn frontiers_are_a_regression_suite_in_every_form() {
     );
 }
 
+/// F7: a directory is tested with those inside it; links to directories and directories with a dot are left alone.
+#[test]
+fn a_suite_has_directories_inside() {
+    let place = note();
+    place.ok(&RUN);
+    place.ok(&["export", "run-84f2", "--format", "frontier", "-o", "good.frontier"]);
+    let at = |path: &str| place.path().join(path);
+    std::fs::create_dir_all(at("suite/more/deep")).unwrap();
+    std::fs::create_dir_all(at("suite/.git")).unwrap();
+    std::fs::copy(at("good.frontier"), at("suite/good.frontier")).unwrap();
+    for path in ["suite/more/deep/bad.frontier", "suite/.git/bad.frontier"] {
+        std::fs::write(at(path), "{}\n").unwrap();
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(at("suite"), at("suite/more/back")).unwrap();
+    let ran = place.run(&["graph", "test", "suite"]);
+    assert_eq!(ran.code, 7, "{}", ran.stderr);
+    assert!(ran.stdout.ends_with("1 passed, 1 failed\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("suite/more/deep/bad.frontier"), "{}", ran.stdout);
+    std::fs::remove_file(at("suite/good.frontier")).unwrap();
+    std::fs::remove_file(at("suite/more/deep/bad.frontier")).unwrap();
+    assert_eq!(place.run(&["graph", "test", "suite"]).code, 2);
+}
+
 /// A node that another pack cannot compute, and one that another graph lacks, are divergences of their frontier and do not end the test.
 #[test]
 fn a_node_that_cannot_be_computed_any_more_is_a_divergence() {
