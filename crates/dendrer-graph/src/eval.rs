@@ -323,11 +323,6 @@ impl<'g> GraphEvaluation<'g> {
         is_due
     }
 
-    /// Whether an edge was reached.
-    pub fn has_asked(&self, path: &str) -> bool {
-        self.asked.contains_key(path)
-    }
-
     /// The paths of the edges that have a value.
     pub fn answered(&self) -> BTreeSet<String> {
         let answered = self.edges.values().filter(|(_, is_there)| *is_there);

@@ -519,7 +519,7 @@ E0939 5 "A run of this name exists, so the graph was not run."
 again from its record."
 E0940 5 "It is not known whether an effectful edge has acted, so the run did not go on."
 "Its request is on record and no answer that can be read: the program was ended, the call was killed or cut, or it took longer than its timeout; \
-or it has acted on an answer that would be replaced. Nothing was \
+or it has acted, and with a replaced answer it is asked something else, or not reached. Nothing was \
 asked. Look whether it has acted: `--set PATH=FILE` gives the value that it had, `--ask-again PATH` asks it once more."
 E0941 5 "The run is that of a graph, and its lines are written by `graph run` alone."
 "What another process writes into it would change what the graph has computed. `dendrer fork RUN` makes a run that takes lines."

@@ -3,10 +3,13 @@
 #![expect(clippy::print_stdout, reason = "the deep run adds it up")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex};
 
-use dendrer::change::graph::{AskEdge, EdgeEnd, EdgeFailure, GraphOutcome, GraphTerms, inject, run_graph};
+use dendrer::change::graph::{
+    AskEdge, EdgeEnd, EdgeFailure, GraphOutcome, GraphResume, GraphTerms, inject, run_graph,
+};
+use dendrer::error::GraphRefused;
 use dendrer::graph::check::check;
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::frontier::{RecordedEdge, replay, substitute};
@@ -20,7 +23,7 @@ use dendrer::trust::MemoryTrust;
 use dendrer::wasm::Engine;
 use dendrer::{Repo, Trace, casebook, pack};
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::{Pointer, Value, json, tag};
+use dendrer_object::{Digest, Pointer, Value, json, tag};
 use dendrer_testkit::{Dice, memory_with_key, run_name};
 
 const GRAPH: &str = "graph fan
@@ -214,12 +217,18 @@ define:
   \"pair(a, b)\": \"[a, b]\"
   next(a): a + 1
   day(a): a.day
+  \"late(a, b)\": \"[a.day, b]\"
   \"flag(a)\": \"a == 3 || a == 5\"
 tools:
   tool.look: {effect: read}
   model.call: {effect: read}
   mail.send: {effect: effectful}
 ";
+
+/// The effect of a drawn edge.
+fn drawn_call(dice: &mut Dice) -> &'static str {
+    ["tool.look", "model.call", "mail.send"][dice.below(3) as usize]
+}
 
 /// Draws the text of a graph with conditions, branches and repeats. An argument is an earlier statement, the input or a number.
 fn draw(dice: &mut Dice, name: &str) -> String {
@@ -243,21 +252,29 @@ fn draw(dice: &mut Dice, name: &str) -> String {
             0 if at + 1 < count => {
                 index += 1;
                 let limit = ["", " or limit"][dice.below(2) as usize];
-                let max = 1 + dice.below(3);
+                let (max, call) = (1 + dice.below(3), drawn_call(dice));
                 text += &format!(
-                    "r{at} repeat({one}) max {max} until n{at}2{limit}\ne{at} tool.look(r{at}, {other}) -> rec frontier[{index}.*.1]\nn{at}2 flag(e{at}) pure\nn{at}3 same(e{at}) pure\nend r{at}\n"
+                    "r{at} repeat({one}) max {max} until n{at}2{limit}\ne{at} {call}(r{at}, {other}) -> rec frontier[{index}.*.1]\nn{at}2 flag(e{at}) pure\nn{at}3 same(e{at}) pure\nend r{at}\n"
                 );
                 format!("r{at}")
             }
             1..=4 if at + 1 < count => {
                 index += 1;
-                let call = ["tool.look", "model.call", "mail.send"][dice.below(3) as usize];
+                let call = drawn_call(dice);
                 let at_once = if call == "mail.send" && dice.below(2) == 0 { " at once" } else { "" };
                 text += &format!("e{at} {call}({one}, {at}){condition} -> rec frontier[{index}]{at_once}\n");
                 format!("e{at}")
             }
             5 => {
                 text += &format!("n{at} pair({one}, {other}){condition} pure\n");
+                format!("n{at}")
+            }
+            6 if !flags.is_empty() => {
+                let flag = flags[dice.below(flags.len() as u64) as usize].clone();
+                text += &match dice.below(2) {
+                    0 => format!("n{at} select({flag}, {one}, {other}){condition} pure\n"),
+                    _ => format!("n{at} switch({one}, 3, {other}, {flag}, 1, {one}){condition} pure\n"),
+                };
                 format!("n{at}")
             }
             _ => {
@@ -291,6 +308,15 @@ struct DrawnRun<'d> {
 
 impl DrawnRun<'_> {
     fn run(&self, name: &str, executor: &AskEdge<'_>) -> Result<GraphOutcome, dendrer::Error> {
+        self.go(name, executor, None)
+    }
+
+    fn go(
+        &self,
+        name: &str,
+        executor: &AskEdge<'_>,
+        resume: Option<GraphResume>,
+    ) -> Result<GraphOutcome, dendrer::Error> {
         let terms = GraphTerms {
             run: run_name(name),
             graph: &self.graph,
@@ -299,7 +325,7 @@ impl DrawnRun<'_> {
             stage: None,
             inputs: BTreeMap::from([("request".to_owned(), self.request.clone())]),
             redactor: None,
-            resume: None,
+            resume,
         };
         self.repo.run_graph(&terms, executor)
     }
@@ -324,10 +350,31 @@ fn each_fork_with_other_values_replays_or_is_not_made() {
 }
 
 /// Forks runs of drawn graphs with other values of edges. Returns how many forks were made, ended at a limit, and are of open runs.
-fn forks_of_drawn_graphs(mut dice: Dice, many: u64) -> [u64; 3] {
+fn forks_of_drawn_graphs(dice: Dice, many: u64) -> [u64; 3] {
+    counted_over_drawn_graphs(dice, many, draw, |one, name, dice| {
+        let answers = Mutex::new(Dice(dice.next()));
+        let first = one.run(name, &|_: &EdgeRequest| Ok(drawn_value(&mut answers.lock().unwrap())));
+        let paths = evaluated(&one.recorded(name).1);
+        if paths.is_empty() {
+            return [false; 3];
+        }
+        let path = |dice: &mut Dice| paths[dice.below(paths.len() as u64) as usize].clone();
+        let others = (0..1 + dice.below(2)).map(|_| (path(dice), drawn_value(dice))).collect();
+        let [made, is_limit] = fork_of(one, name, &others);
+        [made, is_limit, made && first.is_err()]
+    })
+}
+
+/// Draws graphs, each with a store, and counts what is so of each.
+fn counted_over_drawn_graphs<const N: usize>(
+    mut dice: Dice,
+    many: u64,
+    draw: fn(&mut Dice, &str) -> String,
+    each: impl Fn(&DrawnRun<'_>, &str, &mut Dice) -> [bool; N],
+) -> [u64; N] {
     let pack = pack::read(DRAWN_PACK.as_bytes()).unwrap();
     let functions = Functions::of(pack.pack.value(), &Engine::default());
-    let mut counts = [0; 3];
+    let mut counts = [0; N];
     let mut drawn = 0;
     while drawn < many {
         let name = format!("g{drawn}");
@@ -339,16 +386,8 @@ fn forks_of_drawn_graphs(mut dice: Dice, many: u64) -> [u64; 3] {
         let repo = Repo::over(Box::new(memory_with_key(1)), Arc::new(MemoryTrust::new())).unwrap();
         let repo = repo.with_environment(|| Box::new(Fixed::new("drawn", 100, 1)));
         let one = DrawnRun { repo: &repo, graph, pack: &pack, request: drawn_value(&mut dice) };
-        let answers = Mutex::new(Dice(dice.next()));
-        let first = one.run(&name, &|_: &EdgeRequest| Ok(drawn_value(&mut answers.lock().unwrap())));
-        let paths = evaluated(&one.recorded(&name).1);
-        if !paths.is_empty() {
-            let path = |dice: &mut Dice| paths[dice.below(paths.len() as u64) as usize].clone();
-            let others = (0..1 + dice.below(2)).map(|_| (path(&mut dice), drawn_value(&mut dice))).collect();
-            let [made, is_limit] = fork_of(&one, &name, &others);
-            let more = [made, is_limit, made && first.is_err()];
-            counts.iter_mut().zip(more).for_each(|(count, more)| *count += u64::from(more));
-        }
+        let more = each(&one, &name, &mut dice);
+        counts.iter_mut().zip(more).for_each(|(count, more)| *count += u64::from(more));
     }
     counts
 }
@@ -386,4 +425,182 @@ fn evaluated(run: &GraphRun) -> Vec<String> {
     let none = BTreeMap::new();
     let made = substitute(&run.graph, &run.children, &run.functions, &run.frontier, &none).unwrap();
     made.found.edges.into_iter().map(|(asked, _)| asked.path).collect()
+}
+
+/// After any replaced answer a run is closed as one that had the newer answers from the beginning: each effectful edge has acted once
+/// on its path, and none beside it. It is refused (E0940) only if an edge that has acted would not be asked the same.
+#[test]
+fn a_run_with_a_replaced_answer_acts_once_on_its_path() {
+    let halves = std::thread::scope(|scope| {
+        let half = |seed| {
+            scope.spawn(move || {
+                counted_over_drawn_graphs(Dice(seed), 300, draw_acting, |one, name, dice| {
+                    replaced_answers(one, name, dice)
+                })
+            })
+        };
+        [17, 18].map(half).map(|half| half.join().unwrap())
+    });
+    let [closed, kept, limits, refused] = [0, 1, 2, 3].map(|at| halves[0][at] + halves[1][at]);
+    println!(
+        "closed {closed}, of them {kept} after an effect acted and {limits} at a limit; refused {refused}"
+    );
+    assert!(closed > 100 && kept > 50 && limits > 2 && refused > 50, "{closed} {kept} {limits} {refused}");
+}
+
+const EFFECTFUL: &str = "mail.send";
+
+/// Draws a graph whose first answer decides what is sent after it, and whose last node cannot take it if it has no day.
+fn draw_acting(dice: &mut Dice, name: &str) -> String {
+    let mut text = format!("graph {name}\ne1 model.call(request) -> rec frontier[1]\n");
+    text += "n1 flag(e1.n) pure\nn2 flag(e1.m) pure\n";
+    let one_of = |dice: &mut Dice, list: &[String]| list[dice.below(list.len() as u64) as usize].clone();
+    let mut flags = ["n1", "n2"].map(str::to_owned).to_vec();
+    let mut known = ["e1.n", "e1.m", "3", "4"].map(str::to_owned).to_vec();
+    let mut index = 1;
+    for at in 3..7 + dice.below(5) {
+        let [one, other, more] = [(); 3].map(|()| one_of(dice, &known));
+        let flag = one_of(dice, &flags);
+        let condition = if dice.below(3) == 0 { format!(" if {flag}") } else { String::new() };
+        let (kind, limit) = (dice.below(8), if dice.below(2) == 0 { "" } else { " or limit" });
+        let until = if dice.below(2) == 0 { format!("same({flag})") } else { format!("flag(e{at})") };
+        index += u64::from(kind < 4);
+        let id = if kind < 3 { format!("e{at}") } else { format!("n{at}") };
+        text += &match kind {
+            0 | 1 => format!("{id} mail.send({one}, {at}){condition} -> rec frontier[{index}]\n"),
+            2 => format!("{id} tool.look({one}){condition} -> rec frontier[{index}]\n"),
+            3 => format!(
+                "r{at} repeat({one}) max 3 until n{at}1{limit}\ne{at} mail.send(r{at}, {other}) -> rec frontier[{index}.*.1]\nn{at}1 {until} pure\nn{at}2 pair(e{at}, {flag}) pure\nend r{at}\n{id} same(r{at}) pure\n"
+            ),
+            4 => format!("{id} select({flag}, {one}, {other}) pure\n"),
+            5 => format!("{id} switch({one}, 3, {other}, {flag}, 4, {more}) pure\n"),
+            6 => format!("{id} flag({one}) pure\n"),
+            _ => format!("{id} pair({one}, {other}){condition} pure\n"),
+        };
+        if kind == 6 {
+            flags.push(id.clone());
+        }
+        known.push(id);
+    }
+    let last = known.last().cloned().unwrap_or_default();
+    text + &format!("n99 late(e1, {last}) pure\nreplay(graph, frontier) == output required\n")
+}
+
+/// An answer of a drawn effect; the first one has numbers, and sometimes a day.
+fn answer_of(dice: &mut Dice, path: &str, has_day: bool) -> Value {
+    let [n, m] = [(); 2].map(|()| Value::from(3 + u64::from(dice.below(4) == 0)));
+    match (path, has_day) {
+        ("e1", false) => Value::record([("m", m), ("n", n)]),
+        ("e1", true) => Value::record([("day", Value::from(1u64)), ("m", m), ("n", n)]),
+        _ => n,
+    }
+}
+
+/// Runs a graph, and replaces answers that a node cannot take, up to four times. Returns whether the run was closed so, whether an
+/// effect had acted before, whether it came to a limit, and whether it was refused.
+fn replaced_answers(one: &DrawnRun<'_>, name: &str, dice: &mut Dice) -> [bool; 4] {
+    let answers = Mutex::new(Dice(dice.next()));
+    let acts: Mutex<Vec<(String, Digest)>> = Mutex::new(Vec::new());
+    let executor = |asked: &EdgeRequest| {
+        if asked.call == EFFECTFUL {
+            acts.lock().unwrap().push((asked.path.clone(), asked.asked));
+        }
+        let mut dice = answers.lock().unwrap();
+        let has_day = dice.below(5) == 0;
+        Ok(answer_of(&mut dice, &asked.path, has_day))
+    };
+    let mut made = one.run(name, &executor);
+    let (mut decided, mut has_acted): (BTreeSet<String>, bool) = (BTreeSet::new(), false);
+    for _ in 0..4 {
+        let Err(dendrer::Error::Graph(GraphRefused::Failed { edges, .. })) = &made else { break };
+        if edges.is_empty() {
+            return [false; 4];
+        }
+        let mut resume = GraphResume::default();
+        resume.answered = ["tool.look", "model.call", EFFECTFUL].map(str::to_owned).into();
+        for at in 0..1 + dice.below(2) {
+            let path = if at == 0 {
+                "e1".to_owned()
+            } else {
+                edges[dice.below(edges.len() as u64) as usize].clone()
+            };
+            match dice.below(6) {
+                0 if !resume.set.contains_key(&path) => drop(resume.ask_again.insert(path)),
+                _ if !resume.ask_again.contains(&path) => {
+                    let has_day = dice.below(5) > 0;
+                    let value = answer_of(dice, &path, has_day);
+                    drop(resume.set.insert(path, value));
+                }
+                _ => {}
+            }
+        }
+        let before = acts.lock().unwrap().clone();
+        let (trace, run) = one.recorded(name);
+        let lost = lost(&run, &resume);
+        let said = format!("{name} {:?} {resume:?} {lost:?}", one.graph);
+        decided.extend(resume.ask_again.iter().chain(resume.set.keys()).cloned());
+        made = one.go(name, &executor, Some(resume));
+        match &made {
+            Err(dendrer::Error::Graph(GraphRefused::Acted { path, .. })) => {
+                assert!(lost.contains(path), "{path} {said}");
+                assert_eq!(
+                    (one.recorded(name).0.tip(), &before),
+                    (trace.tip(), &*acts.lock().unwrap()),
+                    "{said}"
+                );
+                return [false, false, false, true];
+            }
+            Err(dendrer::Error::Graph(GraphRefused::NotDue { .. })) => return [false; 4],
+            Ok(_) => assert_eq!(lost, [""; 0], "{said}"),
+            Err(_) => {}
+        }
+        has_acted = !before.is_empty();
+    }
+    let Ok(outcome) = made else { return [false; 4] };
+    if decided.is_empty() {
+        return [false; 4];
+    }
+    let acts = acts.into_inner().unwrap();
+    as_if_fresh(one, name, &acts.into_iter().filter(|(path, _)| !decided.contains(path)).collect::<Vec<_>>());
+    [true, has_acted, outcome.limit.is_some(), false]
+}
+
+/// The paths of effectful edges with a value that are asked something else with other values, or not at all.
+fn lost(run: &GraphRun, resume: &GraphResume) -> Vec<String> {
+    let mut frontier = run.frontier.clone();
+    frontier.edges.retain(|edge| !resume.ask_again.contains(&edge.path));
+    let made = substitute(&run.graph, &run.children, &run.functions, &frontier, &resume.set).unwrap();
+    let is_kept = |path: &str| {
+        let is_named = resume.ask_again.contains(path) || resume.set.contains_key(path);
+        let mut edges = made.found.edges.iter();
+        let is_reached =
+            edges.any(|(asked, is_there)| asked.path == path && (*is_there || made.max.is_none()));
+        made.asked.iter().any(|asked| asked == path) || (is_named && is_reached)
+    };
+    let acted = run.frontier.edges.iter().filter(|edge| edge.call == EFFECTFUL && !is_kept(&edge.path));
+    acted.map(|edge| edge.path.clone()).collect()
+}
+
+/// Compares a closed run with a new one whose effects give its values.
+fn as_if_fresh(one: &DrawnRun<'_>, name: &str, acts: &[(String, Digest)]) {
+    let (trace, run) = one.recorded(name);
+    let (_, divergence) = replay(&run.graph, &run.children, &run.functions, &run.frontier).unwrap();
+    assert_eq!((divergence, trace.summary().ended), (None, true), "{name}");
+    let asked = |run: &GraphRun| -> BTreeSet<(String, Digest)> {
+        run.frontier.edges.iter().map(|edge| (edge.path.clone(), edge.asked)).collect()
+    };
+    let own = asked(&run);
+    let said = format!("{name} {acts:?} {own:?}");
+    let paths: BTreeSet<&String> = acts.iter().map(|(path, _)| path).collect();
+    assert!(paths.len() == acts.len() && acts.iter().all(|act| own.contains(act)), "{said}");
+    let fresh = format!("{name}-anew");
+    let outcome = one.run(&fresh, &|asked: &EdgeRequest| {
+        let edge = run.frontier.edges.iter().find(|edge| edge.path == asked.path);
+        edge.map(|edge| edge.value.clone()).ok_or_else(|| EdgeFailure::new(EdgeEnd::Answered, "off the path"))
+    });
+    // What a run at its limit has asked beside it is a matter of time.
+    if run.frontier.limit.is_none() {
+        assert_eq!(outcome.unwrap().output, run.frontier.output, "{said}");
+        assert_eq!(asked(&one.recorded(&fresh).1), own, "{said}");
+    }
 }

@@ -474,6 +474,9 @@ fn failure_of_run(
         Code::E0101 | Code::E0934 | Code::E0938 | Code::E0941 | Code::E0942 | Code::E0943 => {
             return Failure::from(error).note(NOTHING);
         }
+        Code::E0940 => Failure::from(error).note(NOTHING).note(
+            "--set gives the answer of each edge that it waits for; where it asks something else, it is named as well",
+        ),
         Code::E0935 => node_failure(error, graphs, tools, going_on),
         Code::E0936 => {
             let goes_on = format!("what was recorded stays; --resume {name} goes on with it");

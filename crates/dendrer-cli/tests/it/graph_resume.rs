@@ -577,7 +577,7 @@ fn an_open_run_never_passes_a_suite() {
 }
 
 /// What strangers ran: a payment, a check and a model.
-const P: &str = "name: p\nversion: v1\ndefine:\n  id(x): x\n  title(m): m.title\n  done(x): x == 'done'\n  \"two(a,b)\": \"[a,b]\"\ntools:\n  pay.charge: {effect: effectful}\n  pay.json: {effect: effectful, output: json}\n  m.ask: {effect: read}\n";
+const P: &str = "name: p\nversion: v1\ndefine:\n  id(x): x\n  title(m): m.title\n  done(x): x == 'done'\n  \"two(a,b)\": \"[a,b]\"\n  \"late(a,b)\": \"[a.title,b]\"\n  \"is(a,b)\": a == b\n  \"step(a,b)\": a + 1\ntools:\n  pay.charge: {effect: effectful}\n  pay.json: {effect: effectful, output: json}\n  m.ask: {effect: read}\n";
 
 /// Runs a graph of `P`, which is written first; `more` is what goes with it.
 #[cfg(unix)]
@@ -730,6 +730,170 @@ fn a_branch_that_is_not_taken_is_not_asked() {
     let failed = run_p(&place, "d", body, &["--exec=pay.charge=exit 1", json, "--exec=m.ask=echo done"]);
     assert_eq!(failed.code, 8);
     assert_eq!(run_p(&place, "d", body, &["--resume", "d", CHARGED, json]).code, 0);
+}
+
+/// The first answers of the cases below, which lack a title, and answers by hand: the same otherwise, and others.
+const ANSWERS: [(&str, &str); 4] = [
+    ("first.json", r#"{"x":"done","last":1}"#),
+    ("same.json", r#"{"x":"done","last":1,"title":"t"}"#),
+    ("other.json", r#"{"x":"no","last":0,"title":"t"}"#),
+    ("more.json", r#"{"x":"done","last":2,"title":"t"}"#),
+];
+
+/// Resumes a run of `P` with an answer of `e1` by hand, and more.
+#[cfg(unix)]
+fn resumed(place: &Place, body: &str, answer: &str, more: &[&str]) -> Ran {
+    let set = format!("--set=e1={answer}.json");
+    run_p(place, "g", body, &[&["--resume", "g", &set, "--child=c.graph"], more].concat())
+}
+
+/// F3: an effect that has acted and that the run with another answer does not reach is refused, whatever takes the branch; nothing is
+/// asked and nothing recorded. With an answer that takes the same branch the run is closed.
+#[cfg(unix)]
+#[test]
+fn an_effect_off_the_new_path_is_refused() {
+    let child = "graph c\ne1 pay.charge(x) -> rec frontier[1]\nn1 id(e1) pure\nreplay(graph, frontier) == output required\n";
+    let sends = "e2 pay.charge(1) -> rec frontier[2]\ne3 pay.charge(2) -> rec frontier[3]";
+    let branches = [
+        (format!("{sends}\nn1 switch(e1.x, \"done\", e2, e3) pure"), "e2"),
+        (format!("{sends}\nn1 select(n0, e2, e3) pure"), "e2"),
+        (
+            "e2 pay.charge(1) -> rec frontier[2]\nn2 id(e2) pure\nn1 select(n0, n2, \"none\") pure".to_owned(),
+            "e2",
+        ),
+        (format!("{sends}\nn2 is(e1.x, e1.x) pure\nn3 select(n0, e2, \"none\") pure\nn1 switch(3, 4, e3, n3) pure"), "e2"),
+        ("e2 pay.charge(1) if n0 -> rec frontier[2]\nn1 id(e2) pure".to_owned(), "e2"),
+        ("e2 pay.charge(e1.x) -> rec frontier[2]\nn1 id(e2) pure".to_owned(), "e2"),
+        ("e2 graph.c(1) -> rec frontier[2]\nn1 select(n0, e2, 0) pure".to_owned(), "e2.e1"),
+        ("e2 graph.c(1) if n0 -> rec frontier[2]\nn1 id(e2) pure".to_owned(), "e2.e1"),
+        ("r1 repeat(0) max 3 until n4\ne2 pay.charge(r1) -> rec frontier[2.*.1]\nn4 is(r1, e1.last) pure\nn5 step(r1, e2) pure\nend r1\nn1 id(r1) pure".to_owned(), "r1.2.e2"),
+        ("r1 repeat(0) max 3 until n4\ne2 pay.charge(r1) -> rec frontier[2.*.1]\nn4 is(r1, e1.last) pure\nn5 step(r1, e2) pure\nend r1\nn1 select(n0, r1, 0) pure".to_owned(), "r1.1.e2"),
+    ];
+    for (branch, acted) in branches {
+        let body =
+            format!("e1 m.ask(1) -> rec frontier[1]\nn0 done(e1.x) pure\n{branch}\nn9 late(e1, n1) pure");
+        let place = place_of(&[&ANSWERS[..], &[("c.graph", child)]].concat());
+        let asks = [CHARGED, "--exec=m.ask=cat first.json", "--child=c.graph"];
+        assert_eq!(run_p(&place, "g", &body, &asks).code, 8, "{body}");
+        let (charged, log) = (lines(&place, "ch"), place.ok(&["log", "g", "-n", "0"]));
+        let by_hand = format!("{acted}=first.json");
+        let again = ["--resume", "g", "--ask-again=e1", "--exec=m.ask=cat other.json"];
+        let refused = [
+            resumed(&place, &body, "other", &[CHARGED]),
+            run_p(&place, "g", &body, &[&again[..], &[CHARGED, "--child=c.graph"]].concat()),
+        ];
+        for ran in refused {
+            let said = format!("{acted} has acted or may have, and with another answer it is ");
+            assert!(ran.code == 5 && ran.stderr.contains(&said), "{body}: {} {}", ran.code, ran.stderr);
+            assert!(
+                ran.stderr.contains("E0940") && ran.stderr.contains("nothing was recorded"),
+                "{}",
+                ran.stderr
+            );
+        }
+        // A value by hand of the edge that is not reached is for nothing; one that asks something else is decided so.
+        let ran = resumed(&place, &body, "other", &[CHARGED, "--set", &by_hand]);
+        let asks_other = branch.contains("(e1.x) ->");
+        assert_eq!(ran.code, if asks_other { 0 } else { 5 }, "{body}: {}", ran.stderr);
+        assert_eq!(lines(&place, "ch"), charged, "{body}");
+        if !asks_other {
+            assert_eq!(place.ok(&["log", "g", "-n", "0"]), log, "{body}");
+            let ran = resumed(&place, &body, "same", &[]);
+            assert_eq!((ran.code, lines(&place, "ch")), (0, charged), "{body}: {}", ran.stderr);
+        }
+        assert_eq!(place.run(&["graph", "test", "--runs", "name == \"g\""]).code, 0, "{body}");
+    }
+}
+
+/// F5: an effect that is asked the same byte for byte keeps its answer, also where it is named; a round more is asked alone.
+#[cfg(unix)]
+#[test]
+fn an_effect_that_is_asked_the_same_keeps_its_answer() {
+    let one = "e2 pay.charge(e1.x) -> rec frontier[2]\nn1 id(e2) pure";
+    let rounds = "r1 repeat(0) max 3 until n4\ne2 pay.charge(r1) -> rec frontier[2.*.1]\nn4 is(r1, e1.last) pure\nn5 step(r1, e2) pure\nend r1\nn1 id(r1) pure";
+    let cases: [(&str, &str, &[&str], usize, &str); 6] = [
+        (one, "same", &[], 1, r#"["t","ch_1"]"#),
+        (one, "more", &[], 1, r#"["t","ch_1"]"#),
+        (one, "same", &["--set=e2=number.json"], 1, r#"["t","0012"]"#),
+        (one, "same", &["--ask-again=e2", CHARGED], 2, r#"["t","ch_1"]"#),
+        (rounds, "same", &[], 2, r#"["t",2]"#),
+        (rounds, "more", &[CHARGED], 3, r#"["t",3]"#),
+    ];
+    for (part, answer, more, charged, output) in cases {
+        let body = format!("e1 m.ask(1) -> rec frontier[1]\n{part}\nn9 late(e1, n1) pure");
+        let place = place_of(
+            &[
+                &ANSWERS[..],
+                &[
+                    ("number.json", "0012"),
+                    ("c.graph", "graph c\nn1 id(x) pure\nreplay(graph, frontier) == output required\n"),
+                ],
+            ]
+            .concat(),
+        );
+        let asks = [CHARGED, "--exec=m.ask=cat first.json", "--child=c.graph"];
+        assert_eq!(run_p(&place, "g", &body, &asks).code, 8);
+        let ran = resumed(&place, &body, answer, more);
+        assert_eq!((ran.code, lines(&place, "ch")), (0, charged), "{part} {more:?}: {}", ran.stderr);
+        assert!(ran.stdout.contains(&format!("output     {output}\n")), "{}", ran.stdout);
+        assert_eq!(place.run(&["replay", "g"]).code, 0);
+    }
+}
+
+/// An effect that may have acted is decided about before anything goes on with another answer, also off the new path.
+#[cfg(unix)]
+#[test]
+fn an_effect_that_may_have_acted_is_not_left_behind() {
+    let body = "e1 m.ask(1) -> rec frontier[1]\nn0 done(e1.x) pure\ne2 pay.charge(1) if n0 -> rec frontier[2] at once\ne3 pay.json(1) -> rec frontier[3] at once\nn1 late(e1, e3) pure\nn2 two(e2, n1) pure";
+    let place = place_of(&ANSWERS);
+    let asks = [
+        "--exec=m.ask=cat first.json",
+        "--exec=pay.json=while [ ! -e ch ]; do sleep 0.01; done; echo 1",
+        "--exec=pay.charge=echo charged >> ch; sleep 1; kill -9 $$",
+    ];
+    let run = |more: &[&str]| run_p(&place, "g", body, more);
+    assert_eq!(run(&asks).code, 8);
+    let off = run(&["--resume", "g", "--set", "e1=other.json", CHARGED]);
+    assert!(off.code == 5 && off.stderr.contains("e2 has acted or may have"), "{} {}", off.code, off.stderr);
+    let on = run(&["--resume", "g", "--set", "e1=same.json", CHARGED, "--json"]);
+    assert_eq!(needs(&json::parse_door(on.stdout.as_bytes()).unwrap()), ["e2 pay.charge killed"]);
+    let decided = run(&["--resume", "g", "--set", "e1=same.json", "--set", "e2=first.json"]);
+    assert_eq!((decided.code, lines(&place, "ch")), (0, 1), "{}", decided.stderr);
+}
+
+/// A read that is not reached any more leaves the frontier, and one that is asked something else is asked, by a later resume, too.
+#[cfg(unix)]
+#[test]
+fn a_read_off_the_new_path_leaves_the_frontier() {
+    let two = "e1 m.ask(1) -> rec frontier[1]\nn0 done(e1.x) pure";
+    let parts = [
+        "e2 m.ask(2) if n0 -> rec frontier[2]\nn1 id(e2) pure",
+        "e2 m.ask(2) -> rec frontier[2]\nn1 select(n0, e2, null) pure",
+        "r1 repeat(0) max 3 until n4\ne2 m.ask(r1) -> rec frontier[2.*.1]\nn4 is(r1, e1.last) pure\nn5 step(r1, e2) pure\nend r1\nn1 id(null) pure",
+    ];
+    let child = "graph c\nn1 id(x) pure\nreplay(graph, frontier) == output required\n";
+    let files = [&ANSWERS[..], &[("c.graph", child)]].concat();
+    let first = ["--exec=m.ask=cat first.json", "--child=c.graph"];
+    for part in parts {
+        let body = format!("{two}\n{part}\nn9 late(e1, n1) pure");
+        let place = place_of(&files);
+        assert_eq!(run_p(&place, "g", &body, &first).code, 8);
+        let ran = resumed(&place, &body, "other", &["--exec=m.ask=echo no"]);
+        assert_eq!(ran.code, 0, "{part}: {}", ran.stderr);
+        let edges = if part.starts_with('r') { "2 edges" } else { "1 edge" };
+        assert!(place.ok(&["graph", "frontier", "g"]).contains(edges), "{part}");
+        place.ok(&["export", "g", "--format", "frontier", "-o", "g.frontier"]);
+        place.ok(&["graph", "test", "g.frontier"]);
+        assert_eq!(place.run(&["replay", "g"]).code, 0);
+        assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    }
+    let body = format!("{two}\ne2 m.ask(e1.x) -> rec frontier[2]\nn9 late(e1, e2) pure");
+    let place = place_of(&files);
+    assert_eq!(run_p(&place, "g", &body, &first).code, 8);
+    assert_eq!(resumed(&place, &body, "other", &["--exec=m.ask=exit 3"]).code, 8);
+    let ran = run_p(&place, "g", &body, &["--resume", "g", "--exec=m.ask=echo second", "--child=c.graph"]);
+    assert!(ran.code == 0 && ran.stdout.contains(r#"["t","second"]"#), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(place.run(&["replay", "g"]).code, 0);
 }
 
 /// A pack with problems is refused by `check` as by `run`; an open run says so; each run of a bundle is tested.

@@ -70,11 +70,13 @@ pub enum GraphRefused {
         /// The edges that it reads.
         edges: Vec<String>,
     },
-    /// An effectful edge has acted on the answer of one that is to be asked again.
-    #[error("{path} has acted already on a value that would be another one")]
+    /// An effectful edge has acted, or may have, and with a replaced answer it is asked something else or not reached.
+    #[error("{path} has acted or may have, and with another answer it is {}", if *.is_reached { "asked something else" } else { "not reached" })]
     Acted {
         /// The path of the effectful edge.
         path: String,
+        /// Whether it is asked something else; otherwise it is not reached.
+        is_reached: bool,
     },
     /// An effect failed.
     #[error("{path} {call} failed: {why}")]

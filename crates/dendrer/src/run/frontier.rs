@@ -52,6 +52,8 @@ pub struct GraphRun {
     pub effects: BTreeMap<String, String>,
     /// Whether values of edges are substitutes: [`is_hypothetical`].
     pub hypothetical: bool,
+    /// The first tick of an answer that was replaced after a node could not be computed with it.
+    pub renewed_at: Option<u64>,
 }
 
 /// The numbers of a place in the frontier, by which places are in canonical order: `2.3.1`.
@@ -128,7 +130,7 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         is_ordered: false,
     };
     let (mut ticks, mut effects) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
-    let (mut withheld, mut failed_at) = (None, 0);
+    let (mut withheld, mut failed_at, mut renewed_at) = (None, 0, None::<u64>);
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         let content = record.content();
         let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
@@ -142,8 +144,9 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
             if let Some(edge) = recorded(&content) {
                 effects.insert(edge.call.clone(), class);
                 // The answer of an edge counts until a node could not be computed with it and there is a newer one.
-                if ticks.get(&edge.path).is_some_and(|tick| *tick < failed_at) {
+                if let Some(older) = ticks.get(&edge.path).filter(|tick| **tick < failed_at) {
                     frontier.edges.retain(|older| older.path != edge.path);
+                    renewed_at = Some(renewed_at.map_or(*older, |first| first.min(*older)));
                 }
                 ticks.insert(edge.path.clone(), tick);
                 frontier.edges.push(edge);
@@ -163,6 +166,8 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         return Err(GraphRefused::Withheld { run, tick }.into());
     }
     let state = trace.state(trace.tip())?;
+    // The end of a run takes out of the state the answers that it does not read any more.
+    frontier.edges.retain(|edge| state.get("edges").is_some_and(|edges| edges.get(&edge.path).is_some()));
     let nodes = state.get("nodes").and_then(Value::as_object).cloned().unwrap_or_default();
     frontier.nodes = nodes.iter().map(|(path, value)| (path.to_string(), value.clone())).collect();
     frontier.output = state.get("output").cloned();
@@ -180,6 +185,7 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         ticks,
         effects,
         hypothetical,
+        renewed_at,
     })
 }
 
@@ -341,5 +347,6 @@ pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
         ticks,
         effects,
         hypothetical,
+        renewed_at: None,
     })
 }

@@ -105,8 +105,8 @@ fn write(
         run.frontier.edges.iter().filter(|edge| is_shared(&edge.path)).cloned().collect();
     let answered = made.found.edges.iter().filter(|(_, is_there)| *is_there).map(|(asked, _)| asked);
     for asked in answered.filter(|asked| !is_shared(&asked.path)) {
-        let request = match past.requests.get(&asked.path) {
-            Some(request) => *request,
+        let request = match past.request_of(asked) {
+            Some(request) => request,
             None => gather(recorder, &records::request(terms, asked), &asked.path)?.id(),
         };
         let given = values.get(&asked.path).cloned();
@@ -119,8 +119,8 @@ fn write(
         edges.extend(recorded(&gather(recorder, &answer, &asked.path)?.content()));
     }
     let last = match (&made.found.limit, made.max) {
-        (Some(path), Some(max)) => records::limited(terms, &made.found, (path, max)),
-        _ => records::completion(terms, &made.found),
+        (Some(path), Some(max)) => records::limited(terms, (&made.found, &[]), (path, max)),
+        _ => records::completion(terms, (&made.found, &[])),
     };
     gather(recorder, &last, "the end of the run")?;
     Ok(edges)

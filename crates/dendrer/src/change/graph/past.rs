@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use dendrer_graph::eval::EdgeRequest;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::{Digest, EDGE, Intent, Value};
 
@@ -17,8 +18,8 @@ use super::terms::{EdgeEnd, Unanswered};
 pub(super) struct Past {
     /// The recorded value of each edge, with the digest of what it was asked.
     pub(super) values: BTreeMap<String, (Digest, Value)>,
-    /// The request of each edge that has no result.
-    pub(super) requests: BTreeMap<String, Digest>,
+    /// The request of each edge that has no result, with the digest of what it asks.
+    requests: BTreeMap<String, (Option<Digest>, Digest)>,
     /// The edges of which it is not known whether they have acted.
     pub(super) unknown: BTreeMap<String, Unanswered>,
     /// Nodes that could not be computed, each as its record has it.
@@ -53,7 +54,8 @@ impl Past {
         match (header.author, type_name, path()) {
             (Author::Kernel, ..) => true,
             (Author::Agent, "action.request", Some(path)) if is_own => {
-                self.requests.insert(path.clone(), record.id());
+                let asked = content.get(EDGE).and_then(|edge| edge.get("asked")?.as_str()?.parse().ok());
+                self.requests.insert(path.clone(), (asked, record.id()));
                 self.unknown.insert(path, Unanswered::Unanswered);
                 true
             }
@@ -95,6 +97,12 @@ impl Past {
             Some(why) => drop(self.unknown.insert(path, why)),
             None => drop(self.unknown.remove(&path)),
         }
+    }
+
+    /// The request on record of an edge that has no result, if it asks the same.
+    pub(super) fn request_of(&self, asked: &EdgeRequest) -> Option<Digest> {
+        let (was, request) = self.requests.get(&asked.path)?;
+        (*was == Some(asked.asked)).then_some(*request)
     }
 
     /// Whether the failure of a node is on record already.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dendrer_graph::eval::{EdgeRequest, GraphValues, NodeFault};
 use dendrer_kernel::step::Outcome;
-use dendrer_object::delta::{Delta, Op};
+use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Digest, EDGE, Intent, Pointer, REDACTION, Value};
 
@@ -156,23 +156,28 @@ pub(super) fn node_failed(terms: &RecordTerms<'_>, fault: &NodeFault) -> Intent 
     terms.noted(intent, &TakenSecrets::default())
 }
 
-/// The changes of state at the end: the value of each node.
-fn nodes_of(found: &GraphValues) -> Vec<Op> {
+/// The values at the end of a run, and the edges whose answers on record it does not read.
+pub(super) type Ended<'f> = (&'f GraphValues, &'f [String]);
+
+/// The changes of state at the end: the value of each node, and no answer that is not read.
+fn ops_of((found, unread): Ended<'_>) -> Vec<Op> {
+    let remove = |path| Op { action: Action::Remove, path: Pointer::of(["edges", path]), value: None };
+    let unread = unread.iter().map(|path| remove(&**path));
     let nodes = found.nodes.iter();
-    nodes.map(|(path, value)| Op::set(Pointer::of(["nodes", path]), value.clone())).collect()
+    unread.chain(nodes.map(|(path, value)| Op::set(Pointer::of(["nodes", path]), value.clone()))).collect()
 }
 
 /// The end of a run that came to a limit.
-pub(super) fn limited(terms: &RecordTerms<'_>, found: &GraphValues, (path, max): (&str, u64)) -> Intent {
+pub(super) fn limited(terms: &RecordTerms<'_>, ended: Ended<'_>, (path, max): (&str, u64)) -> Intent {
     let about = [("max", Value::from(max)), ("path", Value::from(path))];
     let words = format!("{path} came to its limit of {max}, and that ends the run");
-    let intent = observation(terms, words, LIMIT, Value::record(about)).with_delta(Delta(nodes_of(found)));
+    let intent = observation(terms, words, LIMIT, Value::record(about)).with_delta(Delta(ops_of(ended)));
     terms.noted(intent, &TakenSecrets::default())
 }
 
 /// The end of a run that is good: the values of all nodes, and the output.
-pub(super) fn completion(terms: &RecordTerms<'_>, found: &GraphValues) -> Intent {
-    let mut ops = nodes_of(found);
+pub(super) fn completion(terms: &RecordTerms<'_>, ended: Ended<'_>) -> Intent {
+    let (found, mut ops) = (ended.0, ops_of(ended));
     let output = found.output.clone().unwrap_or(Value::Null);
     ops.push(Op::set(Pointer::of(["output"]), output.clone()));
     let mut done = Intent::new("goal.complete".parse().expect("a type of the ontology"), terms.graph);

@@ -54,27 +54,24 @@ pub(super) fn go_on(
     }
     let GraphRun { graph, children, functions, digest, frontier, .. } = &recorded;
     let parts = (graph, children, functions, &frontier.inputs);
-    let mut runner = Runner::new(&store, terms, parts, *digest, recorder)?.with_past(past);
-    let is_named = |path: &str| resume.ask_again.contains(path) || resume.set.contains_key(path);
-    let made = runner.evaluate_without(parts, is_named);
+    let mut runner =
+        Runner::new(&store, terms, parts, *digest, recorder)?.with_past(past, recorded.renewed_at.is_some());
+    let made = runner.evaluate_without(parts);
     runner.kept(made)?;
-    let due = runner.due();
-    refuse_paths(terms, resume, |path| due.iter().any(|asked| asked.path == path))?;
-    let needs = runner.needs(due.iter().filter(|asked| !is_named(&asked.path)));
-    if !needs.is_empty() {
-        return Ok(outcome(&recorded, needs));
-    }
-    let writing = terms.writing();
-    let given = due.into_iter().filter_map(|asked| {
-        let value = resume.set.get(&asked.path)?.clone();
-        Some((asked, writing.clean(value)))
-    });
-    let given: Vec<_> = given.collect();
-    // The effects that are still to be asked are known only with these values.
-    runner.take_by_hand(&given);
-    let made = runner.evaluate();
+    // What the run still asks is known only with the values that are given.
+    let (given, made) = runner.take_by_hand(&resume.set);
     if let Err(error @ GraphRefused::Diverged { .. }) = made {
         return Err(error.into());
+    }
+    runner.refuse_acted()?;
+    let is_given = |path: &str| given.iter().any(|(asked, _)| asked.path == path);
+    refuse_paths(terms, resume, |path| {
+        let may_wait = resume.ask_again.contains(path) || made.is_err();
+        is_given(path) || runner.is_due(path) || (may_wait && runner.is_taken_out(path))
+    })?;
+    let needs = runner.needs();
+    if !needs.is_empty() {
+        return Ok(outcome(&recorded, needs));
     }
     let unanswered = runner.unanswered(|call| resume.answered.contains(call));
     if let (Ok(()), Some(call)) = (&made, unanswered) {

@@ -33,6 +33,9 @@ pub(super) type Parts<'g> =
 /// The answer of an effect, without its secrets.
 type Answer = Result<(Value, TakenSecrets), EdgeFailure>;
 
+/// The request of an edge, and the value that the caller found out by hand, without its secrets.
+type ByHand = (EdgeRequest, (Value, TakenSecrets));
+
 /// The edges that are due and not asked, in canonical order: by their places in the frontier.
 #[derive(Debug, Default)]
 struct Due {
@@ -47,6 +50,11 @@ impl Due {
         let key = asked.index.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect();
         let list = if is_effectful && !asked.at_once { &mut self.alone } else { &mut self.together };
         list.insert(key, asked.clone());
+    }
+
+    /// All of them, each with its place.
+    fn all(&self) -> impl Iterator<Item = (&Vec<u64>, &EdgeRequest)> {
+        self.together.iter().chain(&self.alone)
     }
 
     /// Takes out those that are asked next, where some are under way. While an effectful one waits, none after it is begun.
@@ -76,8 +84,11 @@ pub(super) struct Runner<'g> {
     /// The record of a run that is resumed.
     pub(super) past: Past,
     asked: u64,
-    /// Whether an answer on record is replaced, so that an edge which reads it may be asked something else.
+    /// Whether an answer on record is replaced, now or before, so that an edge which reads it may be asked something else, or not
+    /// at all.
     is_renewed: bool,
+    /// The edges whose answers on record are taken out, to be replaced.
+    taken_out: BTreeSet<String>,
 }
 
 impl<'g> Runner<'g> {
@@ -104,13 +115,31 @@ impl<'g> Runner<'g> {
             past,
             asked: 0,
             is_renewed: false,
+            taken_out: BTreeSet::new(),
         })
     }
 
-    /// Resumes a run with what is on record.
-    pub(super) fn with_past(mut self, past: Past) -> Runner<'g> {
-        self.evaluation = self.evaluation.with_recorded(past.values.keys().cloned().collect());
-        Runner { past, ..self }
+    /// Resumes a run with what is on record. In one with a replaced answer, only a branch that is taken now is evaluated.
+    pub(super) fn with_past(mut self, past: Past, is_renewed: bool) -> Runner<'g> {
+        if !is_renewed {
+            self.evaluation = self.evaluation.with_recorded(past.values.keys().cloned().collect());
+        }
+        Runner { past, is_renewed, ..self }
+    }
+
+    /// Whether the caller decides about an edge.
+    fn is_named(&self, path: &str) -> bool {
+        self.terms.resume.as_ref().is_some_and(|resume| resume.is_named(path))
+    }
+
+    /// Whether an edge is to be asked.
+    pub(super) fn is_due(&self, path: &str) -> bool {
+        self.due.all().any(|(_, asked)| asked.path == path)
+    }
+
+    /// Whether the answer on record of an edge is taken out.
+    pub(super) fn is_taken_out(&self, path: &str) -> bool {
+        self.taken_out.contains(path)
     }
 
     /// The edges with a value on record that a statement reads.
@@ -120,33 +149,44 @@ impl<'g> Runner<'g> {
         read.intersection(&known).cloned().collect()
     }
 
-    /// Evaluates the record. If a node cannot be computed, the answers of `named` edges that it reads are taken out, and these edges
-    /// are due again.
-    pub(super) fn evaluate_without(
-        &mut self,
-        parts: Parts<'g>,
-        named: impl Fn(&str) -> bool,
-    ) -> Result<(), GraphRefused> {
+    /// Evaluates the record. If a node cannot be computed, the answers of named edges that it reads are taken out, and these edges
+    /// are asked again once they are reached.
+    pub(super) fn evaluate_without(&mut self, parts: Parts<'g>) -> Result<(), GraphRefused> {
         while let Err(error) = self.evaluate() {
             let GraphRefused::Failed { edges, .. } = &error else { return Err(error) };
-            let again: Vec<&String> = edges.iter().filter(|path| named(path)).collect();
+            let again: Vec<String> = edges.iter().filter(|path| self.is_named(path)).cloned().collect();
             if again.is_empty() {
                 return Err(error);
             }
-            again.into_iter().for_each(|path| drop(self.past.values.remove(path)));
+            again.iter().for_each(|path| drop(self.past.values.remove(path)));
+            self.taken_out.extend(again);
             self.past.failures.clear();
             let (graph, children, functions, inputs) = parts;
-            self.evaluation = GraphEvaluation::new(graph, children, functions, inputs)?
-                .with_recorded(self.past.values.keys().cloned().collect());
+            self.evaluation = GraphEvaluation::new(graph, children, functions, inputs)?;
             (self.due, self.is_renewed) = (Due::default(), true);
         }
-        // An edge that waits for a renewed answer has asked with the older one.
+        Ok(())
+    }
+
+    /// Refuses to go on with a replaced answer if an effectful edge that has acted, or may have, is asked something else now, or
+    /// is not reached: its branch is not taken, its round not made, or it waits for an answer that is not known yet.
+    pub(super) fn refuse_acted(&self) -> Result<(), GraphRefused> {
+        if !self.is_renewed {
+            return Ok(());
+        }
         let (graph, children) = (self.terms.graph, self.terms.children);
-        let acted = self.past.values.keys().filter(|_| self.is_renewed).find(|path| {
+        let mut reached = self.evaluation.answered();
+        // Nothing that is due is asked after a limit.
+        let due = self.due.all().filter(|_| self.evaluation.limit().is_none());
+        reached.extend(due.map(|(_, asked)| asked.path.clone()));
+        let known = self.past.values.keys().chain(self.past.unknown.keys()).chain(&self.taken_out);
+        let acted = known.filter(|path| !reached.contains(*path)).find(|path| {
             let call = effect_at(graph, children, path).unwrap_or_default();
-            !self.evaluation.has_asked(path) && self.functions.is_effectful(call)
+            self.functions.is_effectful(call)
         });
-        acted.map_or(Ok(()), |path| Err(GraphRefused::Acted { path: path.clone() }))
+        let Some(path) = acted.cloned() else { return Ok(()) };
+        let is_reached = self.evaluation.due().any(|asked| asked.path == path);
+        Err(GraphRefused::Acted { path, is_reached })
     }
 
     /// Evaluates as far as values are there. A node that cannot be computed is on record.
@@ -167,40 +207,31 @@ impl<'g> Runner<'g> {
         Ok(made?)
     }
 
-    /// As [`Runner::advance`], and records nothing.
-    pub(super) fn evaluate(&mut self) -> Result<(), GraphRefused> {
+    /// As [`Runner::advance`], and records nothing. What does not depend on a node that fails is evaluated, too: all that a resumed
+    /// run reaches is known then.
+    fn evaluate(&mut self) -> Result<(), GraphRefused> {
         let mut other = None;
-        let Runner { evaluation, past, due, functions, is_renewed, .. } = self;
-        let made = evaluation.advance(&mut |asked: &EdgeRequest| match past.values.get(&asked.path) {
-            Some((digest, value)) if *digest == asked.asked => Some(value.clone()),
-            Some(_) if *is_renewed && !functions.is_effectful(&asked.call) => {
-                due.add(asked, false);
-                None
+        let Runner { evaluation, past, due, functions, is_renewed, terms, .. } = self;
+        let is_named = |path: &str| terms.resume.as_ref().is_some_and(|resume| resume.is_named(path));
+        let faults = evaluation.advance_past_faults(&mut |asked: &EdgeRequest| {
+            let is_effectful = functions.is_effectful(&asked.call);
+            match past.values.get(&asked.path) {
+                Some((digest, value)) if *digest == asked.asked => return Some(value.clone()),
+                Some(_) if !*is_renewed => drop(other.get_or_insert_with(|| asked.path.clone())),
+                // It has acted, which `refuse_acted` finds.
+                Some(_) if is_effectful && !is_named(&asked.path) => {}
+                _ => due.add(asked, is_effectful),
             }
-            Some(_) => {
-                other.get_or_insert_with(|| asked.path.clone());
-                None
-            }
-            None => {
-                due.add(asked, functions.is_effectful(&asked.call));
-                None
-            }
+            None
         });
-        made.map_err(|fault| {
+        if let Some(fault) = faults.into_iter().next() {
             let edges = self.read_by(&fault.path).into_iter().collect();
-            GraphRefused::Failed { fault, edges }
-        })?;
+            return Err(GraphRefused::Failed { fault, edges });
+        }
         match other {
             Some(path) => Err(GraphRefused::Diverged { run: self.terms.run.clone(), path }),
             None => Ok(()),
         }
-    }
-
-    /// The edges that are due, in canonical order.
-    pub(super) fn due(&self) -> Vec<EdgeRequest> {
-        let mut due: Vec<_> = self.due.together.iter().chain(&self.due.alone).collect();
-        due.sort_unstable_by_key(|(index, _)| *index);
-        due.into_iter().map(|(_, asked)| asked.clone()).collect()
     }
 
     /// The first effect that may be asked yet and has no executor.
@@ -208,33 +239,50 @@ impl<'g> Runner<'g> {
         self.evaluation.open_calls().into_iter().find(|call| !has_executor(call))
     }
 
-    /// The effectful edges of some of which it is not known whether they have acted.
-    pub(super) fn needs<'a>(&self, due: impl Iterator<Item = &'a EdgeRequest>) -> Vec<EdgeNeed> {
-        due.filter(|asked| self.functions.is_effectful(&asked.call))
-            .filter_map(|EdgeRequest { path, call, .. }| {
+    /// The effectful edges that are due of which it is not known whether they have acted, and about which the caller has not
+    /// decided, in canonical order.
+    pub(super) fn needs(&self) -> Vec<EdgeNeed> {
+        let mut due: Vec<_> = self.due.all().filter(|(_, asked)| !self.is_named(&asked.path)).collect();
+        due.sort_unstable_by_key(|(index, _)| *index);
+        due.into_iter()
+            .filter(|(_, asked)| self.functions.is_effectful(&asked.call))
+            .filter_map(|(_, EdgeRequest { path, call, .. })| {
                 let why = *self.past.unknown.get(path)?;
                 Some(EdgeNeed { path: path.clone(), call: call.clone(), why })
             })
             .collect()
     }
 
-    /// Takes values that the caller found out by hand for edges that are due; [`Runner::record_by_hand`] puts them on record.
-    pub(super) fn take_by_hand(&mut self, given: &[(EdgeRequest, (Value, TakenSecrets))]) {
-        for (asked, (value, _)) in given {
-            self.evaluation.bring(&asked.path, value.clone());
-            self.due.together.retain(|_, due| due.path != asked.path);
-            self.due.alone.retain(|_, due| due.path != asked.path);
+    /// Takes values that the caller found out by hand for edges that are due, or are due with such values; and evaluates with them.
+    /// [`Runner::record_by_hand`] puts them on record.
+    pub(super) fn take_by_hand(
+        &mut self,
+        set: &BTreeMap<String, Value>,
+    ) -> (Vec<ByHand>, Result<(), GraphRefused>) {
+        let (mut given, mut made) = (Vec::new(), Ok(()));
+        loop {
+            let due = self.due.all().filter_map(|(_, asked)| Some((asked.clone(), set.get(&asked.path)?)));
+            let next: Vec<ByHand> =
+                due.map(|(asked, value)| (asked, self.writing.clean(value.clone()))).collect();
+            if next.is_empty() {
+                return (given, made);
+            }
+            for (asked, (value, _)) in &next {
+                self.evaluation.bring(&asked.path, value.clone());
+                self.due.together.retain(|_, due| due.path != asked.path);
+                self.due.alone.retain(|_, due| due.path != asked.path);
+            }
+            given.extend(next);
+            let more = self.evaluate();
+            made = made.and(more);
         }
     }
 
     /// Records values that the caller found out by hand, each with the request that it answers.
-    pub(super) fn record_by_hand(
-        &mut self,
-        given: Vec<(EdgeRequest, (Value, TakenSecrets))>,
-    ) -> Result<(), Error> {
+    pub(super) fn record_by_hand(&mut self, given: Vec<ByHand>) -> Result<(), Error> {
         for (asked, value) in given {
-            let request = match self.past.requests.get(&asked.path) {
-                Some(request) => *request,
+            let request = match self.past.request_of(&asked) {
+                Some(request) => request,
                 None => self.request(&asked)?.id(),
             };
             let answer = records::by_hand(&self.writing, &asked, request, value);
@@ -354,12 +402,16 @@ impl<'g> Runner<'g> {
         let limit = self.evaluation.limit().map(|(path, max)| (path.to_owned(), max));
         let found = self.evaluation.values();
         let run = &self.terms.run;
-        if let Some(path) = differing(self.store, run, &found)? {
+        let answered = found.edges.iter().filter(|(_, is_there)| *is_there);
+        let answered: BTreeSet<&String> = answered.map(|(asked, _)| &asked.path).collect();
+        let known = self.past.values.keys().chain(&self.taken_out).filter(|_| self.is_renewed);
+        let unread: Vec<String> = known.filter(|path| !answered.contains(path)).cloned().collect();
+        if let Some(path) = differing(self.store, run, &found, &unread)? {
             return Err(GraphRefused::Diverged { run: run.clone(), path }.into());
         }
         let last = match &limit {
-            Some((path, max)) => records::limited(&self.writing, &found, (path, *max)),
-            None => records::completion(&self.writing, &found),
+            Some((path, max)) => records::limited(&self.writing, (&found, &unread), (path, *max)),
+            None => records::completion(&self.writing, (&found, &unread)),
         };
         propose(&mut self.recorder, &last, "the end of the run")?;
         self.recorder.end()?;
@@ -385,9 +437,15 @@ fn answer_of(executor: &AskEdge<'_>, terms: &RecordTerms<'_>, asked: &EdgeReques
         .unwrap_or_else(|_| Err(EdgeFailure::new(EdgeEnd::Killed, "the executor panicked")))
 }
 
-/// Evaluates a graph from its record alone. Returns the first path with another value.
-fn differing(store: &Shared, run: &RunName, found: &GraphValues) -> Result<Option<String>, Error> {
-    let recorded = graph_run(&Trace::open(store, run)?)?;
+/// Evaluates a graph from its record alone, without answers that are not read any more. Returns the first path with another value.
+fn differing(
+    store: &Shared,
+    run: &RunName,
+    found: &GraphValues,
+    unread: &[String],
+) -> Result<Option<String>, Error> {
+    let mut recorded = graph_run(&Trace::open(store, run)?)?;
+    recorded.frontier.edges.retain(|edge| !unread.contains(&edge.path));
     let (again, divergence) =
         replay(&recorded.graph, &recorded.children, &recorded.functions, &recorded.frontier)
             .map_err(GraphRefused::Node)?;

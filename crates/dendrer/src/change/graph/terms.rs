@@ -94,6 +94,13 @@ pub struct GraphResume {
     pub answered: BTreeSet<String>,
 }
 
+impl GraphResume {
+    /// Whether the caller decides about an edge.
+    pub(super) fn is_named(&self, path: &str) -> bool {
+        self.ask_again.contains(path) || self.set.contains_key(path)
+    }
+}
+
 impl GraphTerms<'_> {
     /// The terms of its records.
     pub(super) fn writing(&self) -> RecordTerms<'_> {
