@@ -562,6 +562,10 @@ fn replaced_answers(one: &DrawnRun<'_>, name: &str, dice: &mut Dice) -> [bool; 4
     }
     let acts = acts.into_inner().unwrap();
     as_if_fresh(one, name, &acts.into_iter().filter(|(path, _)| !decided.contains(path)).collect::<Vec<_>>());
+    // A fork of such a run has none of the answers that were replaced.
+    let paths = evaluated(&one.recorded(name).1);
+    let path = paths[dice.below(paths.len() as u64) as usize].clone();
+    fork_of(one, name, &BTreeMap::from([(path.clone(), answer_of(dice, &path, true))]));
     [true, has_acted, outcome.limit.is_some(), false]
 }
 

@@ -886,6 +886,12 @@ fn a_read_off_the_new_path_leaves_the_frontier() {
         place.ok(&["graph", "test", "g.frontier"]);
         assert_eq!(place.run(&["replay", "g"]).code, 0);
         assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+        // A fork of such a run with another value replays as well.
+        let fork =
+            place.run(&["replay", "g", "--set", "e1=more.json", "--set", "e2=first.json", "--as", "f"]);
+        if fork.stdout.contains("hypothetical") {
+            assert_eq!(place.run(&["replay", "f"]).code, 0, "{part}");
+        }
     }
     let body = format!("{two}\ne2 m.ask(e1.x) -> rec frontier[2]\nn9 late(e1, e2) pure");
     let place = place_of(&files);

@@ -86,7 +86,10 @@ fn last_same(
     let is_other = |path: &str| values.contains_key(path) || !asked.contains(path);
     let others = run.ticks.iter().filter(|(path, _)| is_other(path)).map(|(_, tick)| *tick);
     let closed = Past::of(trace, run, trace.tip())?.closed_at;
-    Ok(others.chain(closed).min().map_or(trace.tip(), |first| first - 1))
+    let last = others.chain(closed).min().map_or(trace.tip(), |first| first - 1);
+    // A fork that does not have all answers has none of those that newer ones replaced.
+    let renewed_at = run.renewed_at.filter(|_| run.ticks.values().any(|tick| *tick > last));
+    Ok(renewed_at.map_or(last, |first| last.min(first - 1)))
 }
 
 /// Gathers the edges that the fork does not share, and its end. Returns all edges that it then has.
