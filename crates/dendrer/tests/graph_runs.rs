@@ -467,7 +467,8 @@ fn draw_acting(dice: &mut Dice, name: &str) -> String {
         index += u64::from(kind < 4);
         let id = if kind < 3 { format!("e{at}") } else { format!("n{at}") };
         text += &match kind {
-            0 | 1 => format!("{id} mail.send({one}, {at}){condition} -> rec frontier[{index}]\n"),
+            0 => format!("{id} mail.send({one}, {at}){condition} -> rec frontier[{index}] at once\n"),
+            1 => format!("{id} mail.send({one}, {at}){condition} -> rec frontier[{index}]\n"),
             2 => format!("{id} tool.look({one}){condition} -> rec frontier[{index}]\n"),
             3 => format!(
                 "r{at} repeat({one}) max 3 until n{at}1{limit}\ne{at} mail.send(r{at}, {other}) -> rec frontier[{index}.*.1]\nn{at}1 {until} pure\nn{at}2 pair(e{at}, {flag}) pure\nend r{at}\n{id} same(r{at}) pure\n"
@@ -516,8 +517,8 @@ fn replaced_answers(one: &DrawnRun<'_>, name: &str, dice: &mut Dice) -> [bool; 4
         if edges.is_empty() {
             return [false; 4];
         }
-        let mut resume = GraphResume::default();
-        resume.answered = ["tool.look", "model.call", EFFECTFUL].map(str::to_owned).into();
+        let answered = ["tool.look", "model.call", EFFECTFUL].map(str::to_owned).into();
+        let mut resume = GraphResume { answered, ..GraphResume::default() };
         for at in 0..1 + dice.below(2) {
             let path = if at == 0 {
                 "e1".to_owned()

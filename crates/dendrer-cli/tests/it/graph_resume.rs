@@ -893,6 +893,17 @@ fn a_read_off_the_new_path_leaves_the_frontier() {
             assert_eq!(place.run(&["replay", "f"]).code, 0, "{part}");
         }
     }
+    // An answer that was under way when the node failed is on record after the failure.
+    let part =
+        "e2 m.ask(e1.x) -> rec frontier[2]\ne3 m.ask(e1.last) -> rec frontier[3]\nn9 late(e1, e3) pure";
+    let body = format!("{two}\n{part}\nn8 two(n9, e2) pure");
+    let place = place_of(&files);
+    let slow = r#"--exec=m.ask=read l; case "$l" in *'"e2"'*) sleep 1;; esac; cat first.json"#;
+    assert_eq!(run_p(&place, "g", &body, &[slow, "--child=c.graph"]).code, 8);
+    let ran = resumed(&place, &body, "other", &["--exec=m.ask=echo second"]);
+    let output = r#"[["t","second"],"second"]"#;
+    assert!(ran.code == 0 && ran.stdout.contains(output), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(place.run(&["replay", "g"]).code, 0);
     let body = format!("{two}\ne2 m.ask(e1.x) -> rec frontier[2]\nn9 late(e1, e2) pure");
     let place = place_of(&files);
     assert_eq!(run_p(&place, "g", &body, &first).code, 8);

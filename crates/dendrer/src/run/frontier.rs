@@ -130,7 +130,7 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         is_ordered: false,
     };
     let (mut ticks, mut effects) = (BTreeMap::<String, u64>::new(), BTreeMap::new());
-    let (mut withheld, mut failed_at, mut renewed_at) = (None, 0, None::<u64>);
+    let (mut withheld, mut has_failed, mut renewed_at) = (None, false, None::<u64>);
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         let content = record.content();
         let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
@@ -143,8 +143,8 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
             }
             if let Some(edge) = recorded(&content) {
                 effects.insert(edge.call.clone(), class);
-                // The answer of an edge counts until a node could not be computed with it and there is a newer one.
-                if let Some(older) = ticks.get(&edge.path).filter(|tick| **tick < failed_at) {
+                // The answer of an edge counts until there is a newer one after a node could not be computed.
+                if let Some(older) = ticks.get(&edge.path).filter(|_| has_failed) {
                     frontier.edges.retain(|older| older.path != edge.path);
                     renewed_at = Some(renewed_at.map_or(*older, |first| first.min(*older)));
                 }
@@ -154,7 +154,7 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         }
         if type_name == "observation.add" && record.header().author == Author::Runtime {
             if content.get("intent").is_some_and(|intent| intent.get(NODE_FAILED).is_some()) {
-                failed_at = tick;
+                has_failed = true;
             }
             let path =
                 |content: &Value| content.get("intent")?.get(LIMIT)?.get("path")?.as_str().map(str::to_owned);

@@ -58,7 +58,7 @@ pub(super) fn go_on(
         Runner::new(&store, terms, parts, *digest, recorder)?.with_past(past, recorded.renewed_at.is_some());
     let made = runner.evaluate_without(parts);
     runner.kept(made)?;
-    // What the run still asks is known only with the values that are given.
+    // The values that are given decide which edges the run still asks.
     let (given, made) = runner.take_by_hand(&resume.set);
     if let Err(error @ GraphRefused::Diverged { .. }) = made {
         return Err(error.into());

@@ -207,8 +207,8 @@ impl<'g> Runner<'g> {
         Ok(made?)
     }
 
-    /// As [`Runner::advance`], and records nothing. What does not depend on a node that fails is evaluated, too: all that a resumed
-    /// run reaches is known then.
+    /// As [`Runner::advance`], and records nothing. Statements that do not depend on a node that fails are evaluated, too: a resumed
+    /// run compares all that it reaches with its record.
     fn evaluate(&mut self) -> Result<(), GraphRefused> {
         let mut other = None;
         let Runner { evaluation, past, due, functions, is_renewed, terms, .. } = self;
