@@ -54,6 +54,8 @@ class Both:
         if known:
             config, before = known[-1] if self.chance.random() < 0.7 else self.chance.choice(known)
             made = copy.deepcopy(before)
+            # Time travel: an older checkpoint is asked for by its id first, else another writer went ahead.
+            self.saver.get_tuple(config)
         made["id"] = str(uuid6())
         values, changed = made["channel_values"], {}
         for channel in self.chance.sample(["messages", "n", "blob", "gone"], self.chance.randint(0, 3)):
