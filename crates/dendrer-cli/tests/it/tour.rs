@@ -129,14 +129,14 @@ fn three_agents_repair_a_serializer_within_what_binds_them() {
     };
     let listed: Vec<String> = statuses.get("items").unwrap().as_array().unwrap().iter().map(status).collect();
     assert_eq!(listed, ["C1 active", "C2 dormant", "H4 tentative", "D3 active", "P7 blocked"]);
-    let writes = demo.ok(&["backtrack", "code-repair-1", "beliefs.failing_test"]);
+    let writes = demo.run(&["backtrack", "code-repair-1", "beliefs.failing_test"]).stdout;
     for line in ["tick 44  planner", "tick 31  child-1", "tick 12  researcher", "3 writes in 57 ticks"] {
         assert!(writes.contains(line), "{writes}");
     }
-    assert!(demo.ok(&["why", "code-repair-1", "beliefs.failing_test"]).starts_with("null since tick 44"));
-    let conflicts = demo.ok(&["conflicts", "list", "code-repair-1"]);
+    assert!(demo.run(&["why", "code-repair-1", "beliefs.failing_test"]).stdout.starts_with("null since tick 44"));
+    let conflicts = demo.run(&["conflicts", "list", "code-repair-1"]).stdout;
     assert!(conflicts.contains("beliefs.cause   at tick 34   child-1 taken at tick 35"), "{conflicts}");
-    let log = demo.ok(&["log", "code-repair-1", "--refusals", "-n", "0"]);
+    let log = demo.run(&["log", "code-repair-1", "--refusals", "-n", "0"]).stdout;
     assert!(log.contains("refused action.request  0.80  it violates C1 apply_patch"), "{log}");
 }
 
