@@ -11,6 +11,8 @@ use dendrer::store::embedded::Options;
 use dendrer_object::words::UnknownWord;
 use dendrer_view::text::TimeForm;
 
+use crate::context::executor::Callers;
+
 /// The variables of the environment that the program reads.
 pub(crate) const VARIABLES: [(&str, &str); 10] = [
     ("DENDRER_STORE", "The store, if no --store is given"),
@@ -93,6 +95,9 @@ pub(crate) struct Global {
     /// Whether the index is left alone, because it is damaged.
     #[arg(skip)]
     pub(crate) without_index: bool,
+    /// The answers of a process that calls the program as a library.
+    #[arg(skip)]
+    pub(crate) callers: Option<Callers>,
 }
 
 impl Global {

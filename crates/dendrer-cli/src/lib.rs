@@ -31,6 +31,8 @@ use dendrer_object::{Code, Value};
 use dendrer_view::problem::ShownProblem as _;
 use dendrer_view::quote::shell;
 
+pub use crate::context::executor::Callers;
+
 use crate::context::keys;
 use crate::failure::Failure;
 use crate::global::ColorChoice;
@@ -141,17 +143,27 @@ pub struct VerbAnswer {
 /// Runs one verb, and returns its answer instead of printing it. The first argument is a name of the program. With `as_shown`,
 /// notes, warnings and commands to type next are among the lines of the answer, where a terminal shows them.
 pub fn ask(args: &[String], as_shown: bool) -> VerbAnswer {
+    ask_with(args, as_shown, None)
+}
+
+/// As [`ask`], with answers to the effects of a graph's run.
+pub fn ask_with(args: &[String], as_shown: bool, callers: Option<Callers>) -> VerbAnswer {
     let args = global::join_ticks(args.iter().cloned());
     files::forget_answers();
     let answer = Rc::new(RefCell::new(Vec::new()));
-    let asked = parse(&args).map_err(|error| usage::problem(&error, &without_form(&args))).and_then(|cli| {
-        let Some(verb) = &cli.verb else { return Err(Failure::new(Code::E0106, "no verb")) };
-        if cli.directory.is_some() {
-            return Err(Failure::new(Code::E0106, "-C is for the command line: a process has one directory"));
-        }
-        let form = form(&cli.global, verb)?;
-        run(&cli.global, verb, &form, &mut || Out::kept_in(&cli.global, &form, &answer, as_shown))
-    });
+    let asked =
+        parse(&args).map_err(|error| usage::problem(&error, &without_form(&args))).and_then(|mut cli| {
+            cli.global.callers = callers;
+            let Some(verb) = &cli.verb else { return Err(Failure::new(Code::E0106, "no verb")) };
+            if cli.directory.is_some() {
+                return Err(Failure::new(
+                    Code::E0106,
+                    "-C is for the command line: a process has one directory",
+                ));
+            }
+            let form = form(&cli.global, verb)?;
+            run(&cli.global, verb, &form, &mut || Out::kept_in(&cli.global, &form, &answer, as_shown))
+        });
     let answer = answer.take();
     match asked {
         Ok(exit) => VerbAnswer { exit, answer, problem: None, problem_text: String::new() },

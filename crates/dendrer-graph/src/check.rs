@@ -255,6 +255,11 @@ impl Checker<'_> {
                                 format!("`tools` of the pack does not say what {call} does to the world");
                             self.fault(statement, GraphRule::NoEffectClass, what);
                         }
+                        None if self.functions.is_host(call) => {
+                            let what =
+                                format!("{call} is a function of the host, and no effect; make it a node");
+                            self.fault(statement, GraphRule::NoEffectClass, what);
+                        }
                         None => {}
                     }
                 }
@@ -348,7 +353,8 @@ impl Checker<'_> {
             return self.fault(statement, rule, format!("{call} reads the world around; make it an edge"));
         }
         let kind = call.split('.').next().unwrap_or_default();
-        if self.functions.effect(call).is_some() || (call.contains('.') && KINDS.contains(&kind)) {
+        let is_effect = self.functions.effect(call).is_some() && !self.functions.is_host(call);
+        if is_effect || (call.contains('.') && KINDS.contains(&kind)) {
             let what = format!("{call} is an effect; make it an edge: -> rec frontier[...]");
             return self.fault(statement, GraphRule::ImpureNode, what);
         }

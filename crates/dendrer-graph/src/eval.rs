@@ -26,7 +26,7 @@ pub const STATEMENTS_MAX: u64 = 10_000_000;
 pub struct EdgeRequest {
     /// The ids on the way to it: `e1`, `r1.3.e2`, `e3.e1`.
     pub path: String,
-    /// Its place in the frontier: `1`, `2.3.1`, `3.1`.
+    /// Its place in the frontier: `1`, `2.3.1`, `3.1`; `1+2` for the second node after edge 1, if a host function computes it.
     pub index: String,
     /// The effect.
     pub call: String,
@@ -36,17 +36,32 @@ pub struct EdgeRequest {
     pub asked: Digest,
     /// Whether its statement lets it overlap with others, though it is effectful.
     pub at_once: bool,
+    /// Whether it is the second call of a host function, whose result is compared with the first.
+    pub again: bool,
 }
 
 impl EdgeRequest {
     /// The line that an executor reads.
     pub fn to_value(&self) -> Value {
-        Value::record([
+        let again = self.again.then_some(("again", Value::from(true)));
+        let members = [
             ("args", Value::array(self.args.iter().cloned())),
             ("call", Value::from(self.call.as_str())),
             ("path", Value::from(self.path.as_str())),
-        ])
+        ];
+        Value::record(again.into_iter().chain(members))
     }
+}
+
+/// The numbers of a place in the frontier, by which places are in canonical order: `2.3.1`. A host function is after everything
+/// in the edge before it.
+pub fn numbers_of_index(index: &str) -> Vec<u64> {
+    let number = |text: &str| text.parse().unwrap_or(u64::MAX);
+    let numbers = index.split('.').flat_map(|part| match part.split_once('+') {
+        None => vec![number(part)],
+        Some((edge, node)) => vec![number(edge), u64::MAX, number(node)],
+    });
+    numbers.collect()
 }
 
 /// The digest of what an edge asks.
@@ -166,7 +181,12 @@ impl<'g> Scope<'g> {
     }
 
     fn index_of(&self, position: usize) -> String {
-        format!("{}{}", self.index, self.indices[position])
+        let is_node = |one: &&Statement| matches!(one.body, StatementBody::Node { .. });
+        let place = format!("{}{}", self.index, self.indices[position]);
+        match self.statements[..=position].iter().rev().take_while(is_node).count() {
+            0 => place,
+            node => format!("{place}+{node}"),
+        }
     }
 }
 
@@ -362,7 +382,10 @@ impl<'g> GraphEvaluation<'g> {
     /// Adds the effects of a statement, and of the statements and graphs inside; graphs are in the set too, so that each is walked once.
     fn calls_of(&self, statement: &'g Statement, open: &mut BTreeSet<&'g str>) {
         let inside = match &statement.body {
-            StatementBody::Node { .. } => return,
+            StatementBody::Node { call, .. } => {
+                open.extend(self.functions.is_host(call).then_some(&**call));
+                return;
+            }
             StatementBody::Repeat { statements, .. } => statements,
             StatementBody::Edge { call, .. } => {
                 let child = call.strip_prefix("graph.").and_then(|name| self.children.get(name));
@@ -478,6 +501,7 @@ impl<'g> GraphEvaluation<'g> {
             }
             StatementBody::Node { call, args } => match self.arguments(number, args, &here)? {
                 Err(waits) => Ok(Step::Waits(waits)),
+                Ok(args) if self.functions.is_host(call) => Ok(self.ask(instance, place, call, args, values)),
                 Ok(args) => {
                     let made = self.functions.call(call, &args);
                     Ok(Step::Done(made.map_err(|why| fault(&here(), format!("{call}: {why}")))?))
@@ -629,6 +653,7 @@ impl<'g> GraphEvaluation<'g> {
             asked: asked(call, &args),
             args,
             at_once: matches!(scope.statements[position].body, StatementBody::Edge { at_once: true, .. }),
+            again: false,
         };
         let value = values(&request);
         self.asked.insert(request.path.clone(), (place.clone(), instance));

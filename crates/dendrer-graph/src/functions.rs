@@ -7,6 +7,8 @@ use dendrer_kernel::expr::{Budget, Env, EvalError, Expr, Scope};
 use dendrer_kernel::pack::modules::{ModuleFunction, Modules, NotRun};
 use dendrer_object::{Object, Value, tag};
 
+use crate::Graph;
+
 /// How many steps one call of a function may take.
 const STEPS_MAX: u64 = 10_000_000;
 
@@ -29,8 +31,11 @@ pub struct Functions {
     prepared: BTreeMap<(String, usize), Expr>,
 }
 
+/// The class of a function of the host, which is called twice and whose result is recorded.
+pub const HOST: &str = "host";
+
 /// The classes of effects: what one does to the world.
-const CLASSES: [&str; 3] = ["read", "idempotent_write", "effectful"];
+const CLASSES: [&str; 4] = [HOST, "read", "idempotent_write", "effectful"];
 
 /// Functions that every graph has.
 pub const BUILT_IN: [&str; 2] = ["select", "switch"];
@@ -116,6 +121,18 @@ impl Functions {
         self.effect(call).is_none_or(|class| class == "effectful")
     }
 
+    /// Whether a call is that of a host function: the pack declares it under `tools`, and does not define it.
+    pub fn is_host(&self, call: &str) -> bool {
+        self.effect(call) == Some(HOST) && !BUILT_IN.contains(&call) && !self.functions.contains_key(call)
+    }
+
+    /// The host functions that some graphs call.
+    pub fn hosts_of<'g>(&self, graphs: impl IntoIterator<Item = &'g Graph>) -> BTreeSet<&'g str> {
+        let calls =
+            graphs.into_iter().flat_map(Graph::each).filter_map(|statement| Some(statement.call()?.0));
+        calls.filter(|call| self.is_host(call)).collect()
+    }
+
     /// Whether no pack was given.
     pub fn is_open(&self) -> bool {
         self.is_open
@@ -123,7 +140,7 @@ impl Functions {
 
     /// Whether there is a pure function of this name.
     pub fn has(&self, name: &str) -> bool {
-        self.is_open || BUILT_IN.contains(&name) || self.functions.contains_key(name)
+        self.is_open || BUILT_IN.contains(&name) || self.functions.contains_key(name) || self.is_host(name)
     }
 
     /// The texts of functions that a function uses, its own included, of which one cannot be called. In a text that can be, every
@@ -164,7 +181,7 @@ impl Functions {
             }
             _ => {}
         }
-        if BUILT_IN.contains(&name) || self.prepared.contains_key(&key) {
+        if BUILT_IN.contains(&name) || self.is_host(name) || self.prepared.contains_key(&key) {
             return Ok(());
         }
         if let Some(why) = self.faults.get(name) {

@@ -68,10 +68,9 @@ fn child<'g>(
     Some(Level { statements: &child.statements, prefix, around: Around::Child(edge, child) })
 }
 
-/// The effect of an edge, by its path.
+/// The effect of an edge, or the function of a node, by its path.
 pub fn effect_at<'g>(graph: &'g Graph, children: &'g BTreeMap<String, Graph>, path: &str) -> Option<&'g str> {
-    let (_, statement) = find(graph, children, path)?;
-    matches!(statement.body, StatementBody::Edge { .. }).then(|| Some(statement.call()?.0)).flatten()
+    Some(find(graph, children, path)?.1.call()?.0)
 }
 
 /// The walk from a statement to the edges that it reads.
@@ -176,7 +175,11 @@ pub fn edges_read(
                 last.into_iter().for_each(|id| walk.add(levels.clone(), id));
             }
             None if is_edge => drop(found.insert(path_of(&levels, statement))),
-            None => walk.of(&levels, statement),
+            None => {
+                // The result of a host function is on record as the value of an edge is.
+                found.extend(known.get(&path_of(&levels, statement)).cloned());
+                walk.of(&levels, statement);
+            }
         }
     }
     found

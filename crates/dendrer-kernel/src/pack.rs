@@ -184,7 +184,7 @@ pub struct Tool {
     pub files: Option<Vec<Arc<str>>>,
     /// How long an answer of it is waited for in the run of a graph, in milliseconds.
     pub timeout: Option<u64>,
-    /// Whether its command prints JSON, so that any other text is a failure.
+    /// Whether its command prints JSON, so that any other text is a failure; that of a host function does.
     pub is_json: bool,
 }
 

@@ -218,6 +218,8 @@ codes! {
     E0942 "graph_of_another_run",
     E0943 "graph_run_under_way",
     E0944 "graph_run_hypothetical",
+    E0945 "host_function_not_pure",
+    E0946 "host_function_at_stage",
     W0441 "precision",
     W0442 "guard_band",
     W0443 "not_required",

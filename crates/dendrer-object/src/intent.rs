@@ -521,7 +521,10 @@ mod tests {
             (r#"{"type":"a","confidence":1,"intent":{"confidence":0}}"#, "E0209 /confidence: this differs"),
             (r#"{"type":"a","delta":[{"set":"x","value":1}]}"#, "E0209 /delta/0: the path is a JSON pointer"),
             (r#"{"type":"a","author":"nobody"}"#, "E0209 /author: an intent is written by"),
-            (r#"{"type":"a","effect":"maybe"}"#, "E0209 /effect: effect is one of read, idempotent_write"),
+            (
+                r#"{"type":"a","effect":"maybe"}"#,
+                "E0209 /effect: effect is one of host, read, idempotent_write",
+            ),
             (r#"{"type":"a","policy":{"decision":"perhaps"}}"#, "E0209 /policy/decision: a decision is"),
             (r#"{"type":"a","action":{"tool":1}}"#, "E0209 /action/tool: a tool is named by text"),
             (r#"{"type":"a","links":[{"rel":"fork_of","hash":"x"}]}"#, "E0209 /links/0: a link is"),

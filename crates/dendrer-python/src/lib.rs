@@ -3,6 +3,7 @@
 
 mod convert;
 mod gate;
+mod graphs;
 mod problem;
 mod reading;
 mod recording;
@@ -33,7 +34,14 @@ fn ask<'py>(
     args: Vec<String>,
     as_shown: bool,
 ) -> (u8, Bound<'py, PyBytes>, Option<(String, String)>) {
-    let asked = py.detach(|| dendrer_cli::ask(&args, as_shown));
+    answered(py, py.detach(|| dendrer_cli::ask(&args, as_shown)))
+}
+
+/// An answer as Python takes it.
+fn answered<'py>(
+    py: Python<'py>,
+    asked: dendrer_cli::VerbAnswer,
+) -> (u8, Bound<'py, PyBytes>, Option<(String, String)>) {
     let problem = asked.problem.map(|problem| (dendrer_view::quote::json(&problem), asked.problem_text));
     (asked.exit, PyBytes::new(py, &asked.answer), problem)
 }
@@ -88,6 +96,8 @@ mod _native {
 
     #[pymodule_export]
     use super::convert::NativeValue;
+    #[pymodule_export]
+    use super::graphs::graph_run;
     #[pymodule_export]
     use super::reading::{NativeStore, NativeTrace};
     #[pymodule_export]

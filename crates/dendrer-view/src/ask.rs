@@ -325,7 +325,8 @@ fn log(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Proble
 
 fn graph(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let found = read::<GraphShowQuestion>(question)?.ask(desk)?;
-    let shown = GraphAnswer { graph: &found.graph, digest: found.digest, form: &found.form };
+    let tested = Some(found.hosts());
+    let shown = GraphAnswer { graph: &found.graph, digest: found.digest, form: &found.form, tested };
     Ok(answered(&shown, desk, None))
 }
 

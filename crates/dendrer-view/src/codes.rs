@@ -487,7 +487,8 @@ E0924 2 "A statement is named that is not there."
 E0925 2 "A statement is named that comes later."
 "It has no value yet where it is needed. Move it up."
 E0926 2 "A function is called that the pack does not define."
-"`define` of the pack names the pure functions, with as many parameters as the graph gives. `select` and `switch` are built in."
+"`define` of the pack names the pure functions, with as many parameters as the graph gives. `select` and `switch` are built in. A function of the \
+host is declared under `tools`, with `effect: host`."
 E0927 2 "A pure statement calls an effect."
 "The effect would be called again at each replay. Make it an edge: `-> rec frontier[N]`."
 E0928 2 "An effect has no class."
@@ -532,6 +533,12 @@ with what it left."
 E0944 7 "The run is hypothetical, so it is no test."
 "It is a fork with values of edges that no effect gave (`replay RUN --set .. --as NEW`, `fork --set`), or with lines of its own: what it holds did not happen. `graph test` takes runs that did; \
 `--runs 'graph == \"NAME\" && !hypothetical'` leaves the others out."
+E0945 8 "A host function gave two results for the same arguments."
+"It is called twice, each time in a fresh process, and its result counts only if both are equal. It reads a clock, chance, a file or what it \
+left behind: make it an edge, or give it that as an argument. Its call is on record with status `error`; `graph run .. --resume RUN` calls it again."
+E0946 2 "A host function is for stages 0 and 1."
+"It is tested and not pure by construction, so that a run which enforces cannot depend on it. Define the function in the pack, as an expression or \
+as a module, or run the graph with `--stage 1`. Nothing was called, and nothing was recorded."
 W0441 1 "Something is compared more finely than its field is kept."
 "A field is rounded to its decimals whenever it is written, and a contract counts a number to its precision. What is finer than that is \
 no place where a value can be. Write both with the same number of decimals."

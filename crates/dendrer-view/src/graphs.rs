@@ -38,20 +38,38 @@ pub struct GraphCheckAnswer<'g> {
     pub findings: &'g [GraphFinding],
     /// Places that are legal and brittle.
     pub warnings: &'g [GraphWarning],
+    /// The host functions that it calls.
+    pub tested: &'g [String],
     /// Whether functions and effects were compared with a pack.
     pub has_pack: bool,
 }
 
-fn sizes(graph: &Graph) -> (u64, u64) {
-    let all = graph.each();
-    let of = |first: char| all.iter().filter(|statement| statement.id.starts_with(first)).count() as u64;
-    (of('n'), of('e'))
+impl GraphCheckAnswer<'_> {
+    /// The numbers of pure nodes and of edges.
+    fn sizes(&self, graph: &Graph) -> (u64, u64) {
+        let of = |first: char| {
+            let each = graph.each().into_iter().filter(|statement| statement.id.starts_with(first));
+            each.filter(|one| {
+                one.call()
+                    .is_none_or(|(call, _)| first == 'e' || !self.tested.iter().any(|name| name == call))
+            })
+            .count() as u64
+        };
+        (of('n'), of('e'))
+    }
+}
+
+/// The label of host functions: what is known of them, and what is not.
+fn tested_line(names: &[String]) -> Option<Line> {
+    let words =
+        format!("tested     {}: called twice and compared, not pure by construction", names.join(", "));
+    (!names.is_empty()).then(|| Line::styled(Style::Warn, quote::escape(&words)))
 }
 
 document! {
     /// The findings of the compiler in a graph
     pub object GraphCheckDocument: "graph-check" (answer: &GraphCheckAnswer<'_>) {
-        let sizes = answer.graph.map(sizes);
+        let sizes = answer.graph.map(|graph| answer.sizes(graph));
         /// The file
         file: &str = answer.file,
         /// Whether the graph is accepted
@@ -68,6 +86,8 @@ document! {
         items: Vec<GraphFindingObject> = answer.findings.iter().map(GraphFindingObject::of).collect(),
         /// The places that are legal and brittle
         warnings: Vec<GraphWarningObject> = answer.warnings.iter().map(GraphWarningObject::of).collect(),
+        /// The names of host functions: each is called twice and compared, and is not pure by construction
+        tested: &[String] = answer.tested,
         /// Whether functions and effects were compared with a pack
         has_pack: bool = answer.has_pack,
     }
@@ -162,6 +182,8 @@ document! {
         digest: Digest = answer.digest,
         /// The form
         graph: As<Object> = As::new(answer.form.clone()),
+        /// The names of host functions, which are tested and not pure by construction; left out for a file, which has no pack
+        tested?: &[String] = answer.tested.as_deref(),
     }
 
     /// A graph that was run
@@ -177,7 +199,9 @@ document! {
         nodes: u64 = outcome.nodes,
         /// The number of edge values that were recorded
         edges: u64 = outcome.edges,
-        /// The number of edges that were asked by this command
+        /// The names of the host functions that were called: each result is that of two equal runs, and not pure by construction
+        tested: &[String] = &outcome.tested,
+        /// The number of edges that were asked by this command, with the nodes that host functions compute
         asked: u64 = outcome.asked,
         /// The output; null if the run came to a limit, or is not closed
         output: Option<&Value> = outcome.output.as_ref(),
@@ -229,14 +253,17 @@ document! {
         let edges = recorded.into_iter().flat_map(frontier_edges).map(Value::from);
         let calls = calls.iter().map(|call| FrontierCall::of(call).into());
         let items = Value::array(edges.chain(calls));
+        let [all, pure, hosts] = recorded.map_or([0; 3], frontier_sizes);
         /// The run
         run: &RunName = name,
         /// The name of the graph; null for a run of no graph, whose calls are listed
         graph: Option<&str> = recorded.map(|run| &*run.graph.name),
         /// The number of edges; 0 for a run of no graph
-        edges: usize = frontier.map_or(0, |frontier| frontier.edges.len()),
+        edges: usize = all,
         /// The number of pure nodes; 0 for a run of no graph
-        nodes: usize = frontier.map_or(0, |frontier| frontier.nodes.len()),
+        nodes: usize = pure,
+        /// The number of results of host functions, which are tested and not pure by construction
+        tested: usize = hosts,
         /// The path of the repeat that came to its limit and ended the run; null if none did
         limit: Option<&str> = frontier.and_then(|frontier| frontier.limit.as_deref()),
         /// Whether the run of a graph did not end
@@ -366,7 +393,7 @@ impl Answer for GraphCheckAnswer<'_> {
         }
         lines.push(match (self.graph, self.findings.len()) {
             (Some(graph), 0) => {
-                let (nodes, edges) = sizes(graph);
+                let (nodes, edges) = self.sizes(graph);
                 let digest = self.digest.map(|digest| digest.short()).unwrap_or_default();
                 let sizes =
                     format!("{}, {}", count(nodes, "pure node", "pure nodes"), count(edges, "edge", "edges"));
@@ -378,6 +405,7 @@ impl Answer for GraphCheckAnswer<'_> {
                 Line::styled(Style::Bad, format!("REFUSED   {}: {all}", self.file))
             }
         });
+        lines.extend(tested_line(self.tested).filter(|_| self.findings.is_empty()));
         if !self.has_pack {
             lines.push(Line::note(
                 "note: without --pack, functions and classes of effects were not looked at",
@@ -634,6 +662,8 @@ pub struct GraphAnswer<'g> {
     pub form: &'g Value,
     /// The digest of that.
     pub digest: Digest,
+    /// The host functions that the graph of a run calls; `None` of a file, which has no pack.
+    pub tested: Option<Vec<String>>,
 }
 
 impl Answer for GraphAnswer<'_> {
@@ -647,6 +677,7 @@ impl Answer for GraphAnswer<'_> {
             lines.push(format!("{}{text}", "  ".repeat(depth)).into());
         }
         lines.push("replay(graph, frontier) == output required".into());
+        lines.extend(self.tested.as_deref().and_then(tested_line));
         lines.push(Line::note(format!("digest {}", self.digest)));
         lines
     }
@@ -667,7 +698,7 @@ impl Answer for GraphRunAnswer<'_> {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let GraphOutcome { run, nodes, edges, output, limit, beside_limit, needs, .. } = self.outcome;
+        let GraphOutcome { run, nodes, edges, tested, output, limit, beside_limit, needs, .. } = self.outcome;
         let (nodes, edges) = (count(*nodes, "node", "nodes"), count(*edges, "edge", "edges"));
         let name = quote::escape(self.graph);
         if !needs.is_empty() {
@@ -683,6 +714,7 @@ impl Answer for GraphRunAnswer<'_> {
             return lines;
         }
         let mut lines: Vec<Line> = vec![format!("ran        graph {name} as {run}: {nodes}, {edges}").into()];
+        lines.extend(tested_line(tested));
         match limit {
             None => {
                 let output = output.as_ref().map(quote::value).unwrap_or_default();
@@ -727,6 +759,13 @@ pub fn frontier_file(run: &GraphRun) -> Vec<Value> {
     std::iter::once(FrontierHeader::of(run).into()).chain(edges).collect()
 }
 
+/// Returns the numbers of edges, of pure nodes, and of results of host functions.
+fn frontier_sizes(run: &GraphRun) -> [usize; 3] {
+    let hosts = run.tested().len();
+    let nodes = run.frontier.nodes.len();
+    [run.frontier.edges.len() - hosts, nodes.saturating_sub(hosts), hosts]
+}
+
 /// Returns the edges of a run in canonical order.
 fn frontier_edges(run: &GraphRun) -> impl Iterator<Item = FrontierEdge> {
     let effect = |call: &str| run.effects.get(call).map_or("effectful", String::as_str);
@@ -750,8 +789,9 @@ impl Answer for FrontierReply {
         for edge in recorded.edges() {
             let args: Vec<String> = edge.args.iter().map(quote::value).collect();
             let call = format!("{}({})", edge.call, args.join(", "));
+            let label = if recorded.functions.is_host(&edge.call) { "  tested" } else { "" };
             let line = format!(
-                "frontier[{}]  {}  {} = {}",
+                "frontier[{}]  {}  {} = {}{label}",
                 edge.index,
                 edge.path,
                 quote::escape(&call),
@@ -765,8 +805,12 @@ impl Answer for FrontierReply {
                 quote::escape(&format!("limit        {path} came to its limit and ended the run")),
             )
         }));
-        let edges = count(recorded.frontier.edges.len() as u64, "edge", "edges");
-        let nodes = count(recorded.frontier.nodes.len() as u64, "pure node", "pure nodes");
+        let [edges, nodes, tested] = frontier_sizes(recorded).map(|size| size as u64);
+        let edges = count(edges, "edge", "edges");
+        let mut nodes = count(nodes, "pure node", "pure nodes");
+        if tested > 0 {
+            nodes = format!("{nodes}, {}", count(tested, "tested node", "tested nodes"));
+        }
         lines.extend(calls.iter().map(call_line));
         lines.push(match recorded.frontier.is_open() {
             false => format!("{edges}, {nodes}, nothing else").into(),

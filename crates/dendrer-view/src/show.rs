@@ -7,6 +7,7 @@ use dendrer::kernel::predicate::Window;
 use dendrer::kernel::unknown::{self, made_by};
 use dendrer::record::chain;
 use dendrer_object::document::As;
+use dendrer_object::intent::Effect;
 use dendrer_object::record::{Author, Kind, Link, Record, Rel};
 use dendrer_object::{
     Digest, MESSAGES, OBSERVED_AT, Object, Pointer, REDACTION, RunName, Timestamp, TypeName, Value, document,
@@ -404,7 +405,9 @@ fn member_lines(record: &Record, content: &Value, whole: &WholeRecord) -> Vec<Li
         // The digest of a module identifies it; its bytes help no reader.
         let modules = (name == "pack").then(|| without_bytes(value));
         let value = modules.as_ref().unwrap_or(value);
-        let text = format!("{} {}", quote::name(tag::user_name(name)), quote::value(value));
+        let is_host = name == "effect" && value.as_str() == Some(Effect::Host.as_str());
+        let label = if is_host { "   tested, not pure by construction" } else { "" };
+        let text = format!("{} {}{label}", quote::name(tag::user_name(name)), quote::value(value));
         let line = Line::value(text, more.clone());
         lines.push(if name == "anomalies" { line.paint(Style::Warn) } else { line });
     }

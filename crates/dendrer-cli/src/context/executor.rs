@@ -2,6 +2,7 @@
 //!
 //! Rule: an output is text as it was printed, unless it can only be meant as JSON; test `printed_numbers_stay_text`.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
 use std::process::{Child, ChildStderr, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -37,6 +38,26 @@ mod ending;
 
 type Answer<T> = std::result::Result<T, EdgeFailure>;
 
+/// Answers an effect within a time.
+type AnswerCall = dyn Fn(&EdgeRequest, Option<Duration>) -> Answer<Value> + Send + Sync;
+
+/// Answers effects and functions in the process that calls this program as a library.
+#[derive(Clone)]
+pub struct Callers {
+    /// The effects that it answers.
+    pub effects: BTreeSet<String>,
+    /// The functions of the host that it computes.
+    pub functions: BTreeSet<String>,
+    /// Answers one.
+    pub answer: Arc<AnswerCall>,
+}
+
+impl std::fmt::Debug for Callers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Callers").field("effects", &self.effects).field("functions", &self.functions).finish()
+    }
+}
+
 /// Answers an effect.
 #[derive(Debug)]
 pub(crate) struct Executor<'a> {
@@ -52,12 +73,19 @@ enum ExecutorKind<'a> {
     Command(&'a str),
     /// A service.
     Service(&'a str, ureq::Agent),
+    /// The process that calls the program as a library.
+    Caller(&'a Callers),
 }
 
 impl<'a> Executor<'a> {
     /// A command for the shell, as its tool is declared.
     pub(crate) fn command(command: &'a str, tool: Option<&Tool>) -> Executor<'a> {
         Executor::of(ExecutorKind::Command(command), tool)
+    }
+
+    /// The process that calls the program as a library.
+    pub(crate) fn caller(callers: &'a Callers, tool: Option<&Tool>) -> Executor<'a> {
+        Executor::of(ExecutorKind::Caller(callers), tool)
     }
 
     /// A service at an address, as its tool is declared.
@@ -90,6 +118,13 @@ impl<'a> Executor<'a> {
             ExecutorKind::Command(command) => {
                 value_of(of_command(command, line, self.timeout)?, self.is_json)
             }
+            ExecutorKind::Caller(callers) => match (callers.answer)(asked, self.timeout)? {
+                value if is_beside_json(&value) => Err(EdgeFailure::new(
+                    EdgeEnd::Unread,
+                    "the answer has NaN or Infinity, which are no JSON",
+                )),
+                value => Ok(value),
+            },
             ExecutorKind::Service(url, agent) => {
                 let (bytes, is_json) = of_service(agent, url, &line)?;
                 value_of(bytes, self.is_json || is_json)

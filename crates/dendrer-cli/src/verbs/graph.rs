@@ -14,7 +14,7 @@ use dendrer::error::GraphRefused;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning, check};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::frontier::replay;
-use dendrer::graph::functions::Functions;
+use dendrer::graph::functions::{Functions, HOST};
 use dendrer::graph::minimize::minimize;
 use dendrer::graph::reads::effect_at;
 use dendrer::graph::text::TEXT_SIZE_MAX;
@@ -22,7 +22,7 @@ use dendrer::graph::{Graph, StatementBody, form, text};
 use dendrer::kernel::expr::{Expr, Scope};
 use dendrer::kernel::pack::{Effect, Tool};
 use dendrer::kernel::step::Stage;
-use dendrer::pack;
+use dendrer::pack::{self, Files, Source};
 use dendrer::problem::Problem;
 use dendrer::repo::new_run::refuse_unreachable;
 use dendrer::run::frontier::{self, GraphRun, functions_of, graph_run};
@@ -38,7 +38,7 @@ use dendrer_view::graphs::{
 use crate::context;
 use crate::context::desk::CommandDesk;
 use crate::context::edges::{given_once, pair, substitutes};
-use crate::context::executor::{Executor, pass_on_signals, value_of};
+use crate::context::executor::{Callers, Executor, pass_on_signals, value_of};
 use crate::context::packs;
 use crate::context::pool;
 use crate::failure::{Failure, Result};
@@ -137,6 +137,10 @@ pub(crate) struct GraphRunArgs {
     /// Who answers an effect: a service that is sent the same line by POST
     #[arg(long, value_name = "CALL=URL")]
     pub(crate) http: Vec<String>,
+    /// A function of the host that the pack does not define: a command as for --exec, called twice and compared. Its result is
+    /// tested, and not pure by construction
+    #[arg(long, value_name = "NAME=CMD")]
+    pub(crate) function: Vec<String>,
     /// What the run is called; the name of the graph if not given
     #[arg(long = "as", value_name = "RUN", conflicts_with = "resume")]
     pub(crate) new: Option<String>,
@@ -197,7 +201,7 @@ pub(crate) struct GraphMinimize {
 pub(crate) fn run(global: &Global, verb: &GraphVerb, out: &mut Out) -> Result {
     match verb {
         GraphVerb::Check(args) => {
-            let checked = Checked::of(&args.file, &args.with)?;
+            let checked = Checked::of(&args.file, &args.with, &[])?;
             // A pack with problems is refused as by `run`; findings come first, because they name the statement.
             args.with
                 .pack
@@ -211,7 +215,13 @@ pub(crate) fn run(global: &Global, verb: &GraphVerb, out: &mut Out) -> Result {
             }
         }
         GraphVerb::Show(args) => show(global, args, out),
-        GraphVerb::Run(args) => run_graph(global, args, out),
+        GraphVerb::Run(args) => run_graph(global, args, out).map_err(|mut failure| {
+            // The files of a program that calls this one as a library are gone when its error is read.
+            failure.help.retain(|words| {
+                global.callers.is_none() || words.get(1).is_none_or(|verb| verb != "graph" && verb != "pack")
+            });
+            failure
+        }),
         GraphVerb::Frontier { run } => {
             let question = GraphFrontierQuestion { run: run.clone() };
             let reply = question.ask(&mut CommandDesk::new(global, out))?;
@@ -234,18 +244,21 @@ struct Checked {
     digest: Option<Digest>,
     findings: Vec<GraphFinding>,
     warnings: Vec<GraphWarning>,
+    /// The host functions that the graph and its children call.
+    tested: Vec<String>,
     has_pack: bool,
 }
 
 impl Checked {
-    fn of(file: &str, with: &With) -> Result<Checked> {
+    /// Reads and checks a graph, whose pack declares also some host functions.
+    fn of(file: &str, with: &With, hosts: &[&str]) -> Result<Checked> {
         let text = read_text(file)?;
         let mut children = read_children(&with.child)?;
         let functions = match &with.pack {
             None => Functions::open(),
             Some(path) => {
                 let read = pack::read_value(&packs::read_file(path)?, packs::beside(path));
-                functions_of(&read.map_err(|problems| pack::unsound(path, &problems))?)
+                functions_of(&with_hosts(&read.map_err(|problems| pack::unsound(path, &problems))?, hosts)?)
             }
         };
         let has_pack = with.pack.is_some();
@@ -260,6 +273,7 @@ impl Checked {
                     digest: None,
                     findings,
                     warnings,
+                    tested: Vec::new(),
                     has_pack,
                 });
             }
@@ -283,7 +297,9 @@ impl Checked {
             }));
         }
         let digest = Some(form::digest(&form::to_value(&graph, &children)));
-        Ok(Checked { text, graph: Some(graph), children, digest, findings, warnings, has_pack })
+        let tested = functions.hosts_of(children.values().chain([&graph]));
+        let tested = tested.into_iter().map(str::to_owned).collect();
+        Ok(Checked { text, graph: Some(graph), children, digest, findings, warnings, tested, has_pack })
     }
 
     /// The graph, if nothing is wrong with it.
@@ -307,6 +323,7 @@ impl Checked {
             digest: self.digest,
             findings: &self.findings,
             warnings: &self.warnings,
+            tested: &self.tested,
             has_pack: self.has_pack,
         }
     }
@@ -365,25 +382,51 @@ fn recorded(global: &Global, text: &str, out: &mut Out) -> Result<GraphRun> {
     graphs::recorded(text, &mut CommandDesk::new(global, out))
 }
 
-/// Reads the graph of a file, or that of a run, with its JSON form.
-fn either(global: &Global, what: &str, out: &mut Out) -> Result<(Graph, Value)> {
+/// A pack that declares also some functions of the host, under `tools`.
+fn with_hosts(pack: &Value, hosts: &[&str]) -> Result<Value> {
+    let functions = functions_of(pack);
+    let mut tools = pack.get("tools").and_then(Value::as_object).cloned().unwrap_or_default();
+    for name in hosts {
+        let what = match functions.effect(name) {
+            Some(HOST) if functions.is_host(name) => continue,
+            None if !functions.has(name) => {
+                tools.set(*name, Value::record([("effect", Value::from(HOST))]));
+                continue;
+            }
+            Some(class) => {
+                format!("`tools` of the pack declares {name} as {class}, and not as a host function")
+            }
+            None => format!("the pack defines {name}, so no function of the host has its name"),
+        };
+        return Err(Failure::new(Code::E0106, what).note(NOTHING));
+    }
+    let mut members = pack.as_object().cloned().unwrap_or_default();
+    if !tools.is_empty() {
+        members.set("tools", Value::Object(tools));
+    }
+    Ok(Value::Object(members))
+}
+
+/// Reads the graph of a file, or that of a run, with its JSON form; of a run, also the host functions that it calls.
+fn either(global: &Global, what: &str, out: &mut Out) -> Result<(Graph, Value, Option<Vec<String>>)> {
     if !Path::new(what).is_file() || is_bundle_name(what) {
         let run = recorded(global, what, out)?;
-        return Ok((run.graph, run.form));
+        let hosts = run.hosts();
+        return Ok((run.graph, run.form, Some(hosts)));
     }
     let (graph, children) = read_graph(&read_text(what)?).map_err(|finding| unread(what, &finding))?;
     let form = form::to_value(&graph, &children);
-    Ok((graph, form))
+    Ok((graph, form, None))
 }
 
 fn show(global: &Global, args: &GraphShow, out: &mut Out) -> Result {
-    let (graph, form) = either(global, &args.what, out)?;
+    let (graph, form, tested) = either(global, &args.what, out)?;
     if let Some(kind @ ("dot" | "svg")) = global.format.as_deref() {
         return draw(&drawing(&graph), kind, out, || {
             ("DOT has no limit", vec!["dendrer", "graph", "show", &args.what, "--format", "dot"])
         });
     }
-    out.answer(&GraphAnswer { graph: &graph, digest: form::digest(&form), form: &form })
+    out.answer(&GraphAnswer { graph: &graph, digest: form::digest(&form), form: &form, tested })
 }
 
 fn find_fewest(global: &Global, args: &GraphMinimize, out: &mut Out) -> Result {
@@ -414,16 +457,19 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     let Some(pack_file) = &args.with.pack else {
         return Err(Failure::new(Code::E0934, "a graph runs with a pack: --pack FILE").note(NOTHING));
     };
-    let checked = Checked::of(&args.file, &args.with)?;
+    let hosts = hosts_of(args, global.callers.as_ref())?;
+    let checked = Checked::of(&args.file, &args.with, &hosts)?;
     let graph = checked.sound(&args.file, pack_file)?;
-    let source = packs::load(pack_file)?;
+    let source = with_functions(packs::load(pack_file)?, pack_file, &hosts)?;
     let inputs = inputs_of(graph, args)?;
-    let executors = executors_of(args, &source.pack.tools)?;
-    let effects = effects_of(graph, &checked.children);
+    let executors = executors_of(args, global.callers.as_ref(), &source.pack.tools)?;
+    let mut effects = effects_of(graph, &checked.children);
+    effects.extend(checked.tested.iter().map(String::as_str));
     refuse_unasked(&effects, &executors)?;
-    let resume = resume_of(args, (graph, &checked.children), &source.pack.tools, &executors)?;
+    let is_called = global.callers.is_some();
+    let resume = resume_of(args, (graph, &checked.children), &source.pack.tools, &executors, is_called)?;
     if resume.is_none() {
-        refuse_unanswered(&effects, &executors)?;
+        refuse_unanswered(&effects, &executors, is_called)?;
     }
     let name = args.resume.as_ref().or(args.new.as_ref()).unwrap_or(&graph.name);
     let name: RunName = name.parse().map_err(|error: dendrer_object::name::NameError| {
@@ -432,7 +478,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     let repo = context::write_store(global)?;
     let going_on = going_on(args, pack_file, name.as_str());
     let going_on: Vec<&str> = going_on.iter().map(String::as_str).collect();
-    let goes_on = format!("--resume {name} goes on with it");
+    let goes_on = goes_on(global, &name);
     if resume.is_none() {
         if repo.writer()?.run(&name)?.is_some() {
             return Err(Failure::new(Code::E0939, format!("{name} exists already"))
@@ -451,12 +497,23 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
         Some(executor) => executor.ask(asked),
         None => Err(EdgeFailure::new(EdgeEnd::NoStart, format!("nothing answers {}", asked.call))),
     };
-    pass_on_signals();
+    // Signals of a process that calls the program as a library are its own.
+    if !is_called {
+        pass_on_signals();
+    }
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;
     let tools = &source.pack.tools;
-    let outcome = made.map_err(|error| failure_of_run(error, &name, (graph, children), tools, &going_on))?;
+    let outcome =
+        made.map_err(|error| failure_of_run(error, &name, (graph, children), tools, (&goes_on, &going_on)))?;
     out.answer(&GraphRunAnswer { graph: &graph.name, outcome: &outcome })
+}
+
+/// The way in which a run is resumed.
+fn goes_on(global: &Global, name: &RunName) -> String {
+    let way =
+        if global.callers.is_some() { format!("resume=\"{name}\"") } else { format!("--resume {name}") };
+    format!("{way} goes on with it")
 }
 
 /// The failure of a run, with the command that resumes it.
@@ -465,22 +522,21 @@ fn failure_of_run(
     name: &RunName,
     graphs: (&Graph, &BTreeMap<String, Graph>),
     tools: &[Tool],
-    going_on: &[&str],
+    (goes_on, going_on): (&str, &[&str]),
 ) -> Failure {
     let failure = match error.code() {
         Code::E0111 => {
             return Failure::new(Code::E0939, format!("{name} was begun meanwhile")).note(NOTHING);
         }
-        Code::E0101 | Code::E0934 | Code::E0938 | Code::E0941 | Code::E0942 | Code::E0943 => {
+        Code::E0101 | Code::E0934 | Code::E0938 | Code::E0941 | Code::E0942 | Code::E0943 | Code::E0946 => {
             return Failure::from(error).note(NOTHING);
         }
         Code::E0940 => Failure::from(error).note(NOTHING).note(
             "--set gives the answer of each edge that it waits for; where it asks something else, it is named as well",
         ),
         Code::E0935 => node_failure(error, graphs, tools, going_on),
-        Code::E0936 => {
-            let goes_on = format!("what was recorded stays; --resume {name} goes on with it");
-            Failure::from(error).note(goes_on).help(going_on)
+        Code::E0936 | Code::E0945 => {
+            Failure::from(error).note(format!("what was recorded stays; {goes_on}")).help(going_on)
         }
         _ => Failure::from(error).note("what was recorded stays"),
     };
@@ -505,13 +561,43 @@ fn inputs_of(graph: &Graph, args: &GraphRunArgs) -> Result<BTreeMap<String, Valu
     Ok(inputs)
 }
 
-/// The executors of a command line, by effect.
-fn executors_of<'a>(args: &'a GraphRunArgs, tools: &[Tool]) -> Result<BTreeMap<&'a str, Executor<'a>>> {
+/// The names of the functions of the host that are given.
+fn hosts_of<'a>(args: &'a GraphRunArgs, callers: Option<&'a Callers>) -> Result<Vec<&'a str>> {
+    let given = args.function.iter().map(|text| Ok(pair("--function", "NAME=CMD", text)?.0));
+    given.chain(callers.iter().flat_map(|callers| &callers.functions).map(|name| Ok(&**name))).collect()
+}
+
+/// A pack that declares also some functions of the host.
+fn with_functions(source: Source, path: &str, hosts: &[&str]) -> Result<Source> {
+    let value = with_hosts(source.pack.value(), hosts)?;
+    if value == *source.pack.value() {
+        return Ok(source);
+    }
+    let read = pack::read_with(pack::text_of(&value).as_bytes(), Files::Of(&value));
+    Ok(read.map_err(|problems| pack::unsound(path, &problems))?)
+}
+
+/// The executors of a command line, and those of a program that calls this one as a library, by effect.
+fn executors_of<'a>(
+    args: &'a GraphRunArgs,
+    callers: Option<&'a Callers>,
+    tools: &[Tool],
+) -> Result<BTreeMap<&'a str, Executor<'a>>> {
     let tool = |call: &str| tools.iter().find(|tool| *tool.name == *call);
     let mut executors: BTreeMap<&str, Executor<'_>> = BTreeMap::new();
-    for text in &args.exec {
-        let (call, command) = pair("--exec", "CALL=CMD", text)?;
+    for (flag, text) in args
+        .exec
+        .iter()
+        .map(|text| ("--exec", text))
+        .chain(args.function.iter().map(|text| ("--function", text)))
+    {
+        let (call, command) = pair(flag, "CALL=CMD", text)?;
         refuse_second(call, executors.insert(call, Executor::command(command, tool(call))))?;
+    }
+    if let Some(callers) = callers {
+        for call in callers.effects.iter().chain(&callers.functions) {
+            refuse_second(call, executors.insert(call, Executor::caller(callers, tool(call))))?;
+        }
     }
     for text in &args.http {
         let (call, url) = pair("--http", "CALL=URL", text)?;
@@ -531,9 +617,9 @@ fn going_on(args: &GraphRunArgs, pack_file: &str, run: &str) -> Vec<String> {
         ["dendrer", "graph", "run", &args.file, "--pack", pack_file].map(str::to_owned).into();
     words.extend(args.with.child.iter().flat_map(|child| ["--child".to_owned(), child.clone()]));
     words.extend(["--resume".to_owned(), run.to_owned()]);
-    let given =
-        args.exec.iter().map(|text| ("--exec", text)).chain(args.http.iter().map(|text| ("--http", text)));
-    for (flag, text) in given {
+    let flags = [("--exec", &args.exec), ("--http", &args.http), ("--function", &args.function)];
+    for (flag, text) in flags.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text)))
+    {
         let call = text.split_once('=').map_or(&**text, |(call, _)| call);
         words.extend([flag.to_owned(), format!("{call}=..")]);
     }
@@ -587,14 +673,17 @@ fn refuse_unasked(effects: &BTreeSet<&str>, executors: &BTreeMap<&str, Executor<
 }
 
 /// Refuses a graph with an effect that no executor answers.
-fn refuse_unanswered(effects: &BTreeSet<&str>, executors: &BTreeMap<&str, Executor<'_>>) -> Result<()> {
-    match effects.iter().find(|call| !executors.contains_key(**call)) {
-        None => Ok(()),
-        Some(call) => {
-            let what = format!("nothing answers {call}: --exec {call}=CMD or --http {call}=URL");
-            Err(Failure::new(Code::E0934, what).note(NOTHING))
-        }
-    }
+fn refuse_unanswered(
+    effects: &BTreeSet<&str>,
+    executors: &BTreeMap<&str, Executor<'_>>,
+    is_called: bool,
+) -> Result<()> {
+    let Some(call) = effects.iter().find(|call| !executors.contains_key(**call)) else { return Ok(()) };
+    let way = match is_called {
+        true => format!("effects={{\"{call}\": ..}}"),
+        false => format!("--exec {call}=CMD or --http {call}=URL"),
+    };
+    Err(Failure::new(Code::E0934, format!("nothing answers {call}: {way}")).note(NOTHING))
 }
 
 /// The terms of `--resume`, if it was given.
@@ -603,6 +692,7 @@ fn resume_of(
     (graph, children): (&Graph, &BTreeMap<String, Graph>),
     tools: &[Tool],
     executors: &BTreeMap<&str, Executor<'_>>,
+    is_called: bool,
 ) -> Result<Option<GraphResume>> {
     if args.resume.is_none() {
         let given = [("--set", &args.set), ("--ask-again", &args.ask_again)];
@@ -622,7 +712,7 @@ fn resume_of(
         }
         // Read as what the effect had printed.
         let call = effect_at(graph, children, path).unwrap_or_default();
-        let is_json = tools.iter().any(|tool| *tool.name == *call && tool.is_json);
+        let is_json = is_called || tools.iter().any(|tool| *tool.name == *call && tool.is_json);
         let value = value_of(files::read(file, json::DOCUMENT_SIZE_MAX)?, is_json);
         let value =
             value.map_err(|failed| Failure::new(Code::E0203, failed.why).at("file", file).note(NOTHING))?;

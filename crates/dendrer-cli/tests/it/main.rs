@@ -37,6 +37,7 @@ mod fork;
 mod forms;
 mod full;
 mod governance;
+mod graph_hosts;
 mod graph_kills;
 mod graph_resume;
 mod graph_values;

@@ -264,7 +264,7 @@ impl<'p> Linter<'p> {
         let types = ontology::TYPES.iter().map(|(name, _)| *name);
         let types: Vec<&str> = types.chain(self.pack.types.keys().map(TypeName::as_str)).collect();
         let tools: Vec<&str> = self.pack.tools.iter().map(|tool| &*tool.name).collect();
-        let effects = [Effect::Read, Effect::IdempotentWrite, Effect::Effectful].map(Effect::as_str).to_vec();
+        let effects = Effect::WORDS.to_vec();
         let known: [(&[&str], &str, Vec<&str>); 4] = [
             (&["type"], "transition type", types),
             (&["action", "tool"], "tool", tools),

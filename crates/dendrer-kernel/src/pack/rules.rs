@@ -144,7 +144,7 @@ pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> V
             failed,
             files,
             timeout,
-            is_json: output.is_some(),
+            is_json: output.is_some() || effect == Some(Effect::Host),
         });
     }
     tools

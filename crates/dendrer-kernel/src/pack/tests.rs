@@ -219,7 +219,7 @@ E0903 define.h: `h` needs itself, by way of `g`
 E0505 define.i: there is no `j` here
 E0903 types.Bad: "Bad" is not a transition type: lower-case words of letters, digits and `_`, joined by dots, at most 128 characters
 E0903 types["plan.update"]: plan.update is a type already, with its own rules
-E0902 tools.look.effect: an effect is one of read, idempotent_write, effectful, not "maybe"
+E0902 tools.look.effect: an effect is one of host, read, idempotent_write, effectful, not "maybe"
 E0902 tools.pay: pay does not say what it does to the world
 E0902 rules[0].when_typ: a rule has no member when_typ
 E0902 rules[0].steps[0]: a step is exactly one of let, each, set, remove, append, add

@@ -168,6 +168,8 @@ crate::words! {
     /// The effect of a tool on the world (dendrer paper 9.6), the mildest first.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Effect {
+        /// Computes, as a function of the host in a graph's run: called twice and compared, and not pure by construction.
+        Host = "host",
         /// Looks only.
         Read = "read",
         /// Writes, and writing twice is writing once.

@@ -90,7 +90,7 @@ def _plain(value: Any) -> Any:
 
 def asked(native: _native.NativeStore, question: Mapping[str, Any]) -> tuple[Document, Unknown | None]:
     """Asks a question, and returns the document of the answer, and why it is not known."""
-    code, answer, problem = native.ask(_json("", dict(question)))
+    code, answer, problem = native.ask(as_json("", dict(question)))
     if code not in _ANSWERS:
         raise _errors.DendrerError(f"the question ended with {code}")
     found: Document = json.loads(answer)
@@ -153,7 +153,8 @@ class Source(NamedTuple):
 
 
 
-def _json(place: str, value: Any) -> str:
+def as_json(place: str, value: Any) -> str:
+    """Writes a value; one that is no JSON is refused with its place."""
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -313,6 +313,13 @@ _BY_CODE: dict[str, type[DendrerError]] = {
     "E0802": StoreLocked,
     "E0803": FormatTooNew,
     "E0811": FormatTooNew,
+    "E0935": DendrerError,
+    "E0936": DendrerError,
+    "E0937": ReplayDivergence,
+    "E0939": Refused,
+    "E0940": Refused,
+    "E0943": Refused,
+    "E0945": DendrerError,
 }
 
 _BY_KIND: list[tuple[str, type[DendrerError]]] = [

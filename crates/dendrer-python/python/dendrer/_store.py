@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 
 from dendrer import _ask, _made, _native
@@ -156,6 +156,7 @@ class Run:
         self._store = store
         self._trace = trace
         self.fork_document: Document | None = fork
+        self.graph_document: Document | None = None
 
     @property
     def name(self) -> str:
@@ -578,6 +579,48 @@ class Store:
             document, unknown = _ask.asked(self._native, question)
             is_verify = question.get("schema") == "dendrer.verify-question/1"
         return _ask.known(document, None if is_verify else unknown, on_uncertain)
+
+
+    def graph_run(
+        self,
+        graph: str | os.PathLike[str],
+        pack: str | os.PathLike[str] | Mapping[str, Any],
+        *,
+        input: Mapping[str, Any] | None = None,
+        effects: Mapping[str, Callable[..., Any] | str] | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        children: Iterable[str | os.PathLike[str]] = (),
+        name: str | None = None,
+        stage: int | None = None,
+        resume: str | None = None,
+        ask_again: Iterable[str] = (),
+        set: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Runs a graph, or goes on with a run of one; ``.graph_document`` of the run is that of ``dendrer graph run``.
+
+        ``graph`` and ``pack`` are paths or texts, and ``pack`` may be a mapping. ``effects`` answers edges in this process, or by a command
+        or an address. ``functions`` are nodes that the pack does not define: each is called twice, in fresh processes, and its result is
+        tested, not pure by construction.
+        """
+        if self._native.dir is None:
+            raise UsageError("a graph is run in a store, and not in a bundle")
+        from dendrer import _graph
+
+        document = _graph.run(
+            self._where,
+            graph,
+            pack,
+            input=input or {},
+            effects=effects or {},
+            functions=functions or {},
+            children=children,
+            set=set or {},
+            ask_again=ask_again,
+            flags=_ask.flags({"as": name, "stage": None if stage is None else str(stage), "resume": resume}),
+        )
+        run = self[str(document["run"])]
+        run.graph_document = document
+        return run
 
 
 def init(path: str | os.PathLike[str] = ".", **flags: Any) -> Store:

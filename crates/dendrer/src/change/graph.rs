@@ -14,6 +14,7 @@ mod start;
 mod terms;
 
 use dendrer_graph::form;
+use dendrer_kernel::step::Stage;
 use dendrer_store::Shared;
 
 use crate::error::{Error, GraphRefused};
@@ -59,6 +60,10 @@ pub fn run_graph(
     let functions = functions_of(terms.pack.pack.value());
     let start = beginning(terms, &form, &inputs)?;
     let mut recorder = Recorder::begin(store, &start, surroundings)?;
+    let hosts = functions.hosts_of(terms.children.values().chain([terms.graph]));
+    if let (Some(name), true) = (hosts.first(), recorder.head().stage() > Stage::Replay) {
+        return Err(GraphRefused::HostStage((*name).to_owned()).into());
+    }
     recorder.commit()?;
     let parts = (terms.graph, terms.children, &functions, &inputs);
     let mut runner = Runner::new(store, terms, parts, form::digest(&form), recorder)?;

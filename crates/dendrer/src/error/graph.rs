@@ -88,6 +88,19 @@ pub enum GraphRefused {
         /// Why.
         why: String,
     },
+    /// A host function gave two results for the same arguments.
+    #[error("{path} {call} is {why}")]
+    NotPure {
+        /// The path of the node.
+        path: String,
+        /// The function.
+        call: String,
+        /// Both results.
+        why: String,
+    },
+    /// A run that enforces would depend on a host function.
+    #[error("{0} is a host function, which is tested and not pure by construction: it runs at stage 0 or 1")]
+    HostStage(String),
     /// The closing replay gave something else.
     #[error("the replay of {run} differs at {path}")]
     Diverged {
@@ -156,6 +169,8 @@ impl GraphRefused {
             GraphRefused::Acted { .. } => Code::E0940,
             GraphRefused::Node(_) | GraphRefused::Failed { .. } => Code::E0935,
             GraphRefused::Edge { .. } => Code::E0936,
+            GraphRefused::NotPure { .. } => Code::E0945,
+            GraphRefused::HostStage(_) => Code::E0946,
             GraphRefused::Diverged { .. } => Code::E0937,
             GraphRefused::Turned { code, .. } | GraphRefused::Denied { code, .. } => *code,
             GraphRefused::Withheld { .. } => Code::E0311,

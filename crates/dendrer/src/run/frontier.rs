@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use dendrer_graph::Graph;
 use dendrer_graph::check::{GraphFinding, check};
+use dendrer_graph::eval::numbers_of_index;
 use dendrer_graph::form;
 use dendrer_graph::frontier::{Frontier, RecordedEdge};
 use dendrer_graph::functions::Functions;
@@ -56,17 +57,24 @@ pub struct GraphRun {
     pub renewed_at: Option<u64>,
 }
 
-/// The numbers of a place in the frontier, by which places are in canonical order: `2.3.1`.
-pub(crate) fn numbers_of_index(index: &str) -> Vec<u64> {
-    index.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect()
-}
-
 impl GraphRun {
     /// The recorded edges in canonical order: by their places in the frontier.
     pub fn edges(&self) -> Vec<&RecordedEdge> {
         let mut edges: Vec<&RecordedEdge> = self.frontier.edges.iter().collect();
         edges.sort_by_key(|edge| numbers_of_index(&edge.index));
         edges
+    }
+
+    /// The host functions that the graph calls.
+    pub fn hosts(&self) -> Vec<String> {
+        let names = self.functions.hosts_of(self.children.values().chain([&self.graph]));
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The host function of each recorded value that one computed.
+    pub fn tested(&self) -> Vec<&str> {
+        let calls = self.frontier.edges.iter().map(|edge| &*edge.call);
+        calls.filter(|call| self.functions.is_host(call)).collect()
     }
 }
 

@@ -342,7 +342,7 @@ fn known(word: &str) -> &str {
 /// A tool that may be called again is looser than one that may not.
 fn tools(old: &Pack, new: &Pack, changes: &mut Changes) {
     let order = |effect: Effect| match effect {
-        Effect::Read => 0,
+        Effect::Host | Effect::Read => 0,
         Effect::IdempotentWrite => 1,
         Effect::Effectful => 2,
     };

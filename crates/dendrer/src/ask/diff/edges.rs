@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer_graph::eval::numbers_of_index;
 use dendrer_object::EDGE;
 use dendrer_object::record::Record;
 
 use super::{Ahead, Marker, Walk, tick_of, type_of};
 use crate::error::Error;
-use crate::run::frontier::{NODE_FAILED, numbers_of_index};
+use crate::run::frontier::NODE_FAILED;
 use crate::run::trace::Trace;
 
 /// The place of a transition in its graph: that of its edge in the frontier, and its type. A transition that is of no edge comes

@@ -87,7 +87,7 @@ impl Past {
         }
         let ended = said("error").and_then(|error| EdgeEnd::from_word(error.get("ended")?.as_str()?));
         let why = match ended {
-            Some(EdgeEnd::Answered | EdgeEnd::NoStart) => None,
+            Some(EdgeEnd::Answered | EdgeEnd::NoStart | EdgeEnd::NotPure) => None,
             Some(EdgeEnd::Timeout) => Some(Unanswered::Timeout),
             Some(EdgeEnd::Killed | EdgeEnd::Cut) => Some(Unanswered::Killed),
             // An older record does not state how the call ended.

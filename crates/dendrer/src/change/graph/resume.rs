@@ -14,7 +14,7 @@ use crate::run::frontier::{GraphRun, graph_run};
 use crate::run::trace::Trace;
 
 use super::past::Past;
-use super::runner::Runner;
+use super::runner::{Runner, names_of};
 use super::start::{beginning, redacted_inputs};
 use super::terms::{AskEdge, EdgeNeed, GraphOutcome, GraphResume, GraphTerms};
 
@@ -122,11 +122,13 @@ fn outcome(recorded: &GraphRun, needs: Vec<EdgeNeed>) -> GraphOutcome {
     let frontier = &recorded.frontier;
     let replayed = replay(&recorded.graph, &recorded.children, &recorded.functions, frontier);
     let beside_limit = replayed.map_or_else(|_| Vec::new(), |(found, _)| found.beside_limit);
+    let tested = recorded.tested();
     GraphOutcome {
         run: recorded.run.clone(),
         digest: recorded.digest,
         nodes: frontier.nodes.len() as u64,
-        edges: frontier.edges.len() as u64,
+        edges: (frontier.edges.len() - tested.len()) as u64,
+        tested: names_of(tested),
         output: frontier.output.clone(),
         limit: frontier.limit.clone(),
         beside_limit,

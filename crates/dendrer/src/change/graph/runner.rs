@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
 use dendrer_graph::Graph;
-use dendrer_graph::eval::{EdgeRequest, GraphEvaluation, GraphValues};
+use dendrer_graph::eval::{EdgeRequest, GraphEvaluation, GraphValues, numbers_of_index};
 use dendrer_graph::frontier::replay;
 use dendrer_graph::functions::Functions;
 use dendrer_graph::reads::{edges_read, effect_at};
 use dendrer_kernel::step::Outcome;
 use dendrer_object::record::Record;
+use dendrer_object::value::first_difference;
 use dendrer_object::{Digest, RunName, Value};
 use dendrer_store::Shared;
 
@@ -47,7 +48,7 @@ struct Due {
 
 impl Due {
     fn add(&mut self, asked: &EdgeRequest, is_effectful: bool) {
-        let key = asked.index.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect();
+        let key = numbers_of_index(&asked.index);
         let list = if is_effectful && !asked.at_once { &mut self.alone } else { &mut self.together };
         list.insert(key, asked.clone());
     }
@@ -345,8 +346,9 @@ impl<'g> Runner<'g> {
                     for (asked, request) in next.into_iter().zip(requests) {
                         let sender = sender.clone();
                         let writing = writing.clone();
+                        let is_host = self.functions.is_host(&asked.call);
                         let work = move || {
-                            let answer = answer_of(executor, &writing, &asked);
+                            let answer = answer_of(executor, &writing, &asked, is_host);
                             // Ignored: the receiver is there until every answer is.
                             let _ = sender.send((asked, request, answer));
                         };
@@ -380,9 +382,13 @@ impl<'g> Runner<'g> {
             match (propose(&mut self.recorder, &recorded, &asked.path), answer) {
                 (Err(error), _) => drop(failed.get_or_insert(error)),
                 (Ok(_), Ok((value, _))) => made.push((asked.path, value)),
-                (Ok(_), Err(EdgeFailure { why, .. })) => {
+                (Ok(_), Err(EdgeFailure { why, ended, .. })) => {
                     let (path, call) = (asked.path, asked.call);
-                    failed.get_or_insert(GraphRefused::Edge { path, call, why }.into());
+                    let refused = match ended {
+                        EdgeEnd::NotPure => GraphRefused::NotPure { path, call, why },
+                        _ => GraphRefused::Edge { path, call, why },
+                    };
+                    failed.get_or_insert(refused.into());
                 }
             }
         }
@@ -416,11 +422,16 @@ impl<'g> Runner<'g> {
         propose(&mut self.recorder, &last, "the end of the run")?;
         self.recorder.end()?;
         self.recorder.commit()?;
+        let answered: Vec<_> =
+            found.edges.iter().filter(|(_, is_there)| *is_there).map(|(one, _)| one).collect();
+        let tested = answered.iter().map(|asked| &*asked.call).filter(|call| self.functions.is_host(call));
+        let tested: Vec<&str> = tested.collect();
         Ok(GraphOutcome {
             run: run.clone(),
             digest: self.digest,
             nodes: found.nodes.len() as u64,
-            edges: found.edges.iter().filter(|(_, has_value)| *has_value).count() as u64,
+            edges: (answered.len() - tested.len()) as u64,
+            tested: names_of(tested),
             output: found.output,
             limit: found.limit,
             beside_limit: found.beside_limit,
@@ -430,11 +441,52 @@ impl<'g> Runner<'g> {
     }
 }
 
-/// Asks an effect. One that panics has not answered.
-fn answer_of(executor: &AskEdge<'_>, terms: &RecordTerms<'_>, asked: &EdgeRequest) -> Answer {
-    let ask = std::panic::AssertUnwindSafe(|| executor(asked).map(|value| terms.clean(value)));
+/// The names of host functions, each once.
+pub(super) fn names_of(calls: Vec<&str>) -> Vec<String> {
+    let names: BTreeSet<&str> = calls.into_iter().collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// Asks an effect, a host function twice. One that panics has not answered.
+fn answer_of(executor: &AskEdge<'_>, terms: &RecordTerms<'_>, asked: &EdgeRequest, is_host: bool) -> Answer {
+    let ask = || if is_host { tested(executor, terms, asked) } else { executor(asked) };
+    let ask = std::panic::AssertUnwindSafe(|| ask().map(|value| terms.clean(value)));
     std::panic::catch_unwind(ask)
         .unwrap_or_else(|_| Err(EdgeFailure::new(EdgeEnd::Killed, "the executor panicked")))
+}
+
+/// How much of a result is in the message of two that differ.
+const SHOWN_MAX: usize = 80;
+
+/// Calls a host function twice. Returns its result if both are equal.
+fn tested(
+    executor: &AskEdge<'_>,
+    terms: &RecordTerms<'_>,
+    asked: &EdgeRequest,
+) -> Result<Value, EdgeFailure> {
+    const DIFFER: &str = "not pure: two runs differ";
+    let first = executor(asked)?;
+    let again = match executor(&EdgeRequest { again: true, ..asked.clone() }) {
+        Ok(again) if again == first => return Ok(first),
+        Ok(again) => again,
+        Err(failure) if matches!(failure.ended, EdgeEnd::Answered | EdgeEnd::Unread) => {
+            let why = format!("{DIFFER}, the second one failed: {}", failure.why);
+            return Err(EdgeFailure { ended: EdgeEnd::NotPure, why, ..failure });
+        }
+        Err(failure) => return Err(failure),
+    };
+    // Secrets are taken out before a text is cut, because the half of one is not found.
+    let [first, again] = [first, again].map(|value| terms.clean(value).0);
+    let shown = |value: Option<Value>| {
+        let text = value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
+        text.chars().take(SHOWN_MAX).collect::<String>()
+    };
+    let why = first_difference(&first, &again).map(|found| {
+        let place = found.path.dotted();
+        let at = if place.is_empty() { place } else { format!(" at {place}") };
+        format!("{DIFFER}{at}: {} and {}", shown(found.left), shown(found.right))
+    });
+    Err(EdgeFailure::new(EdgeEnd::NotPure, why.unwrap_or_else(|| format!("{DIFFER} in a secret"))))
 }
 
 /// Evaluates a graph from its record alone, without answers that are not read any more. Returns the first path with another value.

@@ -33,6 +33,8 @@ dendrer_object::words! {
         Timeout = "timeout",
         /// The connection was cut before the answer was there.
         Cut = "cut",
+        /// A host function gave two results.
+        NotPure = "not_pure",
         /// It never began.
         NoStart = "no_start",
     }
@@ -141,8 +143,10 @@ pub struct GraphOutcome {
     pub digest: Digest,
     /// The number of nodes that have a value.
     pub nodes: u64,
-    /// The number of edges that have one.
+    /// The number of edges that have one, without calls of host functions.
     pub edges: u64,
+    /// The host functions whose results it depends on: tested, and not pure by construction.
+    pub tested: Vec<String>,
     /// The output; `None` if the run came to a limit, or is not closed.
     pub output: Option<Value>,
     /// The path of the repeat that came to its limit and closed the run.
