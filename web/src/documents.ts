@@ -1813,6 +1813,8 @@ export type Frontier = {
     /** The fault in one sentence */
     message: string;
   };
+  /** The number of results of host functions, which are tested and not pure by construction */
+  tested: number;
   /** Whether an import of a run that was read was stopped before its end */
   unfinished?: boolean;
 };

@@ -6,12 +6,11 @@ use std::time::{Duration, SystemTime};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches, ValueEnum, ValueHint};
 use dendrer::address::Position;
+use dendrer::change::graph::Callers;
 use dendrer::redact::RedactionProfile;
 use dendrer::store::embedded::Options;
 use dendrer_object::words::UnknownWord;
 use dendrer_view::text::TimeForm;
-
-use crate::context::executor::Callers;
 
 /// The variables of the environment that the program reads.
 pub(crate) const VARIABLES: [(&str, &str); 10] = [

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::FromArgMatches;
+use dendrer::change::graph::Callers;
 use dendrer::lines::LineOptions;
 use dendrer::repo::new_run::Resume;
 use dendrer::trust::Trust;
@@ -30,8 +31,6 @@ use dendrer::{Recorder, Repo};
 use dendrer_object::{Code, Value};
 use dendrer_view::problem::ShownProblem as _;
 use dendrer_view::quote::shell;
-
-pub use crate::context::executor::Callers;
 
 use crate::context::keys;
 use crate::failure::Failure;
@@ -142,12 +141,9 @@ pub struct VerbAnswer {
 
 /// Runs one verb, and returns its answer instead of printing it. The first argument is a name of the program. With `as_shown`,
 /// notes, warnings and commands to type next are among the lines of the answer, where a terminal shows them.
-pub fn ask(args: &[String], as_shown: bool) -> VerbAnswer {
-    ask_with(args, as_shown, None)
-}
-
-/// As [`ask`], with answers to the effects of a graph's run.
-pub fn ask_with(args: &[String], as_shown: bool, callers: Option<Callers>) -> VerbAnswer {
+///
+/// `callers` answers the effects of a graph's run.
+pub fn ask(args: &[String], as_shown: bool, callers: Option<Callers>) -> VerbAnswer {
     let args = global::join_ticks(args.iter().cloned());
     files::forget_answers();
     let answer = Rc::new(RefCell::new(Vec::new()));

@@ -359,7 +359,8 @@ impl Checker<'_> {
             return self.fault(statement, GraphRule::ImpureNode, what);
         }
         if !self.functions.has(call) {
-            let what = format!("`define` of the pack has no function {call}");
+            let what =
+                format!("`define` of the pack has no function {call}, and no function of the host is given");
             return self.fault(statement, GraphRule::UndefinedFunction, what);
         }
         if let Some((name, word, rule)) = ambient_definition(&self.functions, call) {

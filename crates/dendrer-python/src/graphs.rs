@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dendrer::change::graph::{EdgeEnd, EdgeFailure};
+use dendrer::change::graph::{Callers, EdgeEnd, EdgeFailure};
 use dendrer::graph::eval::EdgeRequest;
-use dendrer_cli::Callers;
 use dendrer_object::Value;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -30,8 +29,7 @@ pub(crate) fn graph_run<'py>(
     let answer = Arc::new(move |asked: &EdgeRequest, timeout: Option<Duration>| {
         Python::attach(|py| call(py, &answer, asked, timeout))
     });
-    let callers = Callers { effects, functions, answer };
-    answered(py, py.detach(|| dendrer_cli::ask_with(&args, false, Some(callers))))
+    answered(py, &args, false, Some(Callers { effects, functions, answer }))
 }
 
 fn call(

@@ -11,6 +11,7 @@ mod saver;
 
 use std::ffi::OsString;
 
+use dendrer::change::graph::Callers;
 use dendrer::kernel::unknown::Since;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -34,14 +35,17 @@ fn ask<'py>(
     args: Vec<String>,
     as_shown: bool,
 ) -> (u8, Bound<'py, PyBytes>, Option<(String, String)>) {
-    answered(py, py.detach(|| dendrer_cli::ask(&args, as_shown)))
+    answered(py, &args, as_shown, None)
 }
 
-/// An answer as Python takes it.
+/// Runs one verb with answers to the effects of a graph.
 fn answered<'py>(
     py: Python<'py>,
-    asked: dendrer_cli::VerbAnswer,
+    args: &[String],
+    as_shown: bool,
+    callers: Option<Callers>,
 ) -> (u8, Bound<'py, PyBytes>, Option<(String, String)>) {
+    let asked = py.detach(|| dendrer_cli::ask(args, as_shown, callers));
     let problem = asked.problem.map(|problem| (dendrer_view::quote::json(&problem), asked.problem_text));
     (asked.exit, PyBytes::new(py, &asked.answer), problem)
 }

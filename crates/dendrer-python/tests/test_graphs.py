@@ -238,8 +238,8 @@ def test_only_what_a_fresh_process_has_is_a_function(functions: Any) -> None:
     bound = 1
     for function in [lambda a: 1, lambda a: bound, functions.method, functions.later, functions.items, functions.fake, 5]:
         with pytest.raises(dendrer.UsageError, match="cannot be called in a fresh process.*put it into a module"):
-            run(function)  # type: ignore[arg-type]
-    for more, code in [
+            run(function)
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"stage": 2}, "E0946"),
         ({"stage": 3}, "E0946"),
         ({"pack": {**PACK, "policy": [{"id": "small", "holds": "state.n <= 9", "enforce": True}]}}, "E0946"),
@@ -250,7 +250,8 @@ def test_only_what_a_fresh_process_has_is_a_function(functions: Any) -> None:
         ({"effects": {"model.call": lambda _: 1}}, "E0934"),
         ({"graph": GRAPH.replace("score(", "random(")}, "E0932"),
         ({"input": {}}, "E0934"),
-    ]:
+    ]
+    for more, code in refused:
         with pytest.raises(dendrer.UsageError) as raised:
             run(functions.score, **more)
         assert raised.value.code == code, raised.value
@@ -287,6 +288,18 @@ for function in (score, times):
     first, second, third = ran.stdout.splitlines()
     assert (first, second, ran.stderr) == ("once", "[3, 3]", "")
     assert "it uses FACTOR, which is not there; put it into a module" in third
+
+
+def test_the_page_on_graphs_shows_what_happens() -> None:
+    """Its example is a script, with the files that are beside it on the page."""
+    page = (Path(__file__).parents[3] / "docs" / "graphs.md").read_text(encoding="utf-8")
+    for name in ("review.graph", "review.yaml"):
+        Path(name).write_text(page.split(f" {name}\n", 1)[1].split("```", 1)[0])
+    example = page.split("```python\n", 1)[1].split("```", 1)[0]
+    before = "import dendrer\nstore = dendrer.init('s')\ndef ask(request): return {'day': 'friday'}\n"
+    Path("script.py").write_text(f"{before}{example}\nprint(run.name, run.graph_document['output'])")
+    ran = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr) == ("review {'day': 'friday', 'risk': 0.2}\n", "")
 
 
 RESUMED = """

@@ -2,14 +2,13 @@
 //!
 //! Rule: an output is text as it was printed, unless it can only be meant as JSON; test `printed_numbers_stay_text`.
 
-use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
 use std::process::{Child, ChildStderr, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use dendrer::change::graph::{EdgeEnd, EdgeFailure};
+use dendrer::change::graph::{Callers, EdgeEnd, EdgeFailure};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::kernel::pack::Tool;
 use dendrer_object::{Code, Value, json, tag};
@@ -37,26 +36,6 @@ const LOOK_TIME: Duration = Duration::from_millis(5);
 mod ending;
 
 type Answer<T> = std::result::Result<T, EdgeFailure>;
-
-/// Answers an effect within a time.
-type AnswerCall = dyn Fn(&EdgeRequest, Option<Duration>) -> Answer<Value> + Send + Sync;
-
-/// Answers effects and functions in the process that calls this program as a library.
-#[derive(Clone)]
-pub struct Callers {
-    /// The effects that it answers.
-    pub effects: BTreeSet<String>,
-    /// The functions of the host that it computes.
-    pub functions: BTreeSet<String>,
-    /// Answers one.
-    pub answer: Arc<AnswerCall>,
-}
-
-impl std::fmt::Debug for Callers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Callers").field("effects", &self.effects).field("functions", &self.functions).finish()
-    }
-}
 
 /// Answers an effect.
 #[derive(Debug)]

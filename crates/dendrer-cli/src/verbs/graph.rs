@@ -9,12 +9,14 @@ use dendrer::address::{Address, is_bundle_name};
 use dendrer::ask::graphs::{self, GraphFrontierQuestion};
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::runs::{self, RunsOrder};
-use dendrer::change::graph::{EdgeEnd, EdgeFailure, GraphResume, GraphTerms};
+use dendrer::change::graph::{
+    Callers, EdgeEnd, EdgeFailure, GraphResume, GraphTerms, with_functions, with_hosts,
+};
 use dendrer::error::GraphRefused;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning, check};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::frontier::replay;
-use dendrer::graph::functions::{Functions, HOST};
+use dendrer::graph::functions::Functions;
 use dendrer::graph::minimize::minimize;
 use dendrer::graph::reads::effect_at;
 use dendrer::graph::text::TEXT_SIZE_MAX;
@@ -22,7 +24,7 @@ use dendrer::graph::{Graph, StatementBody, form, text};
 use dendrer::kernel::expr::{Expr, Scope};
 use dendrer::kernel::pack::{Effect, Tool};
 use dendrer::kernel::step::Stage;
-use dendrer::pack::{self, Files, Source};
+use dendrer::pack;
 use dendrer::problem::Problem;
 use dendrer::repo::new_run::refuse_unreachable;
 use dendrer::run::frontier::{self, GraphRun, functions_of, graph_run};
@@ -38,7 +40,7 @@ use dendrer_view::graphs::{
 use crate::context;
 use crate::context::desk::CommandDesk;
 use crate::context::edges::{given_once, pair, substitutes};
-use crate::context::executor::{Callers, Executor, pass_on_signals, value_of};
+use crate::context::executor::{Executor, pass_on_signals, value_of};
 use crate::context::packs;
 use crate::context::pool;
 use crate::failure::{Failure, Result};
@@ -258,7 +260,8 @@ impl Checked {
             None => Functions::open(),
             Some(path) => {
                 let read = pack::read_value(&packs::read_file(path)?, packs::beside(path));
-                functions_of(&with_hosts(&read.map_err(|problems| pack::unsound(path, &problems))?, hosts)?)
+                let value = read.map_err(|problems| pack::unsound(path, &problems))?;
+                functions_of(&with_hosts(&value, hosts).map_err(dendrer::Error::from)?)
             }
         };
         let has_pack = with.pack.is_some();
@@ -382,31 +385,6 @@ fn recorded(global: &Global, text: &str, out: &mut Out) -> Result<GraphRun> {
     graphs::recorded(text, &mut CommandDesk::new(global, out))
 }
 
-/// A pack that declares also some functions of the host, under `tools`.
-fn with_hosts(pack: &Value, hosts: &[&str]) -> Result<Value> {
-    let functions = functions_of(pack);
-    let mut tools = pack.get("tools").and_then(Value::as_object).cloned().unwrap_or_default();
-    for name in hosts {
-        let what = match functions.effect(name) {
-            Some(HOST) if functions.is_host(name) => continue,
-            None if !functions.has(name) => {
-                tools.set(*name, Value::record([("effect", Value::from(HOST))]));
-                continue;
-            }
-            Some(class) => {
-                format!("`tools` of the pack declares {name} as {class}, and not as a host function")
-            }
-            None => format!("the pack defines {name}, so no function of the host has its name"),
-        };
-        return Err(Failure::new(Code::E0106, what).note(NOTHING));
-    }
-    let mut members = pack.as_object().cloned().unwrap_or_default();
-    if !tools.is_empty() {
-        members.set("tools", Value::Object(tools));
-    }
-    Ok(Value::Object(members))
-}
-
 /// Reads the graph of a file, or that of a run, with its JSON form; of a run, also the host functions that it calls.
 fn either(global: &Global, what: &str, out: &mut Out) -> Result<(Graph, Value, Option<Vec<String>>)> {
     if !Path::new(what).is_file() || is_bundle_name(what) {
@@ -460,7 +438,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     let hosts = hosts_of(args, global.callers.as_ref())?;
     let checked = Checked::of(&args.file, &args.with, &hosts)?;
     let graph = checked.sound(&args.file, pack_file)?;
-    let source = with_functions(packs::load(pack_file)?, pack_file, &hosts)?;
+    let source = with_functions(packs::load(pack_file)?, &hosts)?;
     let inputs = inputs_of(graph, args)?;
     let executors = executors_of(args, global.callers.as_ref(), &source.pack.tools)?;
     let mut effects = effects_of(graph, &checked.children);
@@ -565,16 +543,6 @@ fn inputs_of(graph: &Graph, args: &GraphRunArgs) -> Result<BTreeMap<String, Valu
 fn hosts_of<'a>(args: &'a GraphRunArgs, callers: Option<&'a Callers>) -> Result<Vec<&'a str>> {
     let given = args.function.iter().map(|text| Ok(pair("--function", "NAME=CMD", text)?.0));
     given.chain(callers.iter().flat_map(|callers| &callers.functions).map(|name| Ok(&**name))).collect()
-}
-
-/// A pack that declares also some functions of the host.
-fn with_functions(source: Source, path: &str, hosts: &[&str]) -> Result<Source> {
-    let value = with_hosts(source.pack.value(), hosts)?;
-    if value == *source.pack.value() {
-        return Ok(source);
-    }
-    let read = pack::read_with(pack::text_of(&value).as_bytes(), Files::Of(&value));
-    Ok(read.map_err(|problems| pack::unsound(path, &problems))?)
 }
 
 /// The executors of a command line, and those of a program that calls this one as a library, by effect.

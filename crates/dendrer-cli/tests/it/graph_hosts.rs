@@ -140,7 +140,7 @@ fn host_functions_that_are_not_pure_are_refused() {
         (
             "secret",
             "echo \"{\\\"a\\\":\\\"ghp_$(date +%N)abcdefghijABCDEFGHIJ012345678\\\"}\"",
-            " in a secret",
+            " at a: {\"$redacted\"",
         ),
     ] {
         let ran = run(&["--as", name, &format!("--function=score={command}")]);

@@ -68,7 +68,7 @@ def run(
                 flag = "http" if way.startswith(("http://", "https://")) else "exec"
                 args.append(f"--{flag}={call}={way}")
         words = ["dendrer", "graph", "run", *args, *flags, *where, "--json", "--quiet", "--progress=never", "--", named("graph", graph)]
-        code, answer, problem = answers.during(words)
+        _, answer, problem = answers.during(words)
     if problem is not None:
         raise _errors.of(*problem)
     document: Document = json.loads(answer)
@@ -183,10 +183,10 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
-def _found(module: object, name: object) -> Any:
+def _found(module: str, name: str) -> Any:
     """What a module has under a name."""
-    found: Any = sys.modules.get(module) if isinstance(module, str) else None
-    for part in name.split(".") if isinstance(name, str) else ():
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
         found = getattr(found, part, None)
     return found
 
@@ -196,7 +196,8 @@ def _place(value: Any) -> tuple[str, str] | None:
     if isinstance(value, types.ModuleType):
         return value.__name__, ""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    return (module, name) if module != "__main__" and name and _found(module, name) is value else None
+    is_there = isinstance(module, str) and isinstance(name, str) and _found(module, name) is value
+    return (str(module), str(name)) if is_there and module != "__main__" else None
 
 
 def _reference(name: str, function: Callable[..., Any]) -> Document:

@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 #: The longest result, in characters of JSON.
 _SIZE_MAX = 64 << 20
@@ -64,12 +64,12 @@ def _end_with_parent(parent: int) -> None:
 def _check_keys(value: Any) -> None:
     """Refuses what JSON would write as something else."""
     if isinstance(value, dict):
-        for key, inner in value.items():
+        for key, inner in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
                 raise TypeError(f"a result has text keys, and not {key!r}")
             _check_keys(inner)
     elif isinstance(value, (list, tuple)):
-        for inner in value:
+        for inner in cast("list[object]", value):
             _check_keys(inner)
 
 

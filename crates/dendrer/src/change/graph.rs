@@ -26,7 +26,11 @@ use runner::Runner;
 use start::{beginning, redacted_inputs};
 
 pub use inject::{Injected, inject};
-pub use terms::{AskEdge, EdgeEnd, EdgeFailure, EdgeNeed, GraphOutcome, GraphResume, GraphTerms, Unanswered};
+pub use start::{with_functions, with_hosts};
+pub use terms::{
+    AnswerCall, AskEdge, Callers, EdgeEnd, EdgeFailure, EdgeNeed, GraphOutcome, GraphResume, GraphTerms,
+    Unanswered,
+};
 
 impl Repo {
     /// Runs a graph, and records its frontier. One process at a time writes a run.

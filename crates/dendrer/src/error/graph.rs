@@ -21,7 +21,7 @@ pub enum GraphRefused {
     #[error("the pack of a graph has no rules and no module: its nodes and edges are all that is written")]
     Rules,
     /// The pack cannot declare what a graph writes.
-    #[error("the pack cannot declare `edges`, `nodes` and `output`: {0}")]
+    #[error("the pack cannot declare `edges`, `nodes`, `output` and host functions: {0}")]
     Pack(String),
     /// The graph itself holds what looks like a secret.
     #[error("the graph holds what looks like a secret, at {0}; make it an input or an edge")]
@@ -98,6 +98,14 @@ pub enum GraphRefused {
         /// Both results.
         why: String,
     },
+    /// A name is taken, and no host function can have it.
+    #[error("{name} cannot be a host function: {why}")]
+    NoHost {
+        /// The name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
     /// A run that enforces would depend on a host function.
     #[error("{0} is a host function, which is tested and not pure by construction: it runs at stage 0 or 1")]
     HostStage(String),
@@ -171,6 +179,7 @@ impl GraphRefused {
             GraphRefused::Edge { .. } => Code::E0936,
             GraphRefused::NotPure { .. } => Code::E0945,
             GraphRefused::HostStage(_) => Code::E0946,
+            GraphRefused::NoHost { .. } => Code::E0106,
             GraphRefused::Diverged { .. } => Code::E0937,
             GraphRefused::Turned { code, .. } | GraphRefused::Denied { code, .. } => *code,
             GraphRefused::Withheld { .. } => Code::E0311,

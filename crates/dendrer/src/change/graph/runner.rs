@@ -486,7 +486,7 @@ fn tested(
         let at = if place.is_empty() { place } else { format!(" at {place}") };
         format!("{DIFFER}{at}: {} and {}", shown(found.left), shown(found.right))
     });
-    Err(EdgeFailure::new(EdgeEnd::NotPure, why.unwrap_or_else(|| format!("{DIFFER} in a secret"))))
+    Err(EdgeFailure::new(EdgeEnd::NotPure, why.unwrap_or_else(|| DIFFER.to_owned())))
 }
 
 /// Evaluates a graph from its record alone, without answers that are not read any more. Returns the first path with another value.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dendrer_graph::functions::HOST;
 use dendrer_kernel::step::Start;
 use dendrer_object::value::first_difference;
 use dendrer_object::{Object, Value};
@@ -9,6 +10,7 @@ use dendrer_object::{Object, Value};
 use crate::error::{Error, GraphRefused};
 use crate::pack::{Files, Source};
 use crate::record::redacted;
+use crate::run::frontier::functions_of;
 
 use super::terms::GraphTerms;
 
@@ -46,6 +48,51 @@ pub(super) fn redacted_inputs(
     Ok(inputs)
 }
 
+/// The value of a pack that declares also some functions of the host, under `tools`.
+///
+/// # Errors
+///
+/// A [`GraphRefused`] if the pack defines one, or declares it with another class.
+pub fn with_hosts(pack: &Value, hosts: &[&str]) -> Result<Value, GraphRefused> {
+    let functions = functions_of(pack);
+    let mut tools = pack.get("tools").and_then(Value::as_object).cloned().unwrap_or_default();
+    for name in hosts {
+        let why = match functions.effect(name) {
+            Some(HOST) if functions.is_host(name) => continue,
+            None if !functions.has(name) => {
+                tools.set(name, Value::record([("effect", Value::from(HOST))]));
+                continue;
+            }
+            Some(class) => format!("`tools` of the pack declares it as {class}"),
+            None => "the pack defines it".to_owned(),
+        };
+        return Err(GraphRefused::NoHost { name: (*name).to_owned(), why });
+    }
+    let mut members = pack.as_object().cloned().unwrap_or_default();
+    if !tools.is_empty() {
+        members.set("tools", Value::Object(tools));
+    }
+    Ok(Value::Object(members))
+}
+
+/// A pack that declares also some functions of the host.
+///
+/// # Errors
+///
+/// As [`with_hosts`].
+pub fn with_functions(source: Source, hosts: &[&str]) -> Result<Source, Error> {
+    let value = with_hosts(source.pack.value(), hosts)?;
+    if value == *source.pack.value() { Ok(source) } else { read_again(&value) }
+}
+
+/// Reads the value of a pack that was changed.
+fn read_again(value: &Value) -> Result<Source, Error> {
+    let read = crate::pack::read_with(crate::pack::text_of(value).as_bytes(), Files::Of(value));
+    read.map_err(|problems| {
+        GraphRefused::Pack(problems.first().map(|one| one.message.clone()).unwrap_or_default()).into()
+    })
+}
+
 /// The places of the state that a graph writes.
 const PLACES: [&str; 3] = ["edges", "nodes", "output"];
 
@@ -63,10 +110,5 @@ fn with_places(pack: &Source) -> Result<Source, Error> {
         state.set(place, Value::record([("writers", Value::array([Value::from("runtime")]))]));
     }
     value.set("state", Value::Object(state));
-    let value = Value::Object(value);
-    let text = crate::pack::text_of(&value);
-    let read = crate::pack::read_with(text.as_bytes(), Files::Of(&value));
-    read.map_err(|problems| {
-        GraphRefused::Pack(problems.first().map(|one| one.message.clone()).unwrap_or_default()).into()
-    })
+    read_again(&Value::Object(value))
 }

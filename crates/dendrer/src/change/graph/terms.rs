@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use dendrer_graph::Graph;
 use dendrer_graph::eval::EdgeRequest;
@@ -61,6 +62,26 @@ impl EdgeFailure {
     /// A failure without an exit code.
     pub fn new(ended: EdgeEnd, why: impl Into<String>) -> EdgeFailure {
         EdgeFailure { why: why.into(), exit: None, signal: None, stderr: None, output: None, ended }
+    }
+}
+
+/// Answers an effect within a time.
+pub type AnswerCall = dyn Fn(&EdgeRequest, Option<Duration>) -> Result<Value, EdgeFailure> + Send + Sync;
+
+/// Answers effects and functions in the process that calls the program as a library.
+#[derive(Clone)]
+pub struct Callers {
+    /// The effects that it answers.
+    pub effects: BTreeSet<String>,
+    /// The functions of the host that it computes.
+    pub functions: BTreeSet<String>,
+    /// Answers one.
+    pub answer: Arc<AnswerCall>,
+}
+
+impl std::fmt::Debug for Callers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Callers").field("effects", &self.effects).field("functions", &self.functions).finish()
     }
 }
 
