@@ -783,7 +783,7 @@ fn an_effect_off_the_new_path_is_refused() {
             run_p(&place, "g", &body, &[&again[..], &[CHARGED, "--child=c.graph"]].concat()),
         ];
         for ran in refused {
-            let said = format!("{acted} has acted or may have, and with another answer it is ");
+            let said = format!("{acted} has acted or may have, and with the answers now known it is ");
             assert!(ran.code == 5 && ran.stderr.contains(&said), "{body}: {} {}", ran.code, ran.stderr);
             assert!(
                 ran.stderr.contains("E0940") && ran.stderr.contains("nothing was recorded"),

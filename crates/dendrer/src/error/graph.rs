@@ -71,7 +71,10 @@ pub enum GraphRefused {
         edges: Vec<String>,
     },
     /// An effectful edge has acted, or may have, and with a replaced answer it is asked something else or not reached.
-    #[error("{path} has acted or may have, and with another answer it is {}", if *.is_reached { "asked something else" } else { "not reached" })]
+    #[error(
+        "{path} has acted or may have, and with the answers now known it is {}",
+        if *.is_reached { "asked something else" } else { "not reached" }
+    )]
     Acted {
         /// The path of the effectful edge.
         path: String,
