@@ -164,7 +164,7 @@ logistics-fix-1  Deliver six consignments to Basel by Thursday
 1 item shown
 ",
     );
-    assert_eq!(demo().json(&["runs", "--where", "synthetic"]).1.get("matching"), Some(&Value::from(16u64)));
+    assert_eq!(demo().json(&["runs", "--where", "synthetic"]).1.get("matching"), Some(&Value::from(17u64)));
     let slip = demo().run(&["runs", "--where", "tics > 5"]);
     assert_eq!(slip.code, 2);
     assert!(slip.stderr.contains("ticks"), "{}", slip.stderr);
