@@ -11,7 +11,7 @@ use crate::disk::{self, Disk, Open};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::store::{FORMAT, StoreInfo};
 
-const NAME: &str = "store.json";
+pub(crate) const NAME: &str = "store.json";
 
 /// The file that marks a directory as a backup, with its end.
 pub(crate) const MARK: &str = "backup.json";

@@ -1070,7 +1070,7 @@ impl AppendLog for Embedded {
             self.check_owner()?;
             return Ok(self.size()..self.size());
         }
-        let positions = self.locked(|store| store.append_group(records))?;
+        let positions = self.locked(|store| store.append_group(records, &[]))?;
         self.index_in_background();
         Ok(positions)
     }
@@ -1085,7 +1085,7 @@ impl AppendLog for Embedded {
         }
         let positions = self.locked(|store| {
             check_heads(store, heads)?;
-            store.append_group(records)
+            store.append_group(records, &[])
         })?;
         self.index_in_background();
         Ok(positions)

@@ -40,6 +40,9 @@ pub enum StoreError {
         /// The head that the run has.
         found: Head,
     },
+    /// Another process destroyed bytes of the vault that the group depends on. Read again, then decide.
+    #[error("a value of the vault was destroyed meanwhile")]
+    SecretGone,
     /// A run of this name was begun before.
     #[error("run {0} exists")]
     RunExists(RunName),
@@ -210,7 +213,7 @@ impl StoreError {
             StoreError::Damaged(damage) | StoreError::Lost(damage) => damage.code(),
             StoreError::OtherStore { .. } => Code::E0306,
             StoreError::RunEnded(_) => Code::E0406,
-            StoreError::Stale { .. } => Code::E0407,
+            StoreError::Stale { .. } | StoreError::SecretGone => Code::E0407,
             StoreError::DiskFull { .. } | StoreError::Io { .. } | StoreError::Index(_) => Code::E0801,
             StoreError::IndexDamaged(_) => Code::E0809,
             StoreError::Locked { .. } | StoreError::IndexLocked => Code::E0802,

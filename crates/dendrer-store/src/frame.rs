@@ -26,6 +26,10 @@ pub(crate) const RECORD: u8 = b'R';
 pub(crate) const OPENED: u8 = b'O';
 pub(crate) const VOID: u8 = b'X';
 pub(crate) const COMMIT: u8 = b'E';
+pub(crate) const SECRET: u8 = b'S';
+
+/// The payload bytes of a destroyed secret: zeros would look like a sector that a crash lost.
+pub(crate) const DESTROYED: u8 = 0xff;
 
 /// The begin of a frame: the number of its segment and its offset there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,11 +77,11 @@ pub(crate) fn end(out: &mut [u8], start: usize) {
     out[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// Makes the frame that takes the place of an erased one with a payload of `len` bytes.
-pub(crate) fn void(len: u32) -> Vec<u8> {
+/// Makes the frame that takes the place of an erased one with a payload of `len` bytes, zeros or [`DESTROYED`].
+pub(crate) fn void(len: u32, fill: u8) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEAD + len as usize);
     let start = begin(&mut out, VOID);
-    out.resize(start + HEAD + len as usize, 0);
+    out.resize(start + HEAD + len as usize, fill);
     end(&mut out, start);
     out
 }
@@ -371,7 +375,7 @@ mod tests {
         for len in [HEAD, 64, 512] {
             assert!(open(&vec![0; len][..HEAD]).is_err());
         }
-        assert_eq!(open(&void(5)), Ok((VOID, &[0; 5][..])));
+        assert_eq!(open(&void(5, 0)), Ok((VOID, &[0; 5][..])));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub use tiles::KeptMemory;
 pub(crate) use tiles::KeptTiles;
 
 /// The version of the tables (`user_version`).
-const SCHEMA_VERSION: i64 = 4;
+const SCHEMA_VERSION: i64 = 5;
 
 /// `dndr` in ASCII: what `file` shows of the database.
 const APPLICATION_ID: i64 = 0x646e_6472;
@@ -555,6 +555,14 @@ impl Index {
         let db = self.reader();
         let mut statement = db.prepare_cached("SELECT frame FROM chunk WHERE key = ?1")?;
         Ok(statement.query_row([&key.0[..]], |row| position(row, 0)).optional()?)
+    }
+
+    /// Returns the newest frame of an encrypted value, as far as the log is covered.
+    pub(crate) fn secret(&self, name: &Digest) -> Result<Option<At>, StoreError> {
+        let db = self.reader();
+        let mut statement = db.prepare_cached("SELECT frame FROM secret WHERE name = ?1")?;
+        let found: Option<i64> = statement.query_row([&name.0[..]], |row| row.get(0)).optional()?;
+        Ok(found.map(|at| At::from_u64(at as u64)))
     }
 
     pub(crate) fn snapshot(&self, run: &RunName, tick: u64) -> Result<Option<(u64, Vec<u8>)>, StoreError> {

@@ -13,12 +13,38 @@ use dendrer_object::record::{Body, Field, Header, Kind, Link, Part, Salt, Seed};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, TypeName};
 use foldhash::fast::RandomState;
 
+use crate::frame;
+
 /// Name of the directory of encrypted bytes.
 pub(crate) const VAULT: &str = "vault";
 
 /// Whether a file of the vault has the name of an entry: 64 hex digits.
 pub(crate) fn is_vault_name(file: &str) -> bool {
     file.len() == 64 && file.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The bytes of the name before an encrypted value.
+pub(crate) const SECRET_NAME: usize = 32;
+
+/// Appends the frame of an encrypted value, and returns where it begins in the buffer.
+pub(crate) fn write_secret(name: &Digest, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+    let start = frame::begin(out, frame::SECRET);
+    out.extend_from_slice(&name.0);
+    out.extend_from_slice(bytes);
+    frame::end(out, start);
+    start
+}
+
+/// Reads the payload of the frame of an encrypted value: its name, and at least one byte.
+pub(crate) fn parse_secret(payload: &[u8]) -> Option<(Digest, &[u8])> {
+    digest(payload).filter(|(_, bytes)| !bytes.is_empty())
+}
+
+/// Whether the payload of the frame of an encrypted value has none of it any more.
+pub(crate) fn is_destroyed(payload: &[u8]) -> bool {
+    payload
+        .get(SECRET_NAME..)
+        .is_some_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == frame::DESTROYED))
 }
 
 /// The bytes of a segment header.

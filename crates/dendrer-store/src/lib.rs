@@ -40,8 +40,8 @@ pub use memory::Memory;
 pub use meter::Meter;
 pub use store::{
     AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat, MaySign,
-    ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace,
-    TreeHead, WaitForSync,
+    NewSecrets, ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket,
+    TilePlace, TreeHead, WaitForSync,
 };
 pub use values::{split, split_within};
 

@@ -9,14 +9,14 @@
 use std::io;
 use std::ops::Range;
 
-use dendrer_object::StoreId;
 use dendrer_object::merkle::{Peaks, leaf_hashes};
 use dendrer_object::record::{Entry, Kind};
+use dendrer_object::{Digest, StoreId};
 
 use crate::disk::{self, DiskFile};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Commit, Fault, HEAD, Step};
-use crate::layout::{self, Names, RecordFrame};
+use crate::layout::{self, Names, RecordFrame, SECRET_NAME};
 use crate::segments::{Segments, place_name};
 
 /// The unit in which disks lose what was not synced.
@@ -41,6 +41,11 @@ pub(crate) enum Item<'a> {
         kind: u8,
     },
     Void,
+    /// An encrypted value of the vault.
+    Secret {
+        at: At,
+        name: Digest,
+    },
     Record(Found<'a>),
     /// A frame with a bad checksum, skipped.
     Broken(Box<Damage>),
@@ -78,6 +83,8 @@ pub(crate) struct Scanner {
     pub(crate) peaks: Option<Peaks>,
     /// Whether frames with a bad checksum are skipped where their length may be right.
     pub(crate) tolerant: bool,
+    /// Whether secrets with a bad checksum are skipped. Only in a part of the log that is known to be on disk.
+    pub(crate) past_secrets: bool,
     /// Whether groups are read together: the tree is worked out behind the last of them.
     together: bool,
     entries: Entries,
@@ -148,7 +155,7 @@ impl Scanner {
         peaks: Option<Peaks>,
     ) -> Result<Option<Scanner>, StoreError> {
         let reader = segments.reader(at, WINDOW)?;
-        let (segment, tolerant, together) = (at.segment, false, false);
+        let (segment, tolerant, past_secrets, together) = (at.segment, false, false, false);
         let (entries, names) = Default::default();
         Ok(reader.map(|reader| Scanner {
             store,
@@ -157,6 +164,7 @@ impl Scanner {
             position,
             peaks,
             tolerant,
+            past_secrets,
             together,
             entries,
             names,
@@ -280,6 +288,10 @@ impl Scanner {
                 }
                 frame::CHUNK | frame::LIST => visit(Item::Shared { at, payload, kind }),
                 frame::VOID => visit(Item::Void),
+                frame::SECRET if payload.len() > SECRET_NAME => {
+                    let (name, _) = layout::parse_secret(payload).expect("it is longer than a name");
+                    visit(Item::Secret { at, name });
+                }
                 frame::RECORD => {
                     let parsed = RecordFrame::parse_with(payload, self.store, Some(&mut self.names));
                     let (Some(parsed), Some(values)) = (parsed, before) else {
@@ -309,7 +321,7 @@ impl Scanner {
                     return self.commit(group, at, commit, end, position, known);
                 }
                 other => {
-                    let sides = ["a kind of format 1".into(), format!("kind {other:#04x}")];
+                    let sides = ["a kind of format 2".into(), format!("kind {other:#04x}")];
                     return Ok(End::Damage(self.damage(DamageKind::Frame, offset, "frame kind", sides)));
                 }
             }
@@ -320,7 +332,8 @@ impl Scanner {
     /// Skips a frame with a bad checksum if that is asked for and its length may be right.
     fn skip(&mut self, offset: u64, fault: Fault) -> Option<Box<Damage>> {
         let Fault::Checksum { head, .. } = fault else { return None };
-        if !self.tolerant || head.kind == frame::COMMIT || head.is_blank() {
+        let is_skipped = self.tolerant || self.past_secrets && head.kind == frame::SECRET;
+        if !is_skipped || head.kind == frame::COMMIT || head.is_blank() {
             return None;
         }
         self.reader.seek(offset + head.size());

@@ -28,12 +28,15 @@ pub use erase::EraseValues;
 pub use head::Head;
 pub(crate) use read::not_in_tree;
 pub use read::{ReadLog, RunSummary, Skimmed};
-pub use secrets::{Given, KeepSecrets, SECRET_SIZE_MAX};
+pub use secrets::{Given, KeepSecrets, NewSecrets, SECRET_SIZE_MAX};
 pub use sign::{MaySign, SignLog};
 pub use ticket::{Ticket, WaitForSync};
 
-/// The format that this code writes.
-pub const FORMAT: u64 = 1;
+/// The newest format that this code reads and writes.
+pub const FORMAT: u64 = 2;
+
+/// The format of a store without encrypted values in its log.
+const FIRST_FORMAT: u64 = 1;
 
 /// Id, key and format of a store. Fixed when the store is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +54,9 @@ pub struct StoreInfo {
 }
 
 impl StoreInfo {
-    /// Describes a new store.
+    /// Describes a new store, in the first format: it becomes one of a later format when it needs to.
     pub fn new(id: StoreId, key: VerifierKey) -> StoreInfo {
-        StoreInfo { id, key, format: FORMAT, reader: FORMAT, writer: FORMAT }
+        StoreInfo { id, key, format: FIRST_FORMAT, reader: FIRST_FORMAT, writer: FIRST_FORMAT }
     }
 
     /// Returns a key if it is that of the store.

@@ -78,6 +78,8 @@ pub(crate) struct Tail {
     begins: Vec<(u64, RunName)>,
     /// The newest opened frame of a record of which a value was erased.
     opened: HashMap<Digest, At>,
+    /// The newest frame of each encrypted value.
+    secrets: HashMap<Digest, At>,
 }
 
 /// Positions of ids, looked up for the rows before `end`. Most recording asks for no id, so ids are added here on the
@@ -147,6 +149,15 @@ impl Tail {
         self.opened.get(record).copied()
     }
 
+    pub(crate) fn put_secret(&mut self, name: Digest, at: At) {
+        let newest = self.secrets.entry(name).or_insert(at);
+        *newest = at.max(*newest);
+    }
+
+    pub(crate) fn secret(&self, name: &Digest) -> Option<At> {
+        self.secrets.get(name).copied()
+    }
+
     pub(crate) fn has_opened(&self) -> bool {
         !self.opened.is_empty()
     }
@@ -193,5 +204,6 @@ impl Tail {
         self.begins.retain(|(position, _)| *position >= base);
         self.runs.retain(|_, rows| rows.trim(base));
         self.opened.retain(|_, at| *at > end);
+        self.secrets.retain(|_, at| *at > end);
     }
 }

@@ -3,8 +3,8 @@
 use dendrer_object::record::Kind;
 use dendrer_object::{Code, Digest};
 
-use super::{Case, Scribe, Subject, info, noise, nothing, pointer, try_each};
-use crate::store::{Given, SECRET_SIZE_MAX, Store};
+use super::{Case, Scribe, Subject, info, name, noise, nothing, pointer, try_each};
+use crate::store::{Given, Head, NewSecrets, SECRET_SIZE_MAX, Store};
 
 /// Tries the part that keeps encrypted bytes.
 pub fn hides(subject: &dyn Subject) {
@@ -12,6 +12,7 @@ pub fn hides(subject: &dyn Subject) {
         secrets_come_back_until_they_are_destroyed,
         secrets_change_only_if_what_was_given_holds,
         secrets_are_no_part_of_the_log,
+        secrets_come_with_the_records_that_name_them,
     ];
     try_each(subject, cases);
 }
@@ -94,4 +95,52 @@ fn secrets_are_no_part_of_the_log(subject: &dyn Subject) {
     store.erase(&erase, &[(1, vec![pointer("/agent_id")])]).expect("it can be erased");
     let found = store.get_secret(&Digest([3; 32])).expect("get works");
     assert_eq!(found.as_deref(), Some(&b"ciphertext"[..]));
+}
+
+fn secrets_come_with_the_records_that_name_them(subject: &dyn Subject) {
+    let mut store = subject.create(info());
+    let mut scribe = Scribe::default();
+    let [a, b, c] = [1, 2, 3].map(|byte| Digest([byte; 32]));
+    let new = |items: &[(Digest, &[u8])], there: &[Digest]| NewSecrets {
+        items: items.iter().map(|(name, bytes)| (*name, bytes.to_vec())).collect(),
+        there: there.to_vec(),
+    };
+    let group = [scribe.begin("r"), scribe.step("r")];
+    let positions =
+        store.append_with(&group, &[], &new(&[(a, b"of a"), (b, &[7; 2000])], &[])).expect("it fits");
+    assert_eq!(positions, 0..2);
+    let step = [scribe.step("r")];
+    // Nothing of a group is written if a name has nothing.
+    let gone = store.append_with(&step, &[], &new(&[(a, b"not put")], &[b, c])).expect_err("c has none");
+    assert_eq!((gone.code(), store.tree().size), (Code::E0407, 2));
+    let moved = [(name("r"), Head { tick: Some(9), id: Digest([9; 32]) })];
+    let stale = store.append_with(&step, &moved, &new(&[(c, b"not put")], &[])).expect_err("r has moved");
+    assert_eq!((stale.code(), store.tree().size), (Code::E0407, 2));
+    let none = store.append_with(&step, &[], &new(&[(b, b"")], &[])).expect_err("no byte");
+    assert_eq!((none.code(), store.tree().size), (Code::E0601, 2));
+    store.remove_secrets(&[c], ALWAYS).expect("remove works");
+    // Again, in the place of what is there, whichever way that came.
+    store.append_with(&step, &[], &new(&[(b, b"new b"), (c, b"of c")], &[a, b])).expect("it fits");
+    let of = |store: &dyn Store, name: &Digest| store.get_secret(name).expect("get works");
+    assert_eq!(of(&*store, &b).as_deref(), Some(&b"new b"[..]));
+    assert!(
+        store
+            .put_secrets(&[(a, b"new a".to_vec())], Given { only: Some(&[a, b, c]), ..ALWAYS })
+            .expect("put works")
+    );
+    store.remove_secrets(&[b], ALWAYS).expect("remove works");
+    let check = |store: &dyn Store| {
+        assert_eq!(store.secrets().expect("secrets works"), [a, c]);
+        assert_eq!(of(store, &a).as_deref(), Some(&b"new a"[..]));
+        assert_eq!(of(store, &b), None);
+        assert_eq!(of(store, &c).as_deref(), Some(&b"of c"[..]));
+        assert_eq!(store.tree().size, 3);
+    };
+    check(&*store);
+    let ticket = store.submit(&[]).expect("it is synced");
+    store.wait(ticket).expect("it is synced");
+    store.close().expect("it closes");
+    if let Some(store) = subject.reopen() {
+        check(&*store);
+    }
 }

@@ -45,11 +45,29 @@ struct Made {
 
 impl Embedded {
     /// Appends a group. The caller holds the lock and has taken in what others committed.
-    pub(super) fn append_group(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+    pub(super) fn append_group(
+        &mut self,
+        records: &[Record],
+        secrets: &[(Digest, Vec<u8>)],
+    ) -> Result<Range<u64>, StoreError> {
         let begin = self.size();
         let checked = fence::check(self, self.info.id, begin, records);
         let changed = checked.map_err(|error| self.or_of_the_index(error))?;
-        self.write_group(records, &mut |_, _| {}, changed)?;
+        if !secrets.is_empty() {
+            self.need_secrets()?;
+        }
+        let mut put = Vec::with_capacity(secrets.len());
+        self.write_group(
+            records,
+            &mut |writer, out| {
+                for (name, bytes) in secrets {
+                    let start = layout::write_secret(name, bytes, out);
+                    put.push((*name, At::from_u64(writer.position(start))));
+                }
+            },
+            changed,
+        )?;
+        put.into_iter().for_each(|(name, at)| self.tail.put_secret(name, at));
         Ok(begin..self.size())
     }
 

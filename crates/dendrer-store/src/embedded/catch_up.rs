@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dendrer_object::Digest;
 
+use super::vault::Torn;
 use super::{Embedded, LogEnd};
 use crate::disk::DiskFile;
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
@@ -12,6 +13,7 @@ use crate::frame::{self, At, Fault};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::scan::{End, Item, Scanner, is_unfinished};
 use crate::segments::{Read, place_name};
+use crate::store::FORMAT;
 use crate::tail::Row;
 
 /// How often a reader looks again before it calls something damage that may be a write under way.
@@ -30,6 +32,7 @@ struct Group {
     ends: Vec<(u64, Digest)>,
     shared: Vec<u64>,
     opened: Vec<(At, Digest)>,
+    secrets: Vec<(Digest, At)>,
     damage: Vec<Damage>,
 }
 
@@ -44,6 +47,7 @@ impl Group {
         self.ends.append(&mut next.ends);
         self.shared.append(&mut next.shared);
         self.opened.append(&mut next.opened);
+        self.secrets.append(&mut next.secrets);
         self.damage.append(&mut next.damage);
     }
 }
@@ -104,7 +108,7 @@ impl Embedded {
     }
 
     fn caught_up(&mut self, holder: bool) -> Result<(), StoreError> {
-        self.judge_suspects()?;
+        self.judge_suspects(holder)?;
         if holder {
             self.finish_erasures()?;
         }
@@ -243,17 +247,31 @@ impl Embedded {
         Ok(Next::Stop)
     }
 
-    /// Tells damage from frames that an erasure was about to overwrite.
-    fn judge_suspects(&mut self) -> Result<(), StoreError> {
+    /// Tells damage of the log from frames that an erasure was about to overwrite, and from frames of the vault, which are no part
+    /// of the log. The lock holder finishes those that were destroyed.
+    fn judge_suspects(&mut self, holder: bool) -> Result<(), StoreError> {
         if self.suspects.is_empty() {
             return Ok(());
         }
         let doomed = self.doomed(&self.erasures)?;
+        let mut destroyed = Vec::new();
         for damage in std::mem::take(&mut self.suspects) {
-            let is_doomed = damage.frame_at().is_some_and(|at| doomed.all.contains(&at));
-            if !is_doomed {
+            let Some(at) = damage.frame_at() else {
                 self.set_trouble(damage.into());
+                continue;
+            };
+            if doomed.all.contains(&at) {
+                continue;
             }
+            let at = At::from_u64(at);
+            match self.torn_secret(at)? {
+                Some(Torn::Named(name, _)) => self.tail.put_secret(name, at),
+                Some(Torn::Destroyed) => destroyed.push(at),
+                None => self.set_trouble(damage.into()),
+            }
+        }
+        if holder && self.trouble.is_none() {
+            self.void_secrets(&destroyed)?;
         }
         Ok(())
     }
@@ -277,6 +295,10 @@ impl Embedded {
             self.note_erasure(at, self.size() + 1);
         }
         self.chunks.see(group.shared);
+        if !group.secrets.is_empty() {
+            self.info.format = self.info.format.max(FORMAT);
+        }
+        group.secrets.into_iter().for_each(|(name, at)| self.tail.put_secret(name, at));
     }
 
     /// Moves this handle to the end of a group; the scanner knows the tree there, and checked that this is its root.
@@ -442,6 +464,7 @@ fn read_group(scanner: &mut Scanner, group: &mut Group) -> Result<End, StoreErro
         }
         Item::Shared { at, .. } => group.shared.push(at.to_u64()),
         Item::Broken(damage) => group.damage.push(*damage),
+        Item::Secret { at, name } => group.secrets.push((name, at)),
         Item::Values { .. } | Item::Void => {}
     })?;
     if let End::Commit { commit, .. } = &end {

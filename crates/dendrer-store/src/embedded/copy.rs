@@ -14,7 +14,7 @@ use dendrer_object::note::{Checkpoint, NOTE_BYTES_MAX, SignedNote};
 use dendrer_object::{StoreId, Value, json};
 
 use super::{Embedded, Kept, LogEnd, Options, VerifyOptions};
-use crate::descriptor::MARK;
+use crate::descriptor::{self, MARK};
 use crate::disk::{self, Disk, DiskFile, Open};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Step};
@@ -522,11 +522,13 @@ impl Copying<'_> {
             let at = At::from_u64(*position);
             let unseen = (at.segment, u64::from(at.offset)) >= self.visible;
             match self.to.segments.read(at)? {
-                Read::Frame(frame::VOID, _) | Read::Short => {}
+                // Frames of the vault are made void with the rest of it.
+                Read::Frame(frame::VOID | frame::SECRET, _) | Read::Short => {}
                 Read::Frame(frame::LIST, _) if all || unseen => lists.push(*position),
                 Read::Frame(frame::VALUES | frame::OPENED, _) if all || unseen => values.push(*position),
                 Read::Frame(..) if all || unseen => chunks.push(*position),
                 Read::Frame(..) => {}
+                Read::Broken(..) if self.to.torn_secret(at)?.is_some() => {}
                 Read::Broken(..) => chunks.push(*position),
             }
         }
@@ -553,6 +555,13 @@ impl Copying<'_> {
         let tree = self.to.tree();
         // The records that say what was erased count before anything becomes void for their sake.
         if self.what == CopyAs::Backup {
+            // An earlier backup may be of an older format than the frames that count from here on.
+            let path = self.to.dir.join(descriptor::NAME);
+            match self.to.options.disk.open(&path, Open::Read) {
+                Ok(_) => self.put_descriptor()?,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io("open", &path, error)),
+            }
             let (segment, offset) = self.reached;
             let whole = Mark { id: self.to.info.id, whole: Some(Whole { tree, segment, offset }) };
             self.replace(MARK, whole.text().as_bytes())?;
@@ -609,11 +618,7 @@ impl Copying<'_> {
             move |error| StoreError::io(action, &path, error)
         };
         let mark = self.to.dir.join(MARK);
-        // Copied byte for byte: a newer version may have written members there that this one does not know.
-        let path = self.source.dir.join("store.json");
-        let descriptor = disk::read_file(disk, &path, 1 << 16).map_err(io("read", &path))?;
-        let descriptor = descriptor.ok_or_else(|| io("read", &path)(std::io::ErrorKind::NotFound.into()))?;
-        self.replace("store.json", &descriptor)?;
+        self.put_descriptor()?;
         if self.what == CopyAs::Store {
             disk.remove(&mark).map_err(io("remove", &mark))?;
             disk.sync_dir(&self.to.dir).map_err(io("sync", &self.to.dir))?;
@@ -622,6 +627,15 @@ impl Copying<'_> {
             Some(parent) => disk.sync_dir(parent).map_err(io("sync", parent)),
             None => Ok(()),
         }
+    }
+
+    /// Copies `store.json` byte for byte: a newer version may have written members there that this one does not know.
+    fn put_descriptor(&self) -> Result<(), StoreError> {
+        let path = self.source.dir.join(descriptor::NAME);
+        let io = |error| StoreError::io("read", &path, error);
+        let descriptor = disk::read_file(&*self.to.options.disk, &path, 1 << 16).map_err(io)?;
+        let descriptor = descriptor.ok_or_else(|| io(std::io::ErrorKind::NotFound.into()))?;
+        self.replace(descriptor::NAME, &descriptor)
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {

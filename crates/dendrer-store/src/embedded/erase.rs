@@ -231,7 +231,7 @@ impl Embedded {
             };
             let io = |error| self.segments.io("overwrite", at.segment, error);
             let Some(file) = self.segments.file(at.segment)? else { continue };
-            disk::write_all(&*file, &frame::void(len), at.offset.into()).map_err(io)?;
+            disk::write_all(&*file, &frame::void(len, 0), at.offset.into()).map_err(io)?;
         }
         self.sync_segments(touched)
     }

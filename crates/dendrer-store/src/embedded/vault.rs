@@ -1,40 +1,95 @@
-//! Encrypted bytes as files of `vault/`, one for each name.
+//! Encrypted bytes: frames in the group of the record that names them, and files of `vault/`, one for each name.
 //!
-//! A file is written beside its place, synced and renamed, so that a reader finds all of it or none. Only the holder of the
-//! store's lock writes: two processes that put the same name would write one file beside its place.
+//! A frame is found by the index, and by the tail for what the index does not cover; its bytes are overwritten in place. A file is
+//! written beside its place, synced and renamed, so that a reader finds all of it or none. Only the holder of the store's lock
+//! writes: two processes that put the same name would write one file beside its place.
+//!
+//! Rule: what is destroyed is found by reading the log and never by the index, which may lack a row; test
+//! `an_index_without_a_row_keeps_no_value_from_being_destroyed`.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use dendrer_object::Digest;
+use dendrer_object::{Digest, Record, RunName};
 
 use super::Embedded;
+use crate::descriptor;
 use crate::disk::{self, Disk, Open};
 use crate::error::StoreError;
-use crate::layout::{VAULT, is_vault_name};
-use crate::store::secrets::check_sizes;
-use crate::store::{Given, KeepSecrets, SECRET_SIZE_MAX};
+use crate::frame::{self, At, HEAD};
+use crate::layout::{self, SECRET_NAME, VAULT, is_vault_name};
+use crate::segments::Read;
+use crate::store::secrets::{check_new, check_sizes};
+use crate::store::{FORMAT, Given, Head, KeepSecrets, NewSecrets, SECRET_SIZE_MAX, check_heads};
+
+/// A frame of the vault with a bad checksum.
+pub(super) enum Torn {
+    /// Damaged, or destroyed in part: its name and bytes.
+    Named(Digest, Vec<u8>),
+    /// Destroyed, but for its head and its name.
+    Destroyed,
+}
 
 impl KeepSecrets for Embedded {
     fn put_secrets(&mut self, secrets: &[(Digest, Vec<u8>)], given: Given<'_>) -> Result<bool, StoreError> {
         check_sizes(secrets)?;
-        self.with_vault(given, |disk, dir| {
-            put_all(disk, dir, secrets.iter().map(|(name, bytes)| (*name, &**bytes)))
+        self.with_vault(given, |store, dir| {
+            put_all(&*store.options.disk, dir, secrets.iter().map(|(name, bytes)| (*name, &**bytes)))?;
+            // A frame is found before a file, so one with other bytes must go.
+            let mut old = Vec::new();
+            for (name, _) in secrets {
+                if store.secret_in_log(name)?.is_some() {
+                    old.push(*name);
+                }
+            }
+            store.destroy_frames(&old)
         })
     }
 
     fn get_secret(&self, name: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         self.check_owner()?;
-        get(&*self.options.disk, &self.vault_dir(), name)
+        match self.secret_in_log(name)? {
+            None => get(&*self.options.disk, &self.vault_dir(), name),
+            found => Ok(found),
+        }
     }
 
     fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError> {
-        self.with_vault(given, |disk, dir| remove_all(disk, dir, names))
+        self.with_vault(given, |store, dir| {
+            store.destroy_frames(names)?;
+            remove_all(&*store.options.disk, dir, names)
+        })
     }
 
     fn secrets(&self) -> Result<Vec<Digest>, StoreError> {
         self.check_owner()?;
-        list(&*self.options.disk, &self.vault_dir())
+        let mut names: BTreeSet<Digest> = list(&*self.options.disk, &self.vault_dir())?.into_iter().collect();
+        self.each_secret(&mut |_, name| {
+            names.insert(name);
+        })?;
+        Ok(names.into_iter().collect())
+    }
+
+    fn append_with(
+        &mut self,
+        records: &[Record],
+        heads: &[(RunName, Head)],
+        secrets: &NewSecrets,
+    ) -> Result<Range<u64>, StoreError> {
+        check_new(&secrets.items)?;
+        let positions = self.locked(|store| {
+            check_heads(store, heads)?;
+            for name in &secrets.there {
+                if store.get_secret(name)?.is_none() {
+                    return Err(StoreError::SecretGone);
+                }
+            }
+            store.append_group(records, &secrets.items)
+        })?;
+        self.index_in_background();
+        Ok(positions)
     }
 }
 
@@ -47,21 +102,164 @@ impl Embedded {
     fn with_vault(
         &mut self,
         given: Given<'_>,
-        f: impl FnOnce(&dyn Disk, &Path) -> Result<(), StoreError>,
+        f: impl FnOnce(&mut Embedded, &Path) -> Result<(), StoreError>,
     ) -> Result<bool, StoreError> {
         self.check_writable()?;
         let dir = self.vault_dir();
         disk::refuse_links(&self.dir, &dir).map_err(|error| StoreError::io("open", &dir, error))?;
-        self.take_lock()?;
-        let disk = &*self.options.disk;
-        let holds = given.holds(&mut |name| has(disk, &dir, name), &mut || list(disk, &dir));
-        let done = holds.and_then(|holds| if holds { f(disk, &dir).map(|()| true) } else { Ok(false) });
-        self.unlock();
+        let done = self.locked(|store| {
+            let holds = given.holds(&mut |name| store.has_secret(name), &mut || store.secrets())?;
+            if holds { f(store, &dir).map(|()| true) } else { Ok(false) }
+        });
+        if let Err(StoreError::SyncFailed { why }) = &done {
+            self.set_trouble(StoreError::SyncFailed { why: why.clone() });
+        }
         done
+    }
+
+    fn has_secret(&self, name: &Digest) -> Result<bool, StoreError> {
+        Ok(self.secret_in_log(name)?.is_some() || has(&*self.options.disk, &self.vault_dir(), name)?)
+    }
+
+    /// Makes this store one of the format that has encrypted values in its log. The caller holds the lock.
+    pub(super) fn need_secrets(&mut self) -> Result<(), StoreError> {
+        if self.info.format >= FORMAT {
+            return Ok(());
+        }
+        // Another process may have made it one, also of a newer format, which is refused here.
+        let mut info = descriptor::read(&*self.options.disk, &self.dir, true)?;
+        if info.format < FORMAT {
+            (info.format, info.reader, info.writer) = (FORMAT, FORMAT, FORMAT);
+            let path = self.dir.join(descriptor::NAME);
+            disk::replace_file(&*self.options.disk, &path, descriptor::text(&info).as_bytes())
+                .map_err(|error| StoreError::io("write", &path, error))?;
+        }
+        self.info = info;
+        Ok(())
+    }
+
+    /// Returns the bytes of the newest frame of a name, as they are.
+    fn secret_in_log(&self, name: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let at = match (self.tail.secret(name), &self.index) {
+            (None, Some(index)) => index.secret(name)?,
+            (at, _) => at,
+        };
+        let Some(at) = at else { return Ok(None) };
+        if let Read::Frame(frame::SECRET, payload) = self.segments.read(at)? {
+            let found = layout::parse_secret(&payload).filter(|(found, _)| found == name);
+            return Ok(found.map(|(_, bytes)| bytes.to_vec()));
+        }
+        match self.torn_secret(at)? {
+            Some(Torn::Named(found, bytes)) if found == *name => Ok(Some(bytes)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads a frame with a bad checksum, if it is one of the vault: of a name, or destroyed but for its head.
+    pub(super) fn torn_secret(&self, at: At) -> Result<Option<Torn>, StoreError> {
+        let Read::Broken(head, _) = self.segments.read(at)? else { return Ok(None) };
+        let len = head.len as usize;
+        if !matches!(head.kind, frame::SECRET | frame::VOID) || len > SECRET_NAME + SECRET_SIZE_MAX {
+            return Ok(None);
+        }
+        let Some(file) = self.segments.file(at.segment)? else { return Ok(None) };
+        let mut payload = vec![0; len];
+        disk::read_exact(&*file, &mut payload, u64::from(at.offset) + HEAD as u64)
+            .map_err(|error| self.segments.io("read", at.segment, error))?;
+        Ok(match layout::parse_secret(&payload) {
+            Some(_) if layout::is_destroyed(&payload) => Some(Torn::Destroyed),
+            Some((name, bytes)) if head.kind == frame::SECRET => Some(Torn::Named(name, bytes.to_vec())),
+            _ => None,
+        })
+    }
+
+    /// Hands over the frames of the vault that have bytes, damaged ones too, with their names.
+    fn each_secret(&self, f: &mut dyn FnMut(At, Digest)) -> Result<(), StoreError> {
+        if self.info.format < FORMAT {
+            return Ok(());
+        }
+        let mut broken = Vec::new();
+        self.each_frame(&mut |at, kind, payload| match kind {
+            frame::SECRET => {
+                if let Some((name, _)) = layout::parse_secret(payload) {
+                    f(at, name);
+                }
+            }
+            0 => broken.push(at),
+            _ => {}
+        })?;
+        for at in broken {
+            if let Some(Torn::Named(name, _)) = self.torn_secret(at)? {
+                f(at, name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Destroys all frames of names. The caller holds the lock.
+    fn destroy_frames(&mut self, names: &[Digest]) -> Result<(), StoreError> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let names: BTreeSet<&Digest> = names.iter().collect();
+        let mut found = Vec::new();
+        self.each_secret(&mut |at, name| {
+            if names.contains(&name) {
+                found.push(at);
+            }
+        })?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        // Bytes that are about to be overwritten must be seen to have been on disk, not to be an unfinished end.
+        self.sync_now()?;
+        self.void_secrets(&found)
+    }
+
+    /// Overwrites frames of the vault in place, and makes that durable.
+    pub(super) fn void_secrets(&self, frames: &[At]) -> Result<(), StoreError> {
+        // The bytes go first: as long as they are not gone, the name leads to them.
+        self.overwrite_secrets(frames, HEAD + SECRET_NAME)?;
+        self.overwrite_secrets(frames, 0)
+    }
+
+    fn overwrite_secrets(&self, frames: &[At], from: usize) -> Result<(), StoreError> {
+        let mut touched = BTreeSet::new();
+        for at in frames {
+            touched.insert(at.segment);
+            let len = match self.segments.read(*at)? {
+                Read::Frame(frame::SECRET, payload) => payload.len() as u32,
+                Read::Broken(head, _) => head.len,
+                Read::Frame(..) | Read::Short => continue,
+            };
+            let Some(file) = self.segments.file(at.segment)? else { continue };
+            let frame = frame::void(len, frame::DESTROYED);
+            disk::write_all(&*file, &frame[from..], u64::from(at.offset) + from as u64)
+                .map_err(|error| self.segments.io("overwrite", at.segment, error))?;
+        }
+        self.sync_segments(touched)
+    }
+
+    /// Makes void in a copy the frames that are void here.
+    fn copy_voids(&self, to: &Embedded) -> Result<(), StoreError> {
+        let mut voids = Vec::new();
+        if self.info.format >= FORMAT {
+            self.each_frame(&mut |at, kind, _| voids.extend((kind == frame::VOID).then_some(at)))?;
+        }
+        let mut left = Vec::new();
+        for at in voids {
+            match to.segments.read(at)? {
+                Read::Frame(frame::SECRET, _) => left.push(at),
+                Read::Broken(..) if to.torn_secret(at)?.is_some() => left.push(at),
+                _ => {}
+            }
+        }
+        to.void_secrets(&left)
     }
 
     /// Makes the vault of a copy that of this store: what was destroyed here is destroyed there.
     pub(super) fn copy_vault(&self, to: &Embedded) -> Result<(), StoreError> {
+        self.copy_voids(to)?;
         let (disk, from, there) = (&*to.options.disk, self.vault_dir(), to.vault_dir());
         disk::refuse_links(&to.dir, &there).map_err(|error| StoreError::io("open", &there, error))?;
         let names = list(&*self.options.disk, &from)?;

@@ -262,7 +262,7 @@ impl Walk<'_> {
                 Item::Values { .. } => values.0 = frame::VALUES,
                 Item::Opened { .. } => values.0 = frame::OPENED,
                 Item::Void => values.0 = frame::VOID,
-                Item::Shared { .. } => {}
+                Item::Shared { .. } | Item::Secret { .. } => {}
                 Item::Broken(damage) => {
                     // If a record follows, it says whose values these are.
                     if let Some(before) = broken.replace(damage) {
@@ -366,9 +366,14 @@ impl Walk<'_> {
         Ok(self.erasures.as_ref().expect("set above"))
     }
 
-    /// Passes on damage, unless it is an erasure that was interrupted.
+    /// Passes on damage, unless it is an erasure that was interrupted, or a frame of the vault, which is no part of the log.
     fn suspect(&mut self, damage: Box<Damage>) -> Result<(), StoreError> {
         let at = damage.frame_at();
+        if let Some(at) = at
+            && self.store.torn_secret(At::from_u64(at))?.is_some()
+        {
+            return Ok(());
+        }
         let erasures = self.erasures()?;
         if !at.is_some_and(|at| erasures.doomed.contains(&at)) {
             self.say(WalkItem::Damage(damage));

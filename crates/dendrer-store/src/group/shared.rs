@@ -24,8 +24,8 @@ use super::threads::{
 };
 use crate::error::StoreError;
 use crate::store::{
-    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog,
-    Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync,
+    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, MaySign, NewSecrets, ReadLog, RunSummary,
+    SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync,
 };
 
 /// How many records or entries are taken from the store at once by a reader of this handle.
@@ -102,9 +102,15 @@ struct Line(Arc<(Mutex<Queue>, Condvar)>);
 
 impl Queue {
     /// Puts a group at the end of the queue.
-    fn push(&mut self, records: Vec<Record>, heads: Heads, is_waited_for: bool) -> Receiver<Told> {
+    fn push(
+        &mut self,
+        records: Vec<Record>,
+        heads: Heads,
+        secrets: NewSecrets,
+        is_waited_for: bool,
+    ) -> Receiver<Told> {
         let (told, is_told) = sync_channel(2);
-        self.groups.push(Queued { records, heads, told, is_waited_for });
+        self.groups.push(Queued { records, heads, secrets, told, is_waited_for });
         is_told
     }
 }
@@ -154,6 +160,7 @@ type Heads = Vec<(RunName, Head)>;
 struct Queued {
     records: Vec<Record>,
     heads: Heads,
+    secrets: NewSecrets,
     told: SyncSender<Told>,
     /// Whether a thread waits for it from the beginning, and may be told to append for all.
     is_waited_for: bool,
@@ -220,7 +227,7 @@ impl Shared {
         let records = records.to_vec();
         let mut queue = self.queue();
         queue.newest += 1;
-        let (number, told) = (queue.newest, queue.push(records, heads, false));
+        let (number, told) = (queue.newest, queue.push(records, heads, NewSecrets::default(), false));
         queue.submitted.insert(number, told);
         let is_led = queue.is_led;
         drop(queue);
@@ -231,15 +238,16 @@ impl Shared {
     }
 
     /// As [`AppendLog::commit`], for a group that was decided on the heads of other runs: if one of them has moved, nothing of it is
-    /// written.
+    /// written. Bytes of the vault go with it as in [`KeepSecrets::append_with`].
     pub fn commit_after(
         &self,
         records: &[Record],
         heads: Vec<(RunName, Head)>,
+        secrets: NewSecrets,
     ) -> Result<Range<u64>, StoreError> {
         let records = records.to_vec();
         let mut queue = self.queue();
-        let told = queue.push(records, heads, true);
+        let told = queue.push(records, heads, secrets, true);
         let is_led = std::mem::replace(&mut queue.is_led, true);
         drop(queue);
         if !is_led {
@@ -325,7 +333,14 @@ impl Shared {
         let groups = std::mem::take(&mut self.queue().groups);
         let (appended, ticket) = {
             let mut store = self.store_mut();
-            let append = |Queued { records, heads, told, .. }| (told, store.append_after(&records, &heads));
+            let append = |Queued { records, heads, secrets, told, .. }| {
+                let has_secrets = !(secrets.items.is_empty() && secrets.there.is_empty());
+                let appended = match has_secrets {
+                    true => store.append_with(&records, &heads, &secrets),
+                    false => store.append_after(&records, &heads),
+                };
+                (told, appended)
+            };
             let appended: Vec<Appended> = groups.into_iter().map(append).collect();
             // Nothing was written of groups that the store refused, and nothing is waited for.
             let is_any = appended.iter().any(|(_, outcome)| outcome.is_ok());
@@ -581,7 +596,7 @@ impl AppendLog for Shared {
     }
 
     fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        self.commit_after(records, Vec::new())
+        self.commit_after(records, Vec::new(), NewSecrets::default())
     }
 
     fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError> {
@@ -616,6 +631,17 @@ impl EraseValues for Shared {
 impl KeepSecrets for Shared {
     fn put_secrets(&mut self, secrets: &[(Digest, Vec<u8>)], given: Given<'_>) -> Result<bool, StoreError> {
         self.store_mut().put_secrets(secrets, given)
+    }
+
+    fn append_with(
+        &mut self,
+        records: &[Record],
+        heads: &[(RunName, Head)],
+        secrets: &NewSecrets,
+    ) -> Result<Range<u64>, StoreError> {
+        let appended = self.store_mut().append_with(records, heads, secrets);
+        self.put_waiting_snapshots();
+        appended
     }
 
     fn get_secret(&self, name: &Digest) -> Result<Option<Vec<u8>>, StoreError> {

@@ -31,6 +31,8 @@ pub(super) struct Group {
     pub(super) rows: Vec<Row>,
     chunks: Vec<(ChunkKey, u64)>,
     pub(super) opened: Vec<(At, Vec<u8>)>,
+    /// Encrypted values.
+    pub(super) secrets: Vec<(Digest, u64)>,
 }
 
 pub(super) struct Row {
@@ -205,6 +207,7 @@ impl Groups<'_> {
         let Some(mut scanner) = Scanner::new(self.segments, store, begin, size, peaks)? else {
             return Ok(covered);
         };
+        scanner.past_secrets = true;
         let mut segment = begin.segment;
         while covered.size() < target {
             let (group, end) = self.read_group(&mut scanner)?;
@@ -226,7 +229,10 @@ impl Groups<'_> {
                     let at = At::new(next, SEGMENT_HEADER as u64);
                     let peaks = Some(covered.peaks.clone());
                     match Scanner::new(self.segments, store, at, covered.size(), peaks)? {
-                        Some(next) => scanner = next,
+                        Some(next) => {
+                            scanner = next;
+                            scanner.past_secrets = true;
+                        }
                         None => return Ok(covered),
                     }
                 }
@@ -259,6 +265,7 @@ impl Groups<'_> {
                 let key = self.key.as_ref().map(|key| key.of(kind, payload));
                 group.chunks.extend(key.map(|key| (key, at.to_u64())));
             }
+            Item::Secret { at, name } => group.secrets.push((name, at.to_u64())),
             Item::Void | Item::Broken(_) => {
                 payload.clear();
                 is_gone = true;
@@ -342,6 +349,11 @@ impl<'a> Writer<'a> {
             self.db
                 .prepare_cached("INSERT OR IGNORE INTO chunk (key, frame) VALUES (?1, ?2)")?
                 .execute(params![&key.0[..], *frame as i64])?;
+        }
+        for (name, frame) in &group.secrets {
+            self.db
+                .prepare_cached("INSERT OR REPLACE INTO secret (name, frame) VALUES (?1, ?2)")?
+                .execute(params![&name.0[..], *frame as i64])?;
         }
         for row in &group.rows {
             if !self.put_row(row)? {

@@ -101,12 +101,15 @@ struct Comparison<'a> {
     erased: HashMap<Digest, At>,
     runs: BTreeMap<i64, Run>,
     begins: HashMap<RunName, i64>,
-    /// In the order of `RECORD` and `RUN`; in the end those that there are.
+    /// The newest frame of each encrypted value.
+    secrets: BTreeMap<Digest, u64>,
+    /// In the order of `RECORD`, `RUN` and `SECRET`; in the end those that there are.
     differences: Vec<IndexDifference>,
 }
 
 const RECORD: usize = 0;
 const RUN: usize = 1;
+const SECRET: usize = 2;
 
 impl<'a> Comparison<'a> {
     fn new(db: &'a Connection, groups: Groups<'a>, erased: &HashMap<Digest, At>) -> Comparison<'a> {
@@ -116,7 +119,8 @@ impl<'a> Comparison<'a> {
             erased: erased.clone(),
             runs: BTreeMap::new(),
             begins: HashMap::new(),
-            differences: ["record", "run"].map(IndexDifference::none).into(),
+            secrets: BTreeMap::new(),
+            differences: ["record", "run", "secret"].map(IndexDifference::none).into(),
         }
     }
 
@@ -137,11 +141,13 @@ impl<'a> Comparison<'a> {
             self.differences[RECORD].has(&values(row, 10)?);
         }
         self.compare_runs()?;
+        self.compare_secrets()?;
         self.differences.retain(|difference| difference.missing + difference.surplus > 0);
         Ok(found)
     }
 
     fn group(&mut self, group: Group, records: &mut Beside<'_>) -> Result<(), StoreError> {
+        self.secrets.extend(group.secrets);
         for row in group.rows {
             self.row(row, records)?;
         }
@@ -216,6 +222,29 @@ impl<'a> Comparison<'a> {
             run.beside += u64::from(header.tick.is_none());
         }
         Ok(begin)
+    }
+
+    fn compare_secrets(&mut self) -> Result<(), StoreError> {
+        let mut statement = self.db.prepare("SELECT name, frame FROM secret")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let values = values(row, 2)?;
+            let (name, frame) = (super::digest(row, 0)?, row.get::<_, i64>(1)? as u64);
+            if self.secrets.get(&name) == Some(&frame) {
+                self.secrets.remove(&name);
+                continue;
+            }
+            // The row of a destroyed value stays, and leads to nothing.
+            match self.groups.segments.read(At::from_u64(frame))? {
+                Read::Frame(frame::VOID, _) | Read::Broken(..) => {}
+                _ => self.differences[SECRET].has(&values),
+            }
+        }
+        for (name, frame) in &self.secrets {
+            let values = [ValueRef::Blob(&name.0), ValueRef::Integer(*frame as i64)];
+            self.differences[SECRET].lacks(&values);
+        }
+        Ok(())
     }
 
     fn compare_runs(&mut self) -> Result<(), StoreError> {

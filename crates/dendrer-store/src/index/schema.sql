@@ -1,4 +1,4 @@
--- The derived index of a dendrer store, schema version 4 (docs/index-tables.md).
+-- The derived index of a dendrer store, schema version 5 (docs/index-tables.md).
 -- Everything here follows from the segment files and may be deleted.
 
 CREATE TABLE meta (
@@ -37,6 +37,12 @@ CREATE INDEX record_opened ON record (opened) WHERE opened IS NOT NULL;
 -- Chunks of large values that may be used again.
 CREATE TABLE chunk (
     key   BLOB PRIMARY KEY,
+    frame INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Encrypted values of the vault: the newest frame of each name.
+CREATE TABLE secret (
+    name  BLOB PRIMARY KEY,
     frame INTEGER NOT NULL
 ) WITHOUT ROWID;
 

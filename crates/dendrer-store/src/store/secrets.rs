@@ -1,7 +1,10 @@
 //! Keeping encrypted bytes that are in no record.
 
-use dendrer_object::Digest;
+use std::ops::Range;
 
+use dendrer_object::{Digest, Record, RunName};
+
+use super::{AppendLog, Head};
 use crate::error::StoreError;
 
 /// The most bytes that are kept under one name.
@@ -44,6 +47,15 @@ impl Given<'_> {
     }
 }
 
+/// Encrypted bytes that are put with the records that name them.
+#[derive(Debug, Clone, Default)]
+pub struct NewSecrets {
+    /// Names and bytes, at least one byte each.
+    pub items: Vec<(Digest, Vec<u8>)>,
+    /// Names that must have bytes already.
+    pub there: Vec<Digest>,
+}
+
 /// The part of a store that keeps encrypted bytes under opaque names.
 ///
 /// A store does not know what they are: the caller encrypts, and makes the names so that they reveal nothing. They are no part
@@ -51,7 +63,28 @@ impl Given<'_> {
 ///
 /// Rule: [`KeepSecrets::get_secret`] returns bytes that were put under the name as a whole, or nothing, wherever a writer was
 /// stopped. Bytes that changed on disk are returned as they are; the caller authenticates them.
-pub trait KeepSecrets {
+pub trait KeepSecrets: AppendLog {
+    /// As [`AppendLog::append_after`], and puts bytes with the group.
+    ///
+    /// A store on disk has both or neither after a crash. Any other puts the bytes first: those of a group that is refused may stay.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::SecretGone`] if a name that must have bytes has none: nothing of the group is written.
+    fn append_with(
+        &mut self,
+        records: &[Record],
+        heads: &[(RunName, Head)],
+        secrets: &NewSecrets,
+    ) -> Result<Range<u64>, StoreError> {
+        check_new(&secrets.items)?;
+        let given = Given { there: &secrets.there, ..Given::default() };
+        match self.put_secrets(&secrets.items, given)? {
+            true => self.append_after(records, heads),
+            false => Err(StoreError::SecretGone),
+        }
+    }
+
     /// Puts bytes under names, each in place of those that were there. They are durable when this returns true; false if what was
     /// given does not hold: nothing is put.
     ///
@@ -70,6 +103,14 @@ pub trait KeepSecrets {
 
     /// Lists the names, in order.
     fn secrets(&self) -> Result<Vec<Digest>, StoreError>;
+}
+
+/// Refuses bytes that are too large for one name, and none: the frame of a destroyed value is known by its bytes.
+pub(crate) fn check_new(secrets: &[(Digest, Vec<u8>)]) -> Result<(), StoreError> {
+    match secrets.iter().any(|(_, bytes)| bytes.is_empty()) {
+        true => Err(StoreError::Unsupported("a name of the vault has at least one byte")),
+        false => check_sizes(secrets),
+    }
 }
 
 /// Refuses bytes that are too large for one name.

@@ -296,10 +296,10 @@ fn a_newer_format_is_not_touched() {
         assert!(code.is_none() || disk.files() == before, "nothing is touched");
         code
     };
-    let newer_writer = text.replace("\"writer\":1", "\"writer\":2").replace("\"format\":1", "\"format\":2");
+    let newer_writer = text.replace("\"writer\":1", "\"writer\":3").replace("\"format\":1", "\"format\":3");
     assert_eq!(open(newer_writer.clone(), true), Some(Code::E0803));
-    assert_eq!(open(newer_writer, false), None, "readers of format 1 are still served");
-    assert_eq!(open(text.replace("\"reader\":1", "\"reader\":2"), false), Some(Code::E0803));
+    assert_eq!(open(newer_writer, false), None, "readers of this format are still served");
+    assert_eq!(open(text.replace("\"reader\":1", "\"reader\":3"), false), Some(Code::E0803));
     assert_eq!(open("{}".into(), false), Some(Code::E0305));
     let disk = Faulty::new();
     let error = Embedded::open(Path::new(DIR), options(&disk, 3000)).unwrap_err();

@@ -17,6 +17,7 @@ mod model;
 mod one_sync;
 mod outside;
 mod proofs;
+mod secrets;
 mod small;
 mod together;
 mod writers;

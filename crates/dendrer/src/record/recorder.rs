@@ -28,7 +28,7 @@ use dendrer_object::{
 };
 use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
-use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
+use dendrer_store::{NewSecrets, Shared, Slot, Store, StoreError, Ticket};
 
 use crate::address::OF_STORE;
 use crate::error::Error;
@@ -1153,8 +1153,13 @@ impl Recorder {
 
     /// Makes the group durable and returns its records.
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
+        self.commit_with(NewSecrets::default())
+    }
+
+    /// As [`Recorder::commit`], with bytes of the vault that the records name.
+    pub(crate) fn commit_with(&mut self, secrets: NewSecrets) -> Result<Vec<Record>, Error> {
         let heads = self.parents.heads();
-        self.put(|store, records| store.commit_after(records, heads))
+        self.put(|store, records| store.commit_after(records, heads, secrets))
     }
 
     fn put(
