@@ -439,6 +439,14 @@ impl Embedded {
         self.trouble.get_or_insert(Arc::new(trouble));
     }
 
+    /// After a sync that failed this handle writes no more.
+    fn note_failed_sync<T>(&mut self, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::SyncFailed { why }) = &done {
+            self.set_trouble(StoreError::SyncFailed { why: why.clone() });
+        }
+        done
+    }
+
     pub(crate) fn size(&self) -> u64 {
         self.end.peaks.size()
     }

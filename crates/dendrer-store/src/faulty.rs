@@ -167,6 +167,11 @@ impl Faulty {
         self.state().held
     }
 
+    /// Returns how many syncs of files succeeded.
+    pub fn syncs(&self) -> usize {
+        self.state().history.iter().filter(|event| matches!(event, Event::Sync { .. })).count()
+    }
+
     /// Lets all calls succeed again.
     pub fn heal(&self) {
         let mut state = self.state();

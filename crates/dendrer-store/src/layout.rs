@@ -40,11 +40,9 @@ pub(crate) fn parse_secret(payload: &[u8]) -> Option<(Digest, &[u8])> {
     digest(payload).filter(|(_, bytes)| !bytes.is_empty())
 }
 
-/// Whether the payload of the frame of an encrypted value has none of it any more.
-pub(crate) fn is_destroyed(payload: &[u8]) -> bool {
-    payload
-        .get(SECRET_NAME..)
-        .is_some_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == frame::DESTROYED))
+/// Whether the bytes of an encrypted value are overwritten.
+pub(crate) fn is_destroyed(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == frame::DESTROYED)
 }
 
 /// The bytes of a segment header.

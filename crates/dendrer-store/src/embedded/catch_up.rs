@@ -265,13 +265,17 @@ impl Embedded {
             }
             let at = At::from_u64(at);
             match self.torn_secret(at)? {
-                Some(Torn::Named(name, _)) => self.tail.put_secret(name, at),
+                Some(Torn::Named(name, bytes)) => {
+                    self.tail.put_secret(name, at);
+                    destroyed.extend(layout::is_destroyed(&bytes).then_some(at));
+                }
                 Some(Torn::Destroyed) => destroyed.push(at),
                 None => self.set_trouble(damage.into()),
             }
         }
         if holder && self.trouble.is_none() {
-            self.void_secrets(&destroyed)?;
+            let done = self.void_secrets(&destroyed);
+            self.note_failed_sync(done)?;
         }
         Ok(())
     }
@@ -427,12 +431,7 @@ impl Embedded {
             true => Ok(()),
             false => self.sync_now().and_then(|_| self.destroy(&unfinished)),
         });
-        if let Err(error) = done {
-            if let StoreError::SyncFailed { why } = &error {
-                self.set_trouble(StoreError::SyncFailed { why: why.clone() });
-            }
-            return Err(error);
-        }
+        self.note_failed_sync(done)?;
         self.erasures.clear();
         Ok(())
     }

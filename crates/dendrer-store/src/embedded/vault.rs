@@ -26,7 +26,7 @@ use crate::store::{FORMAT, Given, Head, KeepSecrets, NewSecrets, SECRET_SIZE_MAX
 
 /// A frame of the vault with a bad checksum.
 pub(super) enum Torn {
-    /// Damaged, or destroyed in part: its name and bytes.
+    /// Damaged, or being destroyed: its name and bytes.
     Named(Digest, Vec<u8>),
     /// Destroyed, but for its head and its name.
     Destroyed,
@@ -66,7 +66,7 @@ impl KeepSecrets for Embedded {
     fn secrets(&self) -> Result<Vec<Digest>, StoreError> {
         self.check_owner()?;
         let mut names: BTreeSet<Digest> = list(&*self.options.disk, &self.vault_dir())?.into_iter().collect();
-        self.each_secret(&mut |_, name| {
+        self.each_secret(&mut |_, name, _| {
             names.insert(name);
         })?;
         Ok(names.into_iter().collect())
@@ -111,10 +111,7 @@ impl Embedded {
             let holds = given.holds(&mut |name| store.has_secret(name), &mut || store.secrets())?;
             if holds { f(store, &dir).map(|()| true) } else { Ok(false) }
         });
-        if let Err(StoreError::SyncFailed { why }) = &done {
-            self.set_trouble(StoreError::SyncFailed { why: why.clone() });
-        }
-        done
+        self.note_failed_sync(done)
     }
 
     fn has_secret(&self, name: &Digest) -> Result<bool, StoreError> {
@@ -167,14 +164,15 @@ impl Embedded {
         disk::read_exact(&*file, &mut payload, u64::from(at.offset) + HEAD as u64)
             .map_err(|error| self.segments.io("read", at.segment, error))?;
         Ok(match layout::parse_secret(&payload) {
-            Some(_) if layout::is_destroyed(&payload) => Some(Torn::Destroyed),
+            // Also without a byte of its value: who overwrote it may have been killed before the sync, and must do it again.
             Some((name, bytes)) if head.kind == frame::SECRET => Some(Torn::Named(name, bytes.to_vec())),
+            Some((_, bytes)) if layout::is_destroyed(bytes) => Some(Torn::Destroyed),
             _ => None,
         })
     }
 
-    /// Hands over the frames of the vault that have bytes, damaged ones too, with their names.
-    fn each_secret(&self, f: &mut dyn FnMut(At, Digest)) -> Result<(), StoreError> {
+    /// Hands over the frames of the vault, damaged ones too: with their names, and whether their bytes are overwritten.
+    fn each_secret(&self, f: &mut dyn FnMut(At, Digest, bool)) -> Result<(), StoreError> {
         if self.info.format < FORMAT {
             return Ok(());
         }
@@ -182,15 +180,15 @@ impl Embedded {
         self.each_frame(&mut |at, kind, payload| match kind {
             frame::SECRET => {
                 if let Some((name, _)) = layout::parse_secret(payload) {
-                    f(at, name);
+                    f(at, name, false);
                 }
             }
             0 => broken.push(at),
             _ => {}
         })?;
         for at in broken {
-            if let Some(Torn::Named(name, _)) = self.torn_secret(at)? {
-                f(at, name);
+            if let Some(Torn::Named(name, bytes)) = self.torn_secret(at)? {
+                f(at, name, layout::is_destroyed(&bytes));
             }
         }
         Ok(())
@@ -203,8 +201,9 @@ impl Embedded {
         }
         let names: BTreeSet<&Digest> = names.iter().collect();
         let mut found = Vec::new();
-        self.each_secret(&mut |at, name| {
-            if names.contains(&name) {
+        self.each_secret(&mut |at, name, is_overwritten| {
+            // Of one that is overwritten the name may be gone in part.
+            if is_overwritten || names.contains(&name) {
                 found.push(at);
             }
         })?;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use dendrer_object::record::Kind;
-use dendrer_object::{Pointer, Record, Value};
+use dendrer_object::{Digest, Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, noise};
 use dendrer_store::disk::{Disk, Open, write_all};
 use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
-use dendrer_store::{Embedded, Options, StoreError, VerifyOptions};
+use dendrer_store::{Embedded, Given, NewSecrets, Options, StoreError, VerifyOptions};
 
 use crate::threads;
 
@@ -41,6 +41,10 @@ fn begun() -> (Faulty, Embedded, Scribe) {
 /// One step of the script.
 enum Step {
     Commit(Vec<Record>),
+    /// With a value of the vault.
+    Put(Vec<Record>),
+    /// Destroys the value of a record.
+    Destroy(Digest),
     Append(Vec<Record>),
     Sync,
     Sign,
@@ -69,7 +73,7 @@ fn script() -> (Vec<Step>, Vec<Record>) {
         steps.push(Step::Commit(group));
         let group = vec![large(&mut scribe, 200 + 700 * turn)];
         all.extend(group.clone());
-        steps.push(if turn % 2 == 0 { Step::Commit(group) } else { Step::Append(group) });
+        steps.push(if turn % 2 == 0 { Step::Put(group) } else { Step::Append(group) });
         let group = vec![scribe.beside(Kind::Refusal, "r", Value::record([("why", Value::from("no"))]))];
         all.extend(group.clone());
         steps.push(Step::Append(group));
@@ -83,15 +87,25 @@ fn script() -> (Vec<Step>, Vec<Record>) {
         all.push(erase.clone());
         steps.push(Step::Erase(erase, position, pointer("/intent/secret")));
     }
+    steps.push(Step::Destroy(all[3].id()));
     let group = vec![large(&mut scribe, 900), scribe.step("r")];
     all.extend(group.clone());
     steps.push(Step::Commit(group));
     (steps, all)
 }
 
+fn value_of(record: &Record) -> NewSecrets {
+    NewSecrets { items: vec![(record.id(), noise(600, 5).into_bytes())], there: Vec::new() }
+}
+
 fn perform(store: &mut Embedded, step: &Step) -> Result<(), StoreError> {
     match step {
         Step::Commit(records) => store.commit(records).map(drop),
+        Step::Put(records) => {
+            store.append_with(records, &[], &value_of(&records[0]))?;
+            store.sync().map(drop)
+        }
+        Step::Destroy(name) => store.remove_secrets(&[*name], Given::default()).map(drop),
         Step::Append(records) => store.append(records).map(drop),
         Step::Sync => store.sync().map(drop),
         Step::Sign => store.sign_checkpoint(&key()).map(drop),
@@ -129,6 +143,11 @@ fn check_begin(store: &Embedded, all: &[Record], marks: &[u64], context: &dyn Fn
         let read = store.get(position).unwrap_or_else(|error| panic!("{error} {}", context())).unwrap();
         let whole = &all[position as usize];
         let place = pointer("/intent/secret");
+        // A value is there with its record; only one was destroyed, or is about to be.
+        let value = store.get_secret(&whole.id()).unwrap();
+        let is_put = [3, 11].contains(&position);
+        let is_whole = value.as_ref() == is_put.then(|| value_of(whole).items.remove(0).1).as_ref();
+        assert!(is_whole || position == 3, "at {position} {}", context());
         if erased.contains(&position) {
             assert_eq!(read, whole.without(&[place]), "erased at {position} {}", context());
         } else {
@@ -339,9 +358,9 @@ fn perform_with_faults(disk: &Faulty, steps: &[Step], all: &[Record], context: &
             }
             // What failed at the sync may be there all the same.
             let records = match step {
-                Step::Commit(records) | Step::Append(records) => records.as_slice(),
+                Step::Commit(records) | Step::Put(records) | Step::Append(records) => records.as_slice(),
                 Step::Erase(record, ..) => std::slice::from_ref(record),
-                Step::Sync | Step::Sign => continue,
+                Step::Sync | Step::Sign | Step::Destroy(_) => continue,
             };
             if store.refresh().is_ok() && store.find(&records[0].id()).is_ok_and(|found| found.is_some()) {
                 while store.sync().is_err() {

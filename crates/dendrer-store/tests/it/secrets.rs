@@ -219,7 +219,10 @@ fn a_destruction_that_was_killed_is_done_again_and_survives_a_power_cut() {
         let disk = disk.killed(moment);
         let mut store = open(&disk);
         check_verifies(&store, &format!("killed at {moment}"));
-        store.remove_secrets(&names, Given::default()).unwrap();
+        // As a caller does who asks what is left.
+        let left: Vec<Digest> =
+            names.iter().copied().filter(|name| store.get_secret(name).unwrap().is_some()).collect();
+        store.remove_secrets(&left, Given::default()).unwrap();
         for crash in [Crash::Everything, Crash::Random(moment as u64)] {
             let image = disk.image(disk.moments(), crash);
             check_verifies(&open(&image), &format!("killed at {moment}, {crash:?}"));

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use dendrer_object::record::Kind;
-use dendrer_object::{Pointer, Record, Value};
+use dendrer_object::{Digest, Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, name, noise};
 use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
-use dendrer_store::{Embedded, Options, Slot, StoreError, VerifyOptions};
+use dendrer_store::{Embedded, Given, NewSecrets, Options, Slot, StoreError, VerifyOptions};
 
 use crate::{deep, threads};
 
@@ -35,6 +35,8 @@ enum Act {
     Snapshot,
     /// Another handle commits.
     Second,
+    /// Destroys the values of the vault.
+    Destroy,
 }
 
 const ACTS: [Act; 9] = [
@@ -50,9 +52,17 @@ const ACTS: [Act; 9] = [
 ];
 
 fn workloads(length: u32) -> impl Iterator<Item = Vec<Act>> {
-    (0..ACTS.len().pow(length)).map(move |number| {
+    let of = move |number: usize| -> Vec<Act> {
         (0..length).map(|place| ACTS[number / ACTS.len().pow(place) % ACTS.len()]).collect()
-    })
+    };
+    // Values are destroyed as the last step of what put some, and that as the first or the only one before.
+    let destroying = move |number: usize| {
+        let mut acts = of(number);
+        acts[length as usize - 1] = Act::Destroy;
+        (length == 1 || acts[0] == Act::Large).then_some(acts)
+    };
+    let all = ACTS.len().pow(length);
+    (0..all).map(of).chain((0..all / ACTS.len()).filter_map(destroying))
 }
 
 const FAULTS: [DiskFault; 5] = [
@@ -66,6 +76,7 @@ const FAULTS: [DiskFault; 5] = [
 /// What is marked in the history beside sizes: an erasure that was acknowledged, and the size of a signed checkpoint.
 const ERASED: u64 = 1 << 40;
 const SIGNED: u64 = 1 << 41;
+const DESTROYED: u64 = ERASED + 1;
 
 /// The record whose value workloads erase.
 const SECRET: u64 = 1;
@@ -77,6 +88,16 @@ fn options(disk: &Faulty) -> Options {
 
 fn place() -> Pointer {
     "/intent/secret".parse().unwrap()
+}
+
+/// The value of the vault that a large record names.
+fn vault_value(record: &Record) -> NewSecrets {
+    let bytes = noise(700, record.header().tick.unwrap_or(0) + 9).into_bytes();
+    NewSecrets { items: vec![(record.id(), bytes)], there: Vec::new() }
+}
+
+fn is_large(record: &Record) -> bool {
+    record.body().value("/intent/keep").is_some()
 }
 
 fn large(scribe: &mut Scribe) -> Record {
@@ -97,7 +118,8 @@ impl Base {
         let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
         let mut scribe = Scribe::default();
         let records = vec![scribe.begin("r"), large(&mut scribe)];
-        store.commit(&records).unwrap();
+        store.append_with(&records, &[], &vault_value(&records[1])).unwrap();
+        store.sync().unwrap();
         drop(store);
         Base { disk, records, scribe }
     }
@@ -114,6 +136,8 @@ struct World {
     asked: Vec<(u64, Vec<Record>)>,
     /// Whether an erasure was asked for.
     erasing: bool,
+    /// The values of the vault whose destruction was asked for.
+    destroying: Vec<Digest>,
     runs: u32,
     /// The moment at which the last step began.
     last_step: usize,
@@ -124,7 +148,17 @@ impl World {
         let disk = base.disk.killed(base.disk.moments());
         disk.mark(base.records.len() as u64);
         let (log, scribe) = (base.records.clone(), base.scribe.clone());
-        World { disk, store: None, scribe, log, asked: Vec::new(), erasing: false, runs: 0, last_step: 0 }
+        World {
+            disk,
+            store: None,
+            scribe,
+            log,
+            asked: Vec::new(),
+            erasing: false,
+            destroying: Vec::new(),
+            runs: 0,
+            last_step: 0,
+        }
     }
 
     /// Opens the store, past a fault.
@@ -179,17 +213,30 @@ impl World {
                 self.erasing = true;
                 vec![self.scribe.beside(Kind::Erase, "r", Value::record([("at", SECRET.into())]))]
             }
+            Act::Destroy => {
+                self.destroying = self.log.iter().filter(|record| is_large(record)).map(Record::id).collect();
+                vec![]
+            }
             Act::Sign | Act::Reopen | Act::Snapshot => vec![],
         }
     }
 
     /// Takes a step, and tells whether everything before is acknowledged after it.
     fn act(&mut self, act: Act, group: &[Record]) -> Result<bool, StoreError> {
-        let disk = self.disk.clone();
+        let (disk, destroying) = (self.disk.clone(), self.destroying.clone());
         let store = self.open();
         match act {
             Act::Append => store.append(group).map(|_| false),
-            Act::Begin | Act::Commit | Act::Large => store.commit(group).map(|_| true),
+            Act::Begin | Act::Commit => store.commit(group).map(|_| true),
+            Act::Large => {
+                store.append_with(group, &[], &vault_value(&group[0]))?;
+                store.sync().map(|_| true)
+            }
+            Act::Destroy => {
+                store.remove_secrets(&destroying, Given::default())?;
+                self.disk.mark(DESTROYED);
+                Ok(true)
+            }
             Act::Erase => store.erase(&group[0], &[(SECRET, vec![place()])]).map(|_| true),
             Act::Sign => store.sign_checkpoint(&key()).map(|_| true),
             Act::Reopen => {
@@ -234,10 +281,12 @@ impl World {
         let size = self.log.len() as u64;
         let log = self.log.clone();
         let erasing = self.erasing;
+        assert_eq!(self.open().tree().size, size);
+        let destroying = self.destroying.clone();
         let store = self.open();
-        assert_eq!(store.tree().size, size);
         for (position, record) in (0..).zip(&log) {
             check_record(store, position, record, erasing, false);
+            check_value(store, record, &destroying, false);
         }
         check_verifies(store);
     }
@@ -252,8 +301,10 @@ impl World {
         let mut store = Embedded::open(Path::new(DIR), options(image)).unwrap();
         let size = store.tree().size;
         assert!(size >= acknowledged, "{size} of {acknowledged} records");
+        let is_destroyed = marks.contains(&DESTROYED);
         for (position, record) in (0..acknowledged).zip(&self.log) {
             check_record(&store, position, record, self.erasing, is_erased);
+            check_value(&store, record, &self.destroying, is_destroyed);
         }
         // Behind what was acknowledged stands what was asked for, in whole groups.
         let mut next = acknowledged;
@@ -267,6 +318,7 @@ impl World {
                     })
             };
             let found = self.asked.iter().find(whole).expect("what is there was asked for, and is whole");
+            found.1.iter().for_each(|record| check_value(&store, record, &self.destroying, false));
             next += found.1.len() as u64;
         }
         assert_eq!(next, size, "no group is there by half");
@@ -305,6 +357,17 @@ fn check_record(store: &Embedded, position: u64, record: &Record, may_be_erased:
         (true, true, _) => assert_eq!(read, without),
         (true, false, true) => assert!(read == *record || read == without),
         _ => assert_eq!(read, *record),
+    }
+}
+
+/// A large record has its value, unless that is destroyed.
+fn check_value(store: &Embedded, record: &Record, destroying: &[Digest], is_destroyed: bool) {
+    if is_large(record) {
+        let found = store.get_secret(&record.id()).unwrap();
+        match destroying.contains(&record.id()) {
+            true => assert!(!is_destroyed || found.is_none()),
+            false => assert!(found.as_ref() == Some(&vault_value(record).items[0].1)),
+        }
     }
 }
 
@@ -446,7 +509,18 @@ fn what_is_acknowledged_after_a_kill_survives_a_power_cut() {
                     // The second process took an erasure for complete, so nobody will finish it.
                     for (path, file) in image.files() {
                         if path.starts_with("/work/.dendrer/segments") {
-                            assert!(Some(&file) == voided.get(&path), "{} has old bytes", path.display());
+                            let has_bytes = |file: &[u8]| {
+                                first.destroying.iter().any(|id| {
+                                    let record = first.log.iter().find(|record| record.id() == *id);
+                                    let bytes = &vault_value(record.unwrap()).items[0].1;
+                                    file.windows(40)
+                                        .any(|here| bytes.chunks_exact(40).any(|part| here == part))
+                                })
+                            };
+                            // The head of a destroyed value may be an old one, and none of its bytes.
+                            let is_gone = !first.destroying.is_empty() && !has_bytes(&voided[&path]);
+                            let is_same = if is_gone { !has_bytes(&file) } else { file == voided[&path] };
+                            assert!(is_same, "{} has old bytes", path.display());
                         }
                     }
                 });
