@@ -210,15 +210,15 @@ fn file_line(fact: &FileFact) -> Option<FileLine> {
         FileFact::Vault(report) => match report.damaged.as_slice() {
             [] => {
                 let values = count(report.entries, "value", "values");
-                let files = count(report.files, "file", "files");
+                let parts = count(report.files, "part", "parts");
                 let how = if report.was_read { "each read" } else { "not read: its key is not here" };
-                FileLine::new(VAULT, "ok", format!("{values} in {files}, {how}"))
+                FileLine::new(VAULT, "ok", format!("{values} in {parts}, {how}"))
             }
             [first, more @ ..] => {
                 let file = format!("{VAULT}{}", first.hex());
                 let more = match more.len() {
                     0 => String::new(),
-                    more => format!(", and {}", count(more as u64, "other file", "other files")),
+                    more => format!(", and {}", count(more as u64, "other part", "other parts")),
                 };
                 let what = format!("not what was put there, or missing{more}; the log is whole without it");
                 FileLine::new(&file, "damaged", what).with(Code::E0305)

@@ -2,7 +2,7 @@
 //!
 //! A record has a redacted value and a [`VaultRef`]; with the key of the vault the exact bytes are read. The key is a file
 //! beside the signing key ([`Trust::vault_key`]), made at the first [`Vault::put`]. Names in the store are MACs, so neither runs nor
-//! places are seen there. Nothing of a vault is in the log or in a bundle.
+//! places are seen there. Nothing of a vault is in an entry of the log or in a bundle.
 //!
 //! Rule: [`Vault::get`] returns the bytes that were put, or an error; tests `a_flipped_byte_is_refused`,
 //! `a_put_that_was_stopped_anywhere_leaves_all_or_nothing`.
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dendrer_object::{Code, Digest, RunName, Value, json, tag};
 use dendrer_store::prelude::*;
-use dendrer_store::{Given, Shared, Store, StoreError};
+use dendrer_store::{Given, NewSecrets, Shared, Store, StoreError};
 
 use self::cipher::{Cipher, Kind};
 use self::parts::{LIST_MAX, VALUE_MAX};
@@ -227,6 +227,50 @@ impl Vault {
         Err(VaultError::Busy)
     }
 
+    /// Encrypts the exact bytes of a value of a run, to be put with the record that names them. `locator` is one that nothing else
+    /// has.
+    pub(crate) fn seal(
+        &mut self,
+        run: &RunName,
+        locator: &str,
+        bytes: &[u8],
+    ) -> Result<(VaultRef, NewSecrets), VaultError> {
+        let cipher = self.cipher_to_write()?;
+        let mut batch = Batch::default();
+        let (found, entry) = self.make(&cipher, run, locator, bytes, &mut batch)?;
+        let mut there = batch.names;
+        for (name, _) in &batch.items {
+            there.remove(name);
+        }
+        batch.items.push(entry);
+        Ok((found, NewSecrets { items: batch.items, there: there.into_iter().collect() }))
+    }
+
+    /// Makes the entry of a value, and gathers its parts.
+    fn make(
+        &mut self,
+        cipher: &Cipher,
+        run: &RunName,
+        locator: &str,
+        bytes: &[u8],
+        batch: &mut Batch,
+    ) -> Result<(VaultRef, (Digest, Vec<u8>)), VaultError> {
+        let size = bytes.len() as u64;
+        if bytes.len() > VALUE_MAX {
+            return Err(VaultError::TooLarge { size: bytes.len() });
+        }
+        let is_small = bytes.len() <= WITHIN_MAX;
+        let (depth, names) = match is_small {
+            true => (0, Vec::new()),
+            false => self.put_parts(cipher, run, bytes, batch)?,
+        };
+        let within = is_small.then(|| bytes.to_vec());
+        let entry = Entry { run: run.clone(), bytes: size, salt: cipher.salt()?, depth, names, within };
+        let name = cipher.entry_name(run, locator);
+        let found = VaultRef { bytes: size, commitment: entry.commitment(bytes) };
+        Ok((found, (name, cipher.seal(Kind::Entry, &name, &entry.text(locator))?)))
+    }
+
     /// Puts values; `None` if another process put or destroyed one of them meanwhile, or a part of one.
     fn try_put(
         &mut self,
@@ -246,16 +290,9 @@ impl Vault {
                 refs.push(VaultRef { bytes: entry.bytes, commitment: entry.commitment(bytes) });
                 continue;
             }
-            let is_small = bytes.len() <= WITHIN_MAX;
-            let (depth, names) = match is_small {
-                true => (0, Vec::new()),
-                false => self.put_parts(cipher, run, bytes, &mut batch)?,
-            };
-            let within = is_small.then(|| bytes.to_vec());
-            let size = bytes.len() as u64;
-            let entry = Entry { run: run.clone(), bytes: size, salt: cipher.salt()?, depth, names, within };
-            refs.push(VaultRef { bytes: entry.bytes, commitment: entry.commitment(bytes) });
-            entries.push((name, cipher.seal(Kind::Entry, &name, &entry.text(locator))?));
+            let (found, entry) = self.make(cipher, run, locator, bytes, &mut batch)?;
+            refs.push(found);
+            entries.push(entry);
             absent.push(name);
         }
         if !batch.items.is_empty() {
@@ -384,7 +421,8 @@ impl Vault {
         let mut names = self.store.secrets()?;
         // The mark goes last: as long as anything is left, no other key is made.
         names.sort_by_key(|name| *name == self.mark_name());
-        for batch in names.chunks(256) {
+        // Each batch reads the log once.
+        for batch in names.chunks(1 << 14) {
             self.store.remove_secrets(batch, Given::default())?;
         }
         Ok(())
@@ -635,15 +673,15 @@ fn read_value(store: &dyn Store, cipher: &Cipher, entry: &Entry) -> Result<Vec<u
 pub struct VaultReport {
     /// Number of values.
     pub entries: u64,
-    /// Number of files of values and their parts.
+    /// Number of names: values, their parts and the mark.
     pub files: u64,
-    /// Names of files that are not what was written, or that a value needs and that are missing.
+    /// Names whose bytes are not what was written, or that a value needs and that have none.
     pub damaged: Vec<Digest>,
-    /// Whether the key is here, so that every value was read. Without it only the check at the end of each file was compared.
+    /// Whether the key is here, so that every value was read. Without it only the check at the end of each was compared.
     pub was_read: bool,
 }
 
-/// Checks the vault of a store: every file, and with the key every value. `None` for a store without one.
+/// Checks the vault of a store: the bytes under every name, and with the key every value. `None` for a store without one.
 pub fn check(store: &dyn Store, trust: &dyn Trust) -> Result<Option<VaultReport>, VaultError> {
     let names = store.secrets()?;
     if names.is_empty() {

@@ -127,14 +127,14 @@ fn a_store_of_a_newer_format_is_named_and_not_touched() {
     place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}");
     let path = place.path().join(".dendrer/store.json");
     let text = std::fs::read_to_string(&path).unwrap();
-    let read_only = text.replace("\"format\":1", "\"format\":2").replace("\"writer\":1", "\"writer\":2");
+    let read_only = text.replace("\"format\":1", "\"format\":3").replace("\"writer\":1", "\"writer\":3");
     assert_ne!(read_only, text);
     std::fs::write(&path, &read_only).unwrap();
-    assert_eq!(place.run(&["log", "r"]).code, 0, "who knows version 1 may read it");
+    assert_eq!(place.run(&["log", "r"]).code, 0, "who knows version 2 may read it");
     let ran = place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}");
     assert_eq!(ran.code, 8, "{}", ran.stderr);
     assert!(ran.stderr.contains("error[E0803]"), "{}", ran.stderr);
-    std::fs::write(&path, read_only.replace("\"reader\":1", "\"reader\":2")).unwrap();
+    std::fs::write(&path, read_only.replace("\"reader\":1", "\"reader\":3")).unwrap();
     let ran = place.run(&["log", "r"]);
     assert_eq!(ran.code, 8, "{}", ran.stderr);
     std::fs::write(&path, &text).unwrap();

@@ -202,7 +202,7 @@ impl Embedded {
         let names: BTreeSet<&Digest> = names.iter().collect();
         let mut found = Vec::new();
         self.each_secret(&mut |at, name, is_overwritten| {
-            // Of one that is overwritten the name may be gone in part.
+            // The name of an overwritten frame may be gone in part.
             if is_overwritten || names.contains(&name) {
                 found.push(at);
             }

@@ -131,11 +131,11 @@ fn version_names_every_format() {
         &text(&answer, &Page::WIDE),
         r#"
         dendrer 9.8.7
-        formats   record 1, bundle 1, store 1, kernel 3"#,
+        formats   record 1, bundle 1, store 2, kernel 3"#,
     );
     check(
         &answer.document().to_string(),
         r#"
-        {"bundle":1,"kernel":3,"record":1,"schema":"dendrer.version/1","store":1,"version":"9.8.7"}"#,
+        {"bundle":1,"kernel":3,"record":1,"schema":"dendrer.version/1","store":2,"version":"9.8.7"}"#,
     );
 }

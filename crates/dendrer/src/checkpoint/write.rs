@@ -8,7 +8,7 @@ use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::Author;
 use dendrer_object::{Code, Intent, MESSAGES, RunName, Value, tag};
-use dendrer_store::ReadLog as _;
+use dendrer_store::{NewSecrets, ReadLog as _};
 
 use super::index::{ChannelAt, Thread, ThreadRun};
 use super::messages::{self, From, Given, Listed, View};
@@ -34,12 +34,11 @@ enum Target {
     Fork(usize, u64),
 }
 
-/// Bytes that are in the vault already.
-#[derive(Default)]
-struct Kept {
-    name: String,
-    bytes: Vec<u8>,
-    place: Option<(Arc<str>, VaultRef)>,
+/// Bytes for the vault: their place, what the record has of them, and what is put with the record.
+struct Sealed {
+    at: Arc<str>,
+    exact: VaultRef,
+    secrets: NewSecrets,
 }
 
 /// How many segments of one level are joined.
@@ -154,24 +153,21 @@ impl Checkpoints {
         put: &CheckpointPut,
         around: &[(Arc<str>, Arc<str>)],
     ) -> Result<(), CheckpointError> {
-        let mut kept = Kept::default();
         self.until_done(&put.thread, &mut |all, thread| {
             let ids = put.parent.iter().chain([&put.id]);
             check_deleted(thread, &put.namespace, ids, around)?;
-            all.try_put(thread, put, &mut kept)
+            all.try_put(thread, put)
         })
     }
 
     /// Puts a checkpoint of a thread once more, in a new run of it or in another thread.
     pub(super) fn put_again(&mut self, put: &CheckpointPut) -> Result<(), CheckpointError> {
-        let mut kept = Kept::default();
-        self.until_done(&put.thread, &mut |all, thread| all.try_put(thread, put, &mut kept))
+        self.until_done(&put.thread, &mut |all, thread| all.try_put(thread, put))
     }
 
     /// Puts writes of a thread once more.
     pub(super) fn put_writes_again(&mut self, put: &WritesPut) -> Result<(), CheckpointError> {
-        let mut kept = Kept::default();
-        self.until_done(&put.thread, &mut |all, thread| all.try_put_writes(thread, put, &mut kept))
+        self.until_done(&put.thread, &mut |all, thread| all.try_put_writes(thread, put))
     }
 
     /// Tries something on a thread, again where another process went ahead.
@@ -188,12 +184,7 @@ impl Checkpoints {
         Err(Error::Moved { run: self.name_of(id), tick: 0 }.into())
     }
 
-    fn try_put(
-        &self,
-        thread: &mut Thread,
-        put: &CheckpointPut,
-        kept: &mut Kept,
-    ) -> Result<bool, CheckpointError> {
+    fn try_put(&self, thread: &mut Thread, put: &CheckpointPut) -> Result<bool, CheckpointError> {
         check_claim(thread, put.claim.as_ref())?;
         let target = target_of(thread, put)?;
         let parent = put.parent.as_deref().and_then(|parent| thread.stored(&put.namespace, parent));
@@ -211,10 +202,9 @@ impl Checkpoints {
             })
             .collect();
         let Some(begun) = self.recorder_at(thread, target)? else { return Ok(false) };
-        self.keep_bytes(kept, &begun.1, &own)?;
-        let (at, exact) = kept.place.as_ref().expect("the bytes were put");
+        let Sealed { at, exact, secrets } = self.seal(&begun.1, &own)?;
 
-        let (mut ops, given) = self.changes(thread, target, &put.namespace, &changed, exact);
+        let (mut ops, given) = self.changes(thread, target, &put.namespace, &changed, &exact);
         let removed = gone.iter().filter(|name| shown(thread, target, &put.namespace, name).is_some());
         let remove = |path| Op { action: Action::Remove, path, value: None };
         ops.extend(removed.map(|name| remove(place_of(&put.namespace, name))));
@@ -222,15 +212,15 @@ impl Checkpoints {
             .iter()
             .zip(&laid)
             .map(|((name, version, value), laid)| (tag::stored_name(name), laid.to_value(version, value)));
-        let about = about_checkpoint(put, Value::Object(channels.collect()), &gone, at, exact);
+        let about = about_checkpoint(put, Value::Object(channels.collect()), &gone, &at, &exact);
         let delta = (!ops.is_empty()).then_some(Delta(ops));
-        let shown = Value::record([("metadata", self.readable(&put.metadata, exact))]);
+        let shown = Value::record([("metadata", self.readable(&put.metadata, &exact))]);
         let mut listed = self.messages_of(thread, target, &put.namespace, &From::Put, &given);
         listed.noted.extend(put.noted.iter().cloned());
         let intent = self.intent("memory.write", shown, delta, CHECKPOINT, about, &listed);
-        let Some(number) = self.commit(thread, target, begun, &intent)? else { return Ok(false) };
+        let Some(number) = self.commit(thread, target, begun, &intent, secrets)? else { return Ok(false) };
         for (name, _, value) in &changed {
-            thread.hold(&put.namespace, name, Arc::clone(at), (*value).clone());
+            thread.hold(&put.namespace, name, Arc::clone(&at), (*value).clone());
         }
         thread.messages.hold(&put.namespace, listed);
         thread.active = Some(number);
@@ -256,19 +246,13 @@ impl Checkpoints {
         put: &WritesPut,
         around: &[(Arc<str>, Arc<str>)],
     ) -> Result<(), CheckpointError> {
-        let mut kept = Kept::default();
         self.until_done(&put.thread, &mut |all, thread| {
             check_deleted(thread, &put.namespace, [&put.id], around)?;
-            all.try_put_writes(thread, put, &mut kept)
+            all.try_put_writes(thread, put)
         })
     }
 
-    fn try_put_writes(
-        &self,
-        thread: &mut Thread,
-        put: &WritesPut,
-        kept: &mut Kept,
-    ) -> Result<bool, CheckpointError> {
+    fn try_put_writes(&self, thread: &mut Thread, put: &WritesPut) -> Result<bool, CheckpointError> {
         check_claim(thread, put.claim.as_ref())?;
         let known = thread.writes_of(&put.namespace, &put.id).iter();
         let known: Vec<i64> = known.filter(|write| write.task == put.task).map(|write| write.index).collect();
@@ -279,8 +263,7 @@ impl Checkpoints {
         let target = target_of_writes(thread, put);
         let Some((recorder, name)) = self.recorder_at(thread, target)? else { return Ok(false) };
         let bytes: Vec<u8> = put.items.iter().flat_map(|item| item.value.bytes.iter().copied()).collect();
-        self.keep_bytes(kept, &name, &bytes)?;
-        let (at, exact) = kept.place.as_ref().expect("the bytes were put");
+        let Sealed { at, exact, secrets } = self.seal(&name, &bytes)?;
         let items = put.items.iter().map(|item| {
             Value::record([
                 ("channel", Value::from(&*item.channel)),
@@ -290,7 +273,7 @@ impl Checkpoints {
             ])
         });
         let about = Value::record([
-            ("at", Value::from(&**at)),
+            ("at", Value::from(&*at)),
             ("checkpoint", Value::from(&*put.id)),
             ("exact", exact.to_value()),
             ("items", Value::array(items)),
@@ -317,7 +300,8 @@ impl Checkpoints {
         let mut listed = self.messages_of(thread, target, &put.namespace, &from, &given);
         listed.noted.extend(put.noted.iter().cloned());
         let intent = self.intent("observation.add", shown, None, WRITES, about, &listed);
-        let Some(number) = self.commit(thread, target, (recorder, name), &intent)? else { return Ok(false) };
+        let begun = (recorder, name);
+        let Some(number) = self.commit(thread, target, begun, &intent, secrets)? else { return Ok(false) };
         thread.active = Some(number);
         Ok(true)
     }
@@ -336,7 +320,7 @@ impl Checkpoints {
                 Value::from(&*claim),
                 &Listed::default(),
             );
-            Ok(all.commit(thread, target, begun, &intent)?.is_some())
+            Ok(all.commit(thread, target, begun, &intent, NewSecrets::default())?.is_some())
         })?;
         Ok(claim)
     }
@@ -480,16 +464,12 @@ impl Checkpoints {
         self.decode.whole(value).unwrap_or_else(|| exact.to_value())
     }
 
-    /// Puts bytes into the vault, unless the same ones are there for the same run.
-    fn keep_bytes(&self, kept: &mut Kept, name: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
-        if kept.place.is_some() && kept.name == name && kept.bytes == bytes {
-            return Ok(());
-        }
-        let place: Arc<str> = self.nonce().into();
+    /// Encrypts bytes for the record that names them.
+    fn seal(&self, name: &str, bytes: &[u8]) -> Result<Sealed, CheckpointError> {
+        let at: Arc<str> = self.nonce().into();
         let run = name.parse().expect("a run has a name");
-        let exact = self.vault.clone().put(&run, &place, bytes)?;
-        *kept = Kept { name: name.to_owned(), bytes: bytes.to_vec(), place: Some((place, exact)) };
-        Ok(())
+        let (exact, secrets) = self.vault.clone().seal(&run, &at, bytes)?;
+        Ok(Sealed { at, exact, secrets })
     }
 
     /// A text that nothing else has.
@@ -535,15 +515,16 @@ impl Checkpoints {
         target: Target,
         (recorder, name): (Recorder, String),
         intent: &Intent,
+        secrets: NewSecrets,
     ) -> Result<Option<usize>, CheckpointError> {
         let parent = match target {
-            Target::Run(number) => return self.commit_to(thread, number, recorder, intent),
+            Target::Run(number) => return self.commit_to(thread, number, recorder, intent, secrets),
             Target::Root => None,
             Target::Fork(number, tick) => Some((number, tick)),
         };
         thread.runs.push(ThreadRun::new(name.parse().expect("a run has a name"), parent));
         thread.next += 1;
-        let done = self.commit_to(thread, thread.runs.len() - 1, recorder, intent);
+        let done = self.commit_to(thread, thread.runs.len() - 1, recorder, intent, secrets);
         if !matches!(done, Ok(Some(_))) {
             thread.runs.pop();
             thread.next -= 1;
@@ -557,11 +538,12 @@ impl Checkpoints {
         number: usize,
         mut recorder: Recorder,
         intent: &Intent,
+        secrets: NewSecrets,
     ) -> Result<Option<usize>, CheckpointError> {
         if let Outcome::Refused(refused) = recorder.propose(intent)? {
             return Err(CheckpointError::Refused { reason: refused.reason.to_string() });
         }
-        let records = match recorder.commit() {
+        let records = match recorder.commit_with(secrets) {
             Err(error) if matches!(error.code(), Code::E0407 | Code::E0111) => return Ok(None),
             records => records?,
         };
