@@ -86,7 +86,7 @@ fn onsets(source: &pack::Source, lines: &[String]) -> Vec<(String, Option<u64>)>
     predicates.iter().zip(&judged).map(|(one, line)| (one.name().to_owned(), first(line))).collect()
 }
 
-/// D-137: the printed contract, fences and lost indentation included, is a pack without a finding, and its three conditions have the
+/// D-99, D-102: the printed contract, fences and lost indentation included, is a pack without a finding, and its three conditions have the
 /// onsets of their printed words on 1,000 random runs.
 #[test]
 fn the_printed_contract_says_what_it_prints() {
@@ -149,7 +149,7 @@ fn the_printed_contract_says_what_it_prints() {
     assert!(found.iter().all(|count| *count > 100), "{found:?}");
 }
 
-/// D-102: the payload of an extension.
+/// The payload of an extension, dendrer paper 4.4.
 #[test]
 fn the_printed_extension_is_one() {
     let Some(paper) = paper() else { return };
