@@ -75,7 +75,7 @@ fn every_demo_run_comes_back_from_the_papers_form() {
                 match &**name {
                     "id" | "prev" | "ts" | "run_id" | "chain_hash" | "state_root" => {}
                     // No record of the kernel is made from a file.
-                    "author" if text(said, &["author"]) != "agent" => {
+                    "author" if !["agent", "user"].contains(&text(said, &["author"])) => {
                         assert_eq!(text(&again, &["author"]), "runtime", "{run}: {said}");
                     }
                     _ => assert_eq!(Some(value), again.get(name), "{run}: {name} of {said}"),

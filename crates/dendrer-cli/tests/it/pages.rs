@@ -208,7 +208,8 @@ fn lines_of_pages_are_at_most_120_wide() {
         for (at, line) in text.lines().enumerate() {
             is_block ^= line.trim_start().starts_with("```");
             // A line with one piece of code cannot be broken.
-            let is_prose = !is_block && !line.starts_with('|') && !line.contains("```") && !line.starts_with("    ");
+            let is_prose =
+                !is_block && !line.starts_with('|') && !line.contains("```") && !line.starts_with("    ");
             if is_prose && line.chars().count() > 120 && line.matches('`').count() < 4 {
                 wide.push(format!("{page}:{}", at + 1));
             }

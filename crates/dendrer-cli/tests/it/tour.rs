@@ -133,7 +133,9 @@ fn three_agents_repair_a_serializer_within_what_binds_them() {
     for line in ["tick 44  planner", "tick 31  child-1", "tick 12  researcher", "3 writes in 57 ticks"] {
         assert!(writes.contains(line), "{writes}");
     }
-    assert!(demo.run(&["why", "code-repair-1", "beliefs.failing_test"]).stdout.starts_with("null since tick 44"));
+    assert!(
+        demo.run(&["why", "code-repair-1", "beliefs.failing_test"]).stdout.starts_with("null since tick 44")
+    );
     let conflicts = demo.run(&["conflicts", "list", "code-repair-1"]).stdout;
     assert!(conflicts.contains("beliefs.cause   at tick 34   child-1 taken at tick 35"), "{conflicts}");
     let log = demo.run(&["log", "code-repair-1", "--refusals", "-n", "0"]).stdout;

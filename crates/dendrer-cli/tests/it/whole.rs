@@ -223,12 +223,12 @@ fn what_may_be_read_and_not_written_is_exported_as_it_was_signed() {
     let file = place.path().join(".dendrer/store.json");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("\"writer\":1"));
-    let newer = text.replace("\"writer\":1", "\"writer\":2").replace("\"format\":1", "\"format\":2");
+    let newer = text.replace("\"writer\":1", "\"writer\":3").replace("\"format\":1", "\"format\":3");
     std::fs::write(&file, newer).unwrap();
     place.ok(&["export", "r", "-o", "r.dnd"]);
     place.ok(&["verify", "r.dnd"]);
     let ran = place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
-    assert!(ran.code == 8 && ran.stderr.contains("has format 2 for writing"), "{}", ran.stderr);
+    assert!(ran.code == 8 && ran.stderr.contains("has format 3 for writing"), "{}", ran.stderr);
 }
 
 /// What was found intact once is not known of a file that changed since, whatever its time of change says.
