@@ -168,7 +168,7 @@ logistics-fix-1  Deliver six consignments to Basel by Thursday
     let slip = demo().run(&["runs", "--where", "tics > 5"]);
     assert_eq!(slip.code, 2);
     assert!(slip.stderr.contains("ticks"), "{}", slip.stderr);
-    check("runs --stage 0", "0 of 16 runs, 0 match\n");
+    check("runs --stage 0", "0 of 17 runs, 0 match\n");
     assert_eq!(demo().json(&["runs", "--stage", "1"]).1.get("matching"), Some(&Value::from(11u64)));
 }
 
