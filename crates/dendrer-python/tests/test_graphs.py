@@ -303,6 +303,9 @@ def test_the_page_on_graphs_shows_what_happens() -> None:
 
 
 RESUMED = """
+import signal
+# A shell starts what it runs in the background with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import sys, dendrer, functions, json
 store = dendrer.open("s")
 graph, pack, file = json.loads(sys.argv[1])
