@@ -364,7 +364,10 @@ def test_an_interrupt_ends_the_function(functions: Any, folder: Path) -> None:
     """The end of the call is on record, and the run stays open."""
     child, function = started(folder)
     child.send_signal(signal.SIGINT)
-    _, told = child.communicate(timeout=30)
+    try:
+        _, told = child.communicate(timeout=30)
+    finally:
+        child.kill()
     assert told.count("Traceback") == 1 and "KeyboardInterrupt" in told and is_gone(function)
     assert transitions("review", "s")[-1]["content"]["result"]["error"]["ended"] == "killed"
 
