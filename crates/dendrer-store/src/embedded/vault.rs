@@ -81,10 +81,9 @@ impl KeepSecrets for Embedded {
         check_new(&secrets.items)?;
         let positions = self.locked(|store| {
             check_heads(store, heads)?;
-            for name in &secrets.there {
-                if store.get_secret(name)?.is_none() {
-                    return Err(StoreError::SecretGone);
-                }
+            let given = Given { there: &secrets.there, ..Given::default() };
+            if !given.holds(&mut |name| store.has_secret(name), &mut || store.secrets())? {
+                return Err(StoreError::SecretGone);
             }
             store.append_group(records, &secrets.items)
         })?;

@@ -66,10 +66,9 @@ pub fn convert(text: &[u8]) -> Result<Converted, Vec<PackProblem>> {
     let document = Document::read(text.as_bytes())?;
     let mut reading =
         Reading { document: &document, changes: Vec::new(), problems: Vec::new(), marks: BTreeMap::new() };
-    let root = Pointer::root();
     let has = |name: &str| document.value.get(name).is_some();
     let is_extension = has("payload") || has("transition_type") || has("target_contract");
-    let made = if is_extension { reading.extension() } else { reading.pack(&root) };
+    let made = if is_extension { reading.extension() } else { reading.pack() };
     let text = yaml(&made);
     if reading.problems.is_empty() && !is_extension {
         reading.check(&text);
@@ -145,6 +144,16 @@ fn child(at: &Pointer, name: &str) -> Pointer {
     Pointer::of(tokens.iter().map(|token| &**token).chain([name]))
 }
 
+/// Whether a text is a version as the paper writes it: `v1`.
+fn is_version(text: &str) -> bool {
+    text.strip_prefix('v').is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The writers of a field that contracts require: none of them is an agent.
+fn writers() -> Value {
+    Value::array(["user".into(), "runtime".into()])
+}
+
 /// Whether a type is new: the ontology has no such name.
 fn is_new_type(name: &str) -> bool {
     name.parse().is_ok_and(|name: TypeName| ontology::class(&name, &BTreeSet::new()).is_none())
@@ -214,11 +223,11 @@ impl Reading<'_> {
         self.marks.insert(place, self.document.mark(at, true, None));
     }
 
-    fn pack(&mut self, root: &Pointer) -> Object {
+    fn pack(&mut self) -> Object {
         let mut made = Object::default();
         let mut contracts: Vec<Printed> = Vec::new();
         let mut violations = Value::array([]);
-        for part in self.parts(root, "a contract file") {
+        for part in self.parts(&Pointer::root(), "a contract file") {
             let name = Arc::clone(&part.name);
             self.is_from(name.to_string(), &part.at);
             match &*name {
@@ -249,9 +258,6 @@ impl Reading<'_> {
     fn version(&mut self, part: &Part, made: &mut Object) {
         let text = part.value.as_str().unwrap_or_default();
         let cut = text.rfind(['_', '.', '-', '/']).map(|at| (&text[..at], &text[at + 1..]));
-        let is_version = |version: &str| {
-            version.strip_prefix('v').is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
-        };
         let Some((name, version)) = cut.filter(|(name, version)| !name.is_empty() && is_version(version))
         else {
             return self.fault(
@@ -499,7 +505,7 @@ impl Reading<'_> {
             let name = tag::user_name(name);
             declared.set("init", format!("has(s0.{name}) ? s0.{name} : null").into());
         }
-        declared.set("writers", Value::array(["user".into(), "runtime".into()]));
+        declared.set("writers", writers());
         match state.get(name) {
             None => {
                 let reason =
@@ -568,12 +574,7 @@ impl Reading<'_> {
     /// The paper writes `acme.financial.v1` for the name and the version of a contract.
     fn target(&mut self, part: &Part, made: &mut Object) {
         let text = part.value.as_str().unwrap_or_default();
-        let cut = text.rsplit_once('.').filter(|(_, version)| {
-            !text.contains('/')
-                && version
-                    .strip_prefix('v')
-                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-        });
+        let cut = text.rsplit_once('.').filter(|(_, version)| !text.contains('/') && is_version(version));
         match cut {
             Some((name, version)) => {
                 let target = format!("{name}/{version}");
@@ -602,7 +603,7 @@ impl Reading<'_> {
             Value::Object(members) => members.iter().map(|(name, _)| Arc::clone(name)).collect(),
             _ => return self.fault(&part.at, "adds_required lists fields".to_owned(), "like `[kyc_status]`"),
         };
-        let writers = Value::record([("writers", Value::array(["user".into(), "runtime".into()]))]);
+        let writers = Value::record([("writers", writers())]);
         for name in &names {
             let place = format!("adds_state.{}", tag::user_name(name));
             let reason = "a field is declared; take it out if the contract declares it already";
