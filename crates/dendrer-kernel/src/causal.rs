@@ -790,12 +790,19 @@ impl CausalGraph {
         apart.into_iter().map(|write| self.through(unit, write, tick)).collect()
     }
 
+    /// The agent of a node, and the number of the node's write of a unit among those of that agent.
+    fn place_of(&self, unit: usize, tick: u64) -> Option<(usize, usize)> {
+        let node = &self.nodes[tick];
+        let writes = self.units[unit].writes.get(&node.agent)?;
+        let at = writes.binary_search_by_key(&node.index, |write| write.index).ok()?;
+        Some((node.agent, at))
+    }
+
     /// The write of a unit by a node that wrote it.
     fn write_at(&self, unit: usize, tick: u64) -> &Write {
-        let (unit, node) = (&self.units[unit], &self.nodes[tick]);
-        let writes = unit.writes.get(&node.agent);
-        let at = writes.and_then(|writes| writes.binary_search_by_key(&node.index, |write| write.index).ok());
-        at.zip(writes).map_or(&unit.first, |(at, writes)| &writes[at])
+        let place = self.place_of(unit, tick);
+        let unit = &self.units[unit];
+        place.map_or(&unit.first, |(agent, at)| &unit.writes[&agent][at])
     }
 
     /// Those of several writes of a unit that no other one follows, in order of ticks.

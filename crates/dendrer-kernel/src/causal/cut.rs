@@ -332,12 +332,10 @@ impl CausalGraph {
         let mut left: Vec<(usize, usize, usize)> = all.collect();
         while let Some((unit, agent, at)) = left.pop() {
             let met = self.units[unit].writes[&agent][at].met.iter().flat_map(|met| &met.ticks);
-            for node in met.map(|tick| &self.nodes[*tick]) {
-                let writes = self.units[unit].writes.get(&node.agent);
-                let found = writes
-                    .and_then(|writes| writes.binary_search_by_key(&node.index, |write| write.index).ok());
-                let is_new = |at: &usize| wanted.entry((unit, node.agent)).or_default().insert(*at);
-                left.extend(found.filter(is_new).map(|at| (unit, node.agent, at)));
+            for (agent, at) in met.filter_map(|tick| self.place_of(unit, *tick)) {
+                if wanted.entry((unit, agent)).or_default().insert(at) {
+                    left.push((unit, agent, at));
+                }
             }
         }
     }
