@@ -132,10 +132,10 @@ impl Open {
         }
     }
 
-    /// Fails if lines could not be written out since.
+    /// Fails if lines could not be written out since. What comes with it is not taken.
     fn tell(&mut self) -> Result<(), Problem> {
         match self.lost.take() {
-            Some((lines, problem)) => Err(problem.at("lines", lines.to_string())),
+            Some((lines, problem)) => Err(problem.at("lines", lines.to_string()).at("before", "true")),
             None => Ok(()),
         }
     }
@@ -169,8 +169,9 @@ pub(crate) enum NativeTaken {
 
 #[pymethods]
 impl NativeLater {
-    /// The reply, for which the lines that wait are judged; `None` if the recording ended without it.
-    fn told(&self, py: Python<'_>) -> Option<NativeReply> {
+    /// The reply, for which the lines that wait are judged, and whether it is final: until the line is written out it may become
+    /// another. `None` if the recording ended without it.
+    fn told(&self, py: Python<'_>) -> Option<(NativeReply, bool)> {
         py.detach(|| {
             if self.reply.get().is_none()
                 && let Some(gated) = self.open.upgrade()
@@ -179,7 +180,7 @@ impl NativeLater {
                 open.writer.judge_waiting();
                 open.count_failed();
             }
-            self.reply.get().map(told)
+            self.reply.get().map(|(reply, is_final)| (told(&reply), is_final))
         })
     }
 }
@@ -281,6 +282,11 @@ impl NativeRecording {
     /// The stage at which the contract of the run is enforced.
     fn stage(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |open| Ok(open.writer.head().stage() as u64))
+    }
+
+    /// Writes out the lines that wait. What is lost is told with the next line.
+    fn write_out(&self, py: Python<'_>) {
+        py.detach(|| self.open.enter().as_mut().map(Open::write_out));
     }
 
     /// Makes everything durable, and returns the newest tick.

@@ -71,6 +71,7 @@ use crate::foreign::{ChangedRows, Format, Steps};
 use calls::Calls;
 use damage::Damage;
 use items::Item;
+use note::At;
 use once::{Again, Branch};
 use resume::Resumed;
 use scan::Sizes;
@@ -313,9 +314,9 @@ fn read_all<R: Read + Seek>(
     loop {
         let (_, mut head) = step::begin(TRIAL, start, trial()).map_err(dendrer::Error::from)?;
         let mut first = Vec::new();
-        let mut judge = |tick: u64, intent: &Intent, size: usize| {
+        let mut judge = |tick: u64, intent: &Intent, came: Came<'_>| {
             propose(&mut head, intent, &DeltaReducer, |record| {
-                if tick <= FIRST && size <= FIRST_SIZE_MAX {
+                if tick <= FIRST && came.size <= FIRST_SIZE_MAX {
                     first.push((tick, record));
                 }
             })
@@ -379,7 +380,7 @@ impl ImportPlan {
         rewind(source)?;
         let (_, mut head) = step::begin(TRIAL, &self.start, trial()).map_err(dendrer::Error::from)?;
         let mut secrets = RunSecrets::new(redactor, &self.start.state);
-        let mut judge = |tick: u64, intent: &Intent, _: usize| {
+        let mut judge = |tick: u64, intent: &Intent, _: Came<'_>| {
             for (line, cut) in secrets.cuts(tick, intent) {
                 pieces.entry(line).or_default().push(cut);
             }
@@ -501,13 +502,13 @@ pub fn record<R: Read + Seek>(
         Resumed::From(recorder, there) => (recorder, there),
     };
     let recorder = recorder.redacting(plan.redactor.clone());
-    let mut groups = Groups { recorder, bytes: 0, settled };
+    let mut groups = Groups { recorder, waiting: Vec::new(), bytes: 0, settled };
     let redactor = plan.redactor.as_deref();
-    let mut judge = |tick: u64, intent: &Intent, size: usize| {
+    let mut judge = |tick: u64, intent: &Intent, came: Came<'_>| {
         let intent = &*plan.whole(tick, intent);
         match &there {
             Some(there) if tick <= there.last => there.recorded(tick, intent, redactor),
-            _ => groups.take(intent, size),
+            _ => groups.take(intent, came),
         }
     };
     let is_of_rules = plan.is_of_rules();
@@ -573,7 +574,7 @@ fn record_branch<R: Read + Seek>(
     };
     // The calls without an answer, and the tick of the last item that both have, are needed before anything is recorded.
     let mut shared = 0;
-    let nothing = &mut |_: u64, _: &Intent, _: usize| Ok(Ok(Digest([0; 32])));
+    let nothing = &mut |_: u64, _: &Intent, _: Came<'_>| Ok(Ok(NOT_NEEDED));
     let ended = walk(source, &Known::default(), nothing, &mut shared)?;
     let (recorder, there) = match begun {
         Some(fork) => match resume::of_branch(store, fork, surroundings)? {
@@ -592,13 +593,13 @@ fn record_branch<R: Read + Seek>(
     };
     let mut settled = |_| {};
     let recorder = recorder.redacting(plan.redactor.clone());
-    let mut groups = Groups { recorder, bytes: 0, settled: &mut settled };
+    let mut groups = Groups { recorder, waiting: Vec::new(), bytes: 0, settled: &mut settled };
     let redactor = plan.redactor.as_deref();
-    let mut judge = |tick: u64, intent: &Intent, size: usize| match &there {
+    let mut judge = |tick: u64, intent: &Intent, came: Came<'_>| match &there {
         _ if tick <= shared => Ok(Ok(trace.record(tick)?.id())),
         // The marker of the fork is one tick more.
         Some(there) if tick < there.last => there.recorded(tick + 1, intent, redactor),
-        _ => groups.take(intent, size),
+        _ => groups.take(intent, came),
     };
     if let Err(error) = walk(source, &ended.known, &mut judge, &mut 0) {
         groups.keep();
@@ -621,7 +622,7 @@ pub fn rehearse<R: Read + Seek>(
     let (_, mut head) = step::begin(TRIAL, &plan.start, trial()).map_err(dendrer::Error::from)?;
     let mut notes = RuleNotes::default();
     let redactor = plan.redactor.as_ref();
-    let mut judge = |tick: u64, intent: &Intent, _: usize| {
+    let mut judge = |tick: u64, intent: &Intent, _: Came<'_>| {
         let intent = &*plan.whole(tick, intent);
         let clean = redactor.map(|redactor| redacted::intent(redactor, intent));
         propose(&mut head, clean.as_ref().unwrap_or(intent), reducer, |record| {
@@ -705,8 +706,21 @@ fn meta(around: Option<Value>, preamble: Vec<Value>) -> Option<Value> {
 /// The record that an intent became, or why it was turned down.
 type Outcome = Result<Digest, Reason>;
 
-/// Judges the intent of a tick, given how many bytes of source it comes from.
-type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
+/// In place of an id that nothing asks for.
+const NOT_NEEDED: Digest = Digest([0; 32]);
+
+/// The item that an intent comes from.
+#[derive(Clone, Copy)]
+struct Came<'a> {
+    at: At<'a>,
+    /// How many bytes of source it has.
+    size: usize,
+    /// Whether nothing asks for its record, and no rule of the kernel can refuse it, so that it may be judged with those after it.
+    may_wait: bool,
+}
+
+/// Judges the intent of a tick. Fails with the place of the item.
+type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, Came<'_>) -> Result<Outcome, ImportError>;
 
 /// Facts of a source that are known after all of it was read.
 #[derive(Debug, Default)]
@@ -816,10 +830,13 @@ impl<'a> Walk<'a> {
             self.note(tick, note)?;
         }
         let calls = std::mem::take(&mut step.calls);
-        let id = if self.is_plan && self.steps.is_plain() && tick > FIRST && size < SAFE_SIZE {
-            Digest([0; 32])
+        let is_safe = self.steps.is_plain() && tick > FIRST && size < SAFE_SIZE;
+        let id = if self.is_plan && is_safe {
+            NOT_NEEDED
         } else {
-            let outcome = (self.judge)(tick, &whole_intent(step, &notes, item.source.as_ref()), size);
+            let may_wait = is_safe && calls.is_empty() && item.begins.is_empty();
+            let intent = whole_intent(step, &notes, item.source.as_ref());
+            let outcome = (self.judge)(tick, &intent, Came { at, size, may_wait });
             let outcome = outcome.map_err(|error| error.at_message(at))?;
             outcome.map_err(|reason| ImportError::refused(reason.code(), reason.to_string(), at))?
         };
@@ -955,14 +972,24 @@ fn without_result(call: &calls::Call, at: &dyn fmt::Display) -> ImportNote {
 /// Transitions on their way to the disk, group after group.
 struct Groups<'a> {
     recorder: Recorder,
+    /// Intents that are judged together, with the places of their items.
+    waiting: Vec<(Intent, String)>,
     bytes: usize,
     settled: &'a mut dyn FnMut(u64),
 }
 
 impl Groups<'_> {
-    fn take(&mut self, intent: &Intent, size: usize) -> Result<Outcome, ImportError> {
-        // One at a time, because a result names the record of its request. Conversations alternate, so sealing two
-        // together would save about a tenth of the time (64 against 71 us a record) and cost a second order of events.
+    fn take(&mut self, intent: &Intent, came: Came<'_>) -> Result<Outcome, ImportError> {
+        self.bytes += came.size;
+        if came.may_wait {
+            self.waiting.push((intent.clone(), came.at.to_string()));
+            if self.is_full() {
+                self.submit()?;
+            }
+            return Ok(Ok(NOT_NEEDED));
+        }
+        // At once, because a result names the record of its request.
+        self.judge_waiting()?;
         let id = match self.recorder.propose(intent)? {
             step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => record.id(),
             step::Outcome::Refused(refused) => {
@@ -971,14 +998,36 @@ impl Groups<'_> {
                 return Ok(Err(refused.reason));
             }
         };
-        self.bytes += size;
-        if self.recorder.pending() >= GROUP.0 || self.bytes >= GROUP.1 {
+        if self.is_full() {
             self.submit()?;
         }
         Ok(Ok(id))
     }
 
+    fn is_full(&self) -> bool {
+        self.recorder.pending() + self.waiting.len() >= GROUP.0 || self.bytes >= GROUP.1
+    }
+
+    /// Judges the intents that wait: together, which seals several at once. What comes out before one that fails is kept.
+    fn judge_waiting(&mut self) -> Result<(), ImportError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let (intents, places): (Vec<Intent>, Vec<String>) =
+            std::mem::take(&mut self.waiting).into_iter().unzip();
+        let outcomes = self.recorder.propose_each(&intents);
+        let outcomes = outcomes.map_err(|(at, error)| ImportError::from(error).at_message(&places[at]))?;
+        for (outcome, at) in outcomes.into_iter().zip(places) {
+            if let step::Outcome::Refused(refused) = outcome {
+                self.recorder.discard();
+                return Err(ImportError::refused(refused.reason.code(), refused.reason.to_string(), at));
+            }
+        }
+        Ok(())
+    }
+
     fn submit(&mut self) -> Result<(), ImportError> {
+        self.judge_waiting()?;
         self.bytes = 0;
         let settled = self.recorder.submit()?;
         self.tell(&settled.unwrap_or_default());
@@ -1005,6 +1054,7 @@ impl Groups<'_> {
     /// Keeps the transitions before the error that ended the import, as far as the store takes them. Of two errors the first is
     /// reported. An empty run is not kept.
     fn keep(mut self) {
+        let _ = self.judge_waiting();
         if self.recorder.pending() > 0 && self.recorder.head().tick() > 0 {
             let _ = self.submit();
         }
@@ -1012,7 +1062,8 @@ impl Groups<'_> {
     }
 
     fn end(mut self) -> Result<Digest, ImportError> {
-        let submitted = if self.recorder.pending() > 0 { self.submit() } else { Ok(()) };
+        let is_more = self.recorder.pending() + self.waiting.len() > 0;
+        let submitted = if is_more { self.submit() } else { Ok(()) };
         submitted.and(self.settle())?;
         Ok(self.recorder.head().id())
     }

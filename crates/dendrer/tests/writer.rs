@@ -14,6 +14,10 @@ fn line(text: &str) -> Value {
     json::parse_door(text.as_bytes()).expect("a line is JSON")
 }
 
+fn line_of(type_name: &str) -> Value {
+    line(&format!(r#"{{"type":"{type_name}"}}"#))
+}
+
 fn place() -> (tempfile::TempDir, Shared) {
     let dir = tempfile::tempdir().expect("a directory");
     let store = Embedded::create(dir.path(), info(1), Options::write()).expect("a store");
@@ -172,16 +176,21 @@ fn lines_that_are_judged_later_become_the_same_records() {
         if number % 31 == 0 {
             let Some(TakenLine::Later(reply)) = taken.last() else { continue };
             other.judge_waiting();
-            assert_eq!(expected.last(), reply.get().map(|reply| format!("{reply:?}")).as_ref());
+            assert_eq!(expected.last(), reply.get().map(|(reply, _)| format!("{reply:?}")).as_ref());
         }
     }
     assert_eq!(one.flush().expect("the lines are written"), other.flush().expect("the lines are written"));
     let waited = taken.iter().filter(|taken| matches!(taken, TakenLine::Later(_))).count();
     assert!(waited > 350, "{waited} of 700 lines waited");
+    let finals = taken.iter().filter_map(|taken| match taken {
+        TakenLine::Later(reply) => reply.get(),
+        TakenLine::Judged(_) => None,
+    });
+    assert!(finals.map(|(_, is_final)| is_final).all(|is_final| is_final));
     for (expected, taken) in expected.iter().zip(&taken) {
         let reply = match taken {
-            TakenLine::Judged(reply) => reply,
-            TakenLine::Later(reply) => reply.get().expect("each line is judged"),
+            TakenLine::Judged(reply) => reply.clone(),
+            TakenLine::Later(reply) => reply.get().expect("each line is judged").0,
         };
         assert_eq!(expected, &format!("{reply:?}"));
     }
@@ -212,6 +221,32 @@ fn a_line_that_fails_later_is_counted_and_takes_no_other_with_it() {
     assert_eq!((count, error.code().to_string().as_str()), (2, "E0102"));
     assert!(writer.take_failed().is_none());
     assert_eq!(writer.flush().expect("the lines are written"), 3);
-    let ticks: Vec<Option<u64>> = replies.iter().map(|reply| tick(reply.get().expect("a reply"))).collect();
+    let ticks: Vec<Option<u64>> =
+        replies.iter().map(|reply| tick(&reply.get().expect("a reply").0)).collect();
     assert_eq!(ticks, [Some(1), None, Some(2), None, Some(3)]);
+}
+
+/// A reply that is asked for early is of the record that was written in the end, also where another writer was first, and says so
+/// where the disk failed.
+#[test]
+fn a_reply_is_of_the_record_that_was_written() {
+    let (dir, store) = place();
+    let other = || Shared::new(Box::new(Embedded::open(dir.path(), Options::write()).expect("a store")));
+    let mut first = writer(&store, 100);
+    let asks = line(r#"{"type":"action.request","action":{"tool":"pay","params":{}}}"#);
+    for line in [&line_of("plan.update"), &asks] {
+        let TakenLine::Later(reply) = first.take_later(line, false).expect("the line is taken") else {
+            panic!("the line waits to be written out")
+        };
+        first.judge_waiting();
+        let (before, is_final) = reply.get().expect("the line is judged");
+        assert!(!is_final);
+        writer(&other(), 1).take(&line_of("observation.add")).expect("the line is taken");
+        first.write_out().expect("the line is written");
+        let (after, is_final) = reply.get().expect("the line is judged");
+        assert!(is_final);
+        assert_eq!(tick(&after), tick(&before).map(|tick| tick + 1));
+        let id = after.records().next().expect("a record").id();
+        assert!(store.find(&id).expect("the store is read").is_some());
+    }
 }

@@ -57,12 +57,15 @@ class Reply:
         self._later = None
 
     def _all(self) -> Told:
-        """The members. A reply that waits has the step judged first."""
-        if self._told is None:
-            later = self._later
-            self._told = _members_of(None if later is None else later.told())
-            self._later = None
-        return self._told
+        """The members. A reply that waits has the step judged first; they are final once the step is written out."""
+        if self._told is not None:
+            return self._told
+        later = self._later
+        found = None if later is None else later.told()
+        members = _members_of(None if found is None else found[0])
+        if found is None or found[1]:
+            self._told, self._later = members, None
+        return members
 
     @property
     def what(self) -> str:
@@ -293,9 +296,18 @@ class Recording:
         raises = self._on_error == "raise"
         try:
             native = self._opened()
+            if "links" in given:
+                self._write_out_others()
             if self._lost:
                 self._mark(native)
-            taken = native.take(given, not raises, is_user)
+            try:
+                taken = native.take(given, not raises, is_user)
+            except DendrerError as error:
+                # Steps before this one were lost. This one was not taken yet.
+                if raises or not self._count_lost(error):
+                    raise
+                self._mark(native)
+                taken = native.take(given, not raises, is_user)
         except (Stale, KeyReused, AuthorshipError):
             raise
         except DendrerError as error:
@@ -353,6 +365,26 @@ class Recording:
                 self._first_loss = (error.code, message)
         self._warn(f"a step of {self.name} could not be recorded, and the run has a gap: {error}")
         return Reply("gap", None, None, reason)
+
+    def _count_lost(self, error: DendrerError) -> bool:
+        """Counts the steps before this call that an error says are lost. False if it is an error of the call itself."""
+        where: Document = error.data.get("where") or {}
+        if "before" not in where:
+            return False
+        with self._lock:
+            self._lost += int(where.get("lines", 0))
+            if self._first_loss is None:
+                self._first_loss = (error.code, str(error.data.get("message", error)))
+        self._warn(f"steps of {self.name} could not be recorded, and the run has a gap: {error}")
+        return True
+
+    def _write_out_others(self) -> None:
+        """Writes out the steps of other open runs: a record is linked once it is in the log."""
+        for other in list(_live):
+            native = other._native
+            if other is not self and native is not None:
+                # Steps that are lost then are told by their own run.
+                native.write_out()
 
     def _mark(self, native: _native.NativeRecording) -> None:
         with self._lock:
@@ -627,13 +659,22 @@ class Recording:
 
     def flush(self) -> int:
         """Makes everything durable, and returns the newest tick."""
-        return self._opened().flush()
+        native = self._opened()
+        try:
+            return native.flush()
+        except DendrerError as error:
+            self._count_lost(error)
+            raise
 
     def close(self) -> None:
         """Makes everything durable, signs the log and closes the store. Once more it does nothing."""
         native, self._closed = self._native, True
         if native is None:
             return
+        try:
+            native.flush()
+        except DendrerError as error:
+            self._count_lost(error)
         try:
             if self._lost:
                 self._mark(native)

@@ -185,7 +185,7 @@ impl ImportError {
     }
 
     /// Says at which item a module was stopped; whatever else the repository says is not about an item.
-    pub(crate) fn at_message(self, at: At<'_>) -> ImportError {
+    pub(crate) fn at_message(self, at: impl ToString) -> ImportError {
         match self {
             ImportError::Repository(dendrer::Error::Stopped(error)) => {
                 ImportError::Stopped { error, at: at.to_string() }

@@ -408,7 +408,8 @@ impl Thread {
             };
             from += len;
             match writes.iter_mut().find(|known| known.task == task && known.index == index) {
-                Some(known) if replaces => *known = write,
+                // A special write, whose index is below 0, replaces the one before it.
+                Some(known) if replaces || index < 0 => *known = write,
                 Some(_) => {}
                 None => writes.push(write),
             }

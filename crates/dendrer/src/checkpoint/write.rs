@@ -256,8 +256,9 @@ impl Checkpoints {
         check_claim(thread, put.claim.as_ref())?;
         let known = thread.writes_of(&put.namespace, &put.id).iter();
         let known: Vec<i64> = known.filter(|write| write.task == put.task).map(|write| write.index).collect();
-        let is_known = |index: i64| known.contains(&index);
-        if !put.replaces && put.items.iter().all(|item| is_known(item.index)) {
+        // A special write has an index of its own below 0, and replaces the one before it.
+        let is_known = |index: i64| !put.replaces && index >= 0 && known.contains(&index);
+        if put.items.iter().all(|item| is_known(item.index)) {
             return Ok(true);
         }
         let target = target_of_writes(thread, put);
@@ -292,7 +293,7 @@ impl Checkpoints {
         });
         let shown = Value::record([("values", Value::array(values))]);
         // A write that is there already stays as it is, also in its messages.
-        let new = put.items.iter().zip(decoded).filter(|(item, _)| put.replaces || !is_known(item.index));
+        let new = put.items.iter().zip(decoded).filter(|(item, _)| !is_known(item.index));
         let given =
             new.map(|(item, value)| Given { channel: Arc::clone(&item.channel), value, is_grown: false });
         let from = From::Task { path: &put.path, checkpoint: &put.id };

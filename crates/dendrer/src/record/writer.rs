@@ -7,10 +7,11 @@
 //! log is synced.
 //!
 //! Rule: what was written out is in the log, and what was flushed is on disk; tests `what_was_written_out_is_read_by_another_handle`,
-//! `lines_that_wait_are_judged_again_where_another_writer_moved_the_run_on`.
+//! `lines_that_wait_are_judged_again_where_another_writer_moved_the_run_on`. A reply that is final is of a record in the log, or of a
+//! line that is not there; test `a_reply_is_of_the_record_that_was_written`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use dendrer_kernel::ontology::{self, Class, REQUEST};
 use dendrer_kernel::step::{Anomaly, RunState, Stage};
@@ -59,14 +60,25 @@ pub enum TakenLine {
     Later(LaterReply),
 }
 
-/// The reply to a line that is judged with the lines after it.
+/// The reply to a line that is written out with the lines after it, and may be judged with them.
 #[derive(Debug, Clone, Default)]
-pub struct LaterReply(Arc<OnceLock<Reply>>);
+pub struct LaterReply(Slot);
+
+type Slot = Arc<Mutex<(Option<Reply>, bool)>>;
 
 impl LaterReply {
-    /// The reply; `None` until the line is judged, see [`LineWriter::judge_waiting`].
-    pub fn get(&self) -> Option<&Reply> {
-        self.0.get()
+    /// The reply, and whether it is final; `None` until the line is judged, see [`LineWriter::judge_waiting`]. Until the line is
+    /// written out another process may move the run on, so that its record is another one, and the disk may fail.
+    pub fn get(&self) -> Option<(Reply, bool)> {
+        let (reply, is_final) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        reply.clone().map(|reply| (reply, *is_final))
+    }
+}
+
+/// Changes a reply, unless it was dropped.
+fn tell(slot: &Weak<Mutex<(Option<Reply>, bool)>>, change: impl FnOnce(&mut (Option<Reply>, bool))) {
+    if let Some(slot) = slot.upgrade() {
+        change(&mut slot.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -76,7 +88,7 @@ struct Unjudged {
     numbers: Vec<u64>,
     intents: Vec<Intent>,
     came: Vec<Timestamp>,
-    replies: Vec<Weak<OnceLock<Reply>>>,
+    replies: Vec<Weak<Mutex<(Option<Reply>, bool)>>>,
 }
 
 impl Unjudged {
@@ -94,8 +106,10 @@ impl Unjudged {
 /// A line that was judged, and what came out.
 #[derive(Debug)]
 struct Waiting {
+    number: u64,
     line: LineRead,
     id: Option<Digest>,
+    reply: Weak<Mutex<(Option<Reply>, bool)>>,
 }
 
 impl LineWriter {
@@ -159,7 +173,18 @@ impl LineWriter {
             LineRead::Intent(intent) if self.may_wait && is_plain(&intent, line) && is_free(self.head()) => {
                 intent
             }
-            read => return self.take_read(read).map(TakenLine::Judged),
+            read => {
+                let reply = self.take_read(read)?;
+                let is_committed = matches!(&reply, Reply::Committed { .. });
+                return Ok(match self.waiting.last_mut().filter(|_| is_committed) {
+                    Some(last) => {
+                        let later = LaterReply(Arc::new(Mutex::new((Some(reply), false))));
+                        last.reply = Arc::downgrade(&later.0);
+                        TakenLine::Later(later)
+                    }
+                    None => TakenLine::Judged(reply),
+                });
+            }
         };
         self.taken += 1;
         self.read = None;
@@ -188,9 +213,11 @@ impl LineWriter {
             answer(lines.numbers[..taken].to_vec(), records, &mut replies);
             self.recorder.note_judged(&mut replies);
             // The line that failed is the last, and has no record.
-            for (intent, reply) in lines.intents.into_iter().zip(&replies) {
+            for (at, (intent, reply)) in lines.intents.into_iter().zip(&replies).enumerate() {
                 let id = reply.records().next().map(Record::id);
-                self.waiting.push(Waiting { line: LineRead::Intent(Box::new(intent)), id });
+                let (number, asks) = (lines.numbers[at], lines.replies[at].clone());
+                let line = LineRead::Intent(Box::new(intent));
+                self.waiting.push(Waiting { number, line, id, reply: asks });
             }
             if let Some((_, error)) = error {
                 replies.push(Reply::Failed(FailedLine::of(lines.numbers[taken], &error)));
@@ -199,11 +226,9 @@ impl LineWriter {
                     None => (1, error),
                 });
             }
-            for (reply, asks) in replies.into_iter().zip(lines.replies) {
-                // A reply that was dropped is not kept.
-                if let Some(asks) = asks.upgrade() {
-                    _ = asks.set(reply);
-                }
+            for (reply, asks) in replies.into_iter().zip(&lines.replies) {
+                let is_final = matches!(reply, Reply::Failed(_));
+                tell(asks, |told| *told = (Some(reply), is_final));
             }
         }
     }
@@ -235,7 +260,8 @@ impl LineWriter {
         }
         self.read = None;
         let mut records = self.judge(&line)?;
-        self.waiting.push(Waiting { id: records.first().map(Record::id), line });
+        let id = records.first().map(Record::id);
+        self.waiting.push(Waiting { number: self.taken, line, id, reply: Weak::new() });
         self.grouper.add(0);
         if self.grouper.is_full() {
             let (written, last) = self.write_waiting()?;
@@ -272,8 +298,16 @@ impl LineWriter {
     fn write_waiting(&mut self) -> Result<(Vec<Record>, Option<Digest>), Error> {
         // Lines that are reported as lost are not written with later ones.
         let mut waiting = std::mem::take(&mut self.waiting);
-        let records = self.put(&mut |recorder| judge_again(recorder, &mut waiting))?;
-        Ok((records, waiting.last().and_then(|last| last.id)))
+        let put = self.put(&mut |recorder| judge_again(recorder, &mut waiting));
+        for one in &waiting {
+            tell(&one.reply, |told| {
+                if let Err(error) = &put {
+                    told.0 = Some(Reply::Failed(FailedLine::of(one.number, error)));
+                }
+                told.1 = true;
+            });
+        }
+        Ok((put?, waiting.last().and_then(|last| last.id)))
     }
 
     /// Puts an anomaly that the recording program saw on record, as a `kernel.anomaly`.
@@ -395,9 +429,14 @@ fn judge_again(recorder: &mut Recorder, waiting: &mut [Waiting]) -> Result<(), E
             }
         }
         let outcome = propose(recorder, &one.line)?;
-        let id = outcome.records().first().map(|record| record.id());
+        let records: Vec<Record> = outcome.records().into_iter().cloned().collect();
+        let id = records.first().map(Record::id);
         now.extend(one.id.zip(id));
         one.id = id;
+        let mut replies = Vec::with_capacity(1);
+        answer(vec![one.number], records, &mut replies);
+        recorder.note_judged(&mut replies);
+        tell(&one.reply, |told| told.0 = replies.pop());
     }
     Ok(())
 }
