@@ -351,11 +351,7 @@ impl Reader {
             };
         }
         if self.has(&class, "model_dump")? && self.has(&class, "model_fields")? {
-            let keywords = PyDict::new(py);
-            let dumped = keywords
-                .set_item("mode", "json")
-                .and_then(|()| value.call_method("model_dump", (), Some(&keywords)));
-            return match dumped {
+            return match dumped(value) {
                 Ok(dumped) => self.within(value, |reader| reader.read_any(&dumped)),
                 Err(error) => self.raised(value, error),
             };
@@ -521,4 +517,52 @@ fn decoded<'py>(py: Python<'py>, value: &Value) -> PyResult<Option<Bound<'py, Py
         return Ok(Some(bytes.call_method1("decode", ("utf-16-le", "surrogatepass"))?));
     }
     Ok(None)
+}
+
+/// What a model of pydantic is as JSON, with what JSON loses of it: entries of a dict whose keys have one text, and numbers that are
+/// infinite or none. Members of a subclass are kept, where pydantic can (2.7).
+fn dumped<'py>(model: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let dump = |mode: &str| {
+        let keywords = PyDict::new(model.py());
+        keywords.set_item("mode", mode)?;
+        keywords.set_item("serialize_as_any", true)?;
+        // A pydantic before 2.7 does not know the word, and by their classes some values have no form.
+        model.call_method("model_dump", (), Some(&keywords)).or_else(|_| {
+            keywords.del_item("serialize_as_any")?;
+            model.call_method("model_dump", (), Some(&keywords))
+        })
+    };
+    with_lost(&dump("python")?, dump("json")?, 0)
+}
+
+/// A value in the words of JSON, with what JSON lost of it.
+fn with_lost<'py>(
+    whole: &Bound<'py, PyAny>,
+    json: Bound<'py, PyAny>,
+    depth: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = json.py();
+    if depth == DEPTH_MAX {
+        return Ok(json);
+    }
+    if let (Ok(members), Ok(named)) = (whole.cast::<PyDict>(), json.cast::<PyDict>()) {
+        if members.len() != named.len() {
+            return Ok(whole.clone());
+        }
+        let made = PyDict::new(py);
+        for ((_, member), (name, value)) in members.iter().zip(named.iter()) {
+            made.set_item(name, with_lost(&member, value, depth + 1)?)?;
+        }
+        return Ok(made.into_any());
+    }
+    let items = whole.cast::<PyList>().map(|items| items.iter().collect::<Vec<_>>());
+    let items = items.or_else(|_| whole.cast::<PyTuple>().map(|items| items.iter().collect()));
+    if let (Ok(items), Ok(values)) = (items, json.cast::<PyList>())
+        && items.len() == values.len()
+    {
+        let made = items.iter().zip(values.iter()).map(|(item, value)| with_lost(item, value, depth + 1));
+        return Ok(PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)?.into_any());
+    }
+    let is_lost = json.is_none() && whole.is_instance_of::<PyFloat>();
+    Ok(if is_lost { whole.clone() } else { json })
 }

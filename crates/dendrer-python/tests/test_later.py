@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import pathlib
 import pickle
+import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +15,7 @@ from typing import Any
 import dendrer
 import pytest
 from dendrer import aio
-from helpers import transitions
+from helpers import command, transitions
 
 
 def noted(name: str, kind: str) -> list[dict[str, Any]]:
@@ -131,3 +134,98 @@ def test_keys_of_two_kinds_with_one_name_both_stay() -> None:
         run.observe("a", {"d": {1: "int"}})
     with dendrer.run("t", on_error="raise") as run, pytest.raises(dendrer.ValueNotRecordable):
         run.observe("a", {"d": {"a": {None: 2}}})
+
+
+def test_keys_of_one_text_in_a_model_both_stay() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Score(pydantic.BaseModel):  # type: ignore[misc, name-defined]
+        votes: dict[Any, int]
+
+    with dendrer.run("r") as run:
+        reply = run.observe("scored", {"s": Score(votes={1: 10, "1": 3}), "t": Score(votes={1: 10, 2: 3})})
+    assert reply.what == "gap" and reply.reason is not None
+    assert reply.reason["path"].endswith("/votes/1 (int)")
+    state = dendrer.open(".")["r"].state_at(1)
+    assert state["s"] == {"votes": {"1 (int)": 10, "1": 3}}
+    assert state["t"] == {"votes": {"1": 10, "2": 3}}
+
+
+def test_a_step_that_fails_takes_no_other_with_it() -> None:
+    unknown = [{"rel": "caused_by", "hash": "sha256:" + "0" * 64}]
+    for name, asks in (("asked", True), ("not", False)):
+        with dendrer.run(name, sync=100) as run:
+            bad = run.observe("bad", links=unknown)
+            assert not asks or not bad
+            paid = run.remember("paid", {"paid": 900})
+            if asks:
+                assert paid
+            run.plan("ship")
+        assert not bad and bad.reason is not None and bad.reason["code"] == "E0102"
+        assert paid.what == "committed"
+        assert {"memory.write", "plan.update"} <= {item["type"] for item in transitions(name)}
+        (gap,) = noted(name, "recording_gap")
+        assert gap["lines"] == 1
+    with dendrer.run("last", sync=100) as run:
+        run.observe("bad", links=unknown)
+    (gap,) = noted("last", "recording_gap")
+    assert gap["lines"] == 1
+
+
+def test_a_reply_is_linked_from_another_run_of_the_process() -> None:
+    with dendrer.run("a", sync=100) as one, dendrer.run("b", sync=100) as other:
+        asked = one.observe("pay Bob")
+        told = other.observe("asked", links=[{"rel": "caused_by", "hash": asked.id}])
+        assert (asked.what, told.what) == ("committed", "committed")
+    assert noted("b", "recording_gap") == []
+
+
+def test_a_reply_is_of_the_record_that_was_written() -> None:
+    with dendrer.run("r", sync=100) as run:
+        run.observe("a")
+        run.flush()
+        line = json.dumps({"type": "plan.update"})
+        assert command("commit", "--run", "r", input=line + "\n").returncode == 0
+        before = run.observe("b")
+        assert before.tick == 2
+        asked = run.propose(action={"tool": "pay", "params": {"n": 1}})
+        assert asked.tick == 3
+        run.flush()
+        assert (before.tick, asked.reply.tick) == (3, 4)
+        linked = run.observe("c", links=[{"rel": "caused_by", "hash": before.id}])
+        assert linked.what == "committed"
+    found = dendrer.open(".")["r"]
+    assert found[3].id == before.id and found[3].intent == {"description": "b"}
+    assert found[4].id == asked.reply.id
+
+
+def test_steps_that_the_disk_does_not_take_are_a_gap() -> None:
+    resource = pytest.importorskip("resource")
+    segment = pathlib.Path(".dendrer/segments/00000000.seg")
+
+    def room(more: int | None) -> None:
+        limit = resource.RLIM_INFINITY if more is None else segment.stat().st_size + more
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        for ends in (False, True):
+            name = f"r{ends}"
+            with dendrer.run(name, sync=100) as run:
+                run.observe("before")
+                run.flush()
+                room(600)
+                lost = [run.observe(f"{at} " + "x" * 400) for at in range(10)]
+                assert ends or lost[0].tick == 2
+                with pytest.raises(dendrer.StoreError):
+                    run.flush()
+                assert [bool(reply) for reply in lost] == [False] * 10
+                room(None)
+                if not ends:
+                    assert run.observe("after").what == "committed"
+            (gap,) = noted(name, "recording_gap")
+            assert gap["lines"] == 10
+            assert dendrer.open(".")[name].verify(replay=True).verdict != "TAMPERED"
+    finally:
+        room(None)
+        signal.signal(signal.SIGXFSZ, before)

@@ -83,7 +83,9 @@ class Both:
             return
         config, _ = self.chance.choice(known[-2:])
         task = self.chance.choice(["t1", "t2"])
-        items = [(self.chance.choice(["messages", "n"]), self.chance.randint(0, 9)) for _ in range(self.chance.randint(1, 3))]
+        channels = ["messages", "n", "__resume__", "__error__", "__interrupt__"]
+        drawn = self.chance.sample(channels, self.chance.randint(1, 3))
+        items = [(channel, self.chance.randint(0, 9)) for channel in drawn]
         for saver in self.each():
             saver.put_writes(config, items, task, "~path")
 

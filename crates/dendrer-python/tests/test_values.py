@@ -586,6 +586,16 @@ if pydantic is not None:
         tags: set[int]
         inner: Model
 
+    class Tagged(Model):
+        """A model of a subclass."""
+
+        tag: str
+
+    class Around(pydantic.BaseModel):
+        """A model around one of a subclass."""
+
+        inner: Model
+
     class Root(pydantic.RootModel[list[int]]):
         """A model that is a list."""
 
@@ -643,8 +653,12 @@ if pydantic is not None:
         ),
         "root model": Form(lambda: Root([1, 2]), [1, 2]),
         "models and dataclasses": Form(dataclass_of_models, {"x": {"n": 1, "more": {"x": 2, "y": None}}, "y": [{"n": 3, "more": None}]}),
-        # As pydantic has it in JSON.
-        "model with NaN": Form(lambda: Model(n=1, more=float("nan")), {"n": 1, "more": None}),
+        "model with an infinite number": Form(
+            lambda: Model(n=1, more=[float("-inf")]), {"n": 1, "more": [{"$float": "-Infinity"}]}, {"n": 1, "more": [float("-inf")]}
+        ),
+        "model of a subclass": Form(lambda: Model(n=1, more=Tagged(n=2, tag="x")), {"n": 1, "more": {"n": 2, "more": None, "tag": "x"}}),
+        "model of a typed model": Form(lambda: Around(inner=Tagged(n=2, tag="x")), {"inner": {"n": 2, "more": None, "tag": "x"}}),
+        "model with keys of one text": Form(lambda: Model(n=1, more={1: "a", 2.5: "b"}), {"n": 1, "more": {"1": "a", "2.5": "b"}}),
         "model with own $": Form(lambda: Model(n=1, more={"$x": 1}), {"n": 1, "more": {"$x": 1}}),
     }
     GAPS |= {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dendrer_object::delta::{Action, Op};
 use dendrer_object::name::NAME_SIZE_MAX;
-use dendrer_object::record::{Kind, Record};
+use dendrer_object::record::Record;
 use dendrer_object::{Digest, Intent, RunName, Value, tag};
 use dendrer_store::RunSummary;
 use dendrer_store::prelude::*;
@@ -277,9 +277,6 @@ impl Thread {
 
     /// Takes in a record that this process made of an intent, of which the saver's own members are on record as they are.
     pub(super) fn apply_own(&mut self, run: usize, tick: u64, record: &Record, intent: &Intent) {
-        if record.header().kind != Kind::Transition {
-            return self.apply(run, tick, record);
-        }
         self.runs[run].upto = self.runs[run].upto.max(tick);
         let shown = intent.member("intent");
         let value = |place: &str| shown?.get(place.strip_prefix("/intent/")?).cloned();

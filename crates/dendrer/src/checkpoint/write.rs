@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use dendrer_kernel::ontology::check_name;
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
-use dendrer_object::record::Author;
+use dendrer_object::record::{Author, Record};
 use dendrer_object::{Code, Intent, MESSAGES, RunName, Value, tag};
 use dendrer_store::{NewSecrets, ReadLog as _};
 
@@ -541,9 +541,11 @@ impl Checkpoints {
         intent: &Intent,
         secrets: NewSecrets,
     ) -> Result<Option<usize>, CheckpointError> {
-        if let Outcome::Refused(refused) = recorder.propose(intent)? {
+        let outcome = recorder.propose(intent)?;
+        if let Outcome::Refused(refused) = outcome {
             return Err(CheckpointError::Refused { reason: refused.reason.to_string() });
         }
+        let own = outcome.committed().map(Record::id);
         let records = match recorder.commit_with(secrets) {
             Err(error) if matches!(error.code(), Code::E0407 | Code::E0111) => return Ok(None),
             records => records?,
@@ -554,8 +556,11 @@ impl Checkpoints {
             thread.seen = size;
         }
         for record in &records {
-            if let Some(tick) = record.header().tick {
-                thread.apply_own(number, tick, record, intent);
+            match record.header().tick {
+                // What begins a run or a fork is in the same group.
+                Some(tick) if own == Some(record.id()) => thread.apply_own(number, tick, record, intent),
+                Some(tick) => thread.apply(number, tick, record),
+                None => {}
             }
         }
         thread.runs[number].recorder = Some(recorder);

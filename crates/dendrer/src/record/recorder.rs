@@ -866,7 +866,7 @@ impl Recorder {
 
     /// Finds the first intent with a link to a record that is neither in the log, nor on its way there, nor gathered, or that
     /// merges a record of another run.
-    fn unknown_link(&self, intents: &[Intent]) -> Option<(usize, Error)> {
+    fn unknown_link(&mut self, intents: &[Intent]) -> Option<(usize, Error)> {
         let links = intents
             .iter()
             .enumerate()
@@ -884,7 +884,12 @@ impl Recorder {
             match self.store.find(&link.hash) {
                 Ok(Some(_)) => {}
                 Ok(None) if gathered().skip(RECENT).any(is_it) => {}
-                Ok(None) => return Some((at, StoreError::NoRecord(link.hash).into())),
+                // Another handle may have written it since this one last read on.
+                Ok(None) => match self.store.refresh().and_then(|_| self.store.find(&link.hash)) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return Some((at, StoreError::NoRecord(link.hash).into())),
+                    Err(error) => return Some((at, error.into())),
+                },
                 Err(error) => return Some((at, error.into())),
             }
         }
