@@ -200,6 +200,11 @@ pub(super) fn holds_secrets(name: &str) -> bool {
     )
 }
 
+/// Whether an object of this name has a password for each of its names.
+pub(super) fn is_by_owner(name: &str) -> bool {
+    matches!(&*plain(name), "passwords" | "userpasswords" | "passcodes" | "passphrases")
+}
+
 /// Whether an object is a step that asks for a credential, by its member `action`.
 pub(super) fn is_gate(name: &str, text: &str) -> bool {
     (name == "action" || name == "action_type") && text == "gate"

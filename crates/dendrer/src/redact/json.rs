@@ -432,6 +432,9 @@ impl Reader<'_> {
                 Some(label) if fields::holds_secrets(of(label)) && judge::is_drawn(of(value)) => {
                     Some(Strength::Password)
                 }
+                Some(label) if fields::is_by_owner(of(label)) && !fields::is_name(name) => {
+                    Some(Strength::Password)
+                }
                 _ => None,
             });
             let strength = match said {

@@ -574,3 +574,21 @@ fn an_option_is_no_value_and_a_default_is_one() {
     let value = Value::array(["--password", "--user2"].map(Value::from));
     assert_eq!(plain().value(&value).0, value);
 }
+
+/// An object named for passwords has one for each of its names, as a list has for each item; other objects below a name of a secret
+/// keep what is not drawn by chance.
+#[test]
+fn passwords_by_their_owners_are_taken() {
+    let text = r#"{"passwords":{"ann":"deepsecret98","Bob Li":"tulip-Garden7","type":"plain text"}}"#;
+    for made in [
+        plain().text(text).0,
+        plain().value(&dendrer_object::json::parse_door(text.as_bytes()).unwrap()).0.to_string(),
+    ] {
+        assert!(!made.contains("deepsecret98") && !made.contains("tulip-Garden7"), "{made}");
+        assert!(made.contains("plain text") && made.contains("Bob Li"), "{made}");
+    }
+    let stays = r#"{"credentials":{"region":"frankfurt","user":"ann.miller2"},"password":{"pattern":"[a-z]+","type":"string"}}"#;
+    assert_eq!(plain().text(stays).0, stays);
+    let value = dendrer_object::json::parse_door(stays.as_bytes()).unwrap();
+    assert_eq!(plain().value(&value).0, value);
+}

@@ -155,7 +155,9 @@ impl Walk<'_> {
                 _ if is_web_key && fields::is_private_part(name) => Some(Strength::Strong),
                 _ => self.rules.strength(name).or_else(|| {
                     let is_drawn = is_held && value.as_str().is_some_and(judge::is_drawn);
-                    is_drawn.then_some(Strength::Password)
+                    // `"passwords": {"ann": "..."}`: whose password it is.
+                    let is_of_one = fields::is_by_owner(label) && !fields::is_name(name);
+                    (is_drawn || is_of_one).then_some(Strength::Password)
                 }),
             };
             let one = match (strength, value) {
