@@ -403,6 +403,20 @@ def _reason(name: str, one: Any) -> str:
     return f"{item['run']}: {why}" if isinstance(item.get("run"), str) else why
 
 
+def without_surrogates(text: str) -> str:
+    """A text as it can be recorded. Lone surrogates are escaped, as in a traceback."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def words(error: BaseException) -> tuple[str, str]:
+    """The class of an exception, and its text if it can be had."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return without_surrogates(type(error).__name__), without_surrogates(text)
+
+
 def not_an_author(author: object) -> AuthorshipError:
     """Makes the exception of an author that a method does not speak for."""
     named = repr(author) if isinstance(author, str) else f"an object of type {type(author).__name__}"

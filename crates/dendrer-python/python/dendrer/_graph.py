@@ -140,7 +140,7 @@ class _Answers:
         except BaseException as error:
             # It is not known how far the effect came.
             ended = "timeout" if isinstance(error, TimeoutError) else "unread"
-            return ended, f"{type(error).__name__}: {error}", traceback.format_exc()
+            return ended, ": ".join(_errors.words(error)), _errors.without_surrogates(traceback.format_exc())
 
     def _function(self, call: str, args: list[Any], again: bool, seconds: float | None) -> Answer:
         try:
@@ -171,7 +171,9 @@ class _Answers:
         if not reply:
             return "killed", f"its process ended with {child.returncode} and no result", None
         found: Document = json.loads(reply)
-        return ("answered", found["error"], found["trace"]) if "error" in found else (None, found["value"], None)
+        if "error" not in found:
+            return None, found["value"], None
+        return "answered", _errors.without_surrogates(found["error"]), _errors.without_surrogates(found["trace"])
 
 
 def _kill(child: subprocess.Popen[bytes]) -> None:

@@ -180,6 +180,8 @@ class Recording:
         self._first_loss: tuple[str, str] | None = None
         self._warned = False
         self._closed = False
+        self._is_copy = False
+        self._opener = threading.current_thread()
         self._lock = threading.Lock()
         self._tokens: list[contextvars.Token[Recording | None]] = []
         self._native: _native.NativeRecording | None = _native.NativeRecording(args, state, sync, resume)
@@ -196,7 +198,7 @@ class Recording:
         if self._native is not None and not self._closed:
             # What was recorded before comes before what the other process records.
             self._native.flush()
-        return _again, (self._args, self._state, self._sync, self._on_error, self._place)
+        return _again, (self._args, self._state, self._on_error, self._place)
 
     def __enter__(self) -> Recording:
         self._tokens.append(_current.set(self))
@@ -218,7 +220,8 @@ class Recording:
 
     def _ended_by(self, error: BaseException) -> None:
         """Puts on record that an exception ends the run. It is the caller's, and nothing here hides it."""
-        if self._closed or isinstance(error, GeneratorExit):
+        # A copy, such as that of a forked child, ends without the run.
+        if self._closed or self._is_copy or _is_planned(error):
             return
         words = _words(error)
         try:
@@ -254,9 +257,15 @@ class Recording:
     def fork_forget(self) -> None:
         """In the child of a fork: the store is opened again when it is needed."""
         self._native = None
+        self._become_copy()
         # What is missing is told by the parent.
         self._lost, self._first_loss = 0, None
         self._lock = threading.Lock()
+
+    def _become_copy(self) -> None:
+        """Marks that another recording began the run. Its process may be ended at any time, so that no step waits for others."""
+        self._is_copy = True
+        self._sync = 1
 
     def _opened(self) -> _native.NativeRecording:
         native = self._native
@@ -353,7 +362,7 @@ class Recording:
         return self._lose(error)
 
     def _lose(self, error: DendrerError) -> Reply:
-        message = str(error.data.get("message", error))
+        message = _errors.without_surrogates(str(error.data.get("message", error)))
         reason = {"code": error.code, "message": message}
         if isinstance(error, ValueNotRecordable):
             reason["path"] = error.path
@@ -668,7 +677,9 @@ class Recording:
 
     def close(self) -> None:
         """Makes everything durable, signs the log and closes the store. Once more it does nothing."""
-        native, self._closed = self._native, True
+        native, was_closed, self._closed = self._native, self._closed, True
+        if not was_closed:
+            _note_ended(self)
         if native is None:
             return
         try:
@@ -839,8 +850,10 @@ def _is_unicode(text: object) -> bool:
     return True
 
 
-def _again(args: list[str], state: Any, sync: int, on_error: str, place: str) -> Recording:
-    return Recording(args, state, sync, on_error, place)
+def _again(args: list[str], state: Any, on_error: str, place: str) -> Recording:
+    recording = Recording(args, state, 1, on_error, place)
+    recording._become_copy()
+    return recording
 
 
 def current() -> Recording | None:
@@ -1038,27 +1051,56 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 def _words(error: BaseException) -> dict[str, Any]:
     """An exception as it is recorded: its class, and its text if it can be had."""
-    try:
-        text = str(error)
-    except Exception:
-        text = ""
-    return {"type": type(error).__name__, "message": text}
+    name, text = _errors.words(error)
+    return {"type": name, "message": text}
+
+
+def _is_planned(error: BaseException) -> bool:
+    """Whether an exception is no failure: the end of a generator, or an exit with code 0."""
+    if isinstance(error, SystemExit):
+        return error.code is None or (isinstance(error.code, int) and error.code == 0)
+    return isinstance(error, GeneratorExit)
+
+
+#: For each thread the run (store and name) that ended while the thread was there. Its name is empty if several ended.
+_ended: weakref.WeakKeyDictionary[threading.Thread, tuple[str, str]] = weakref.WeakKeyDictionary()
+
+
+def _note_ended(recording: Recording) -> None:
+    """Notes for every thread that a run ended: calls of it may be left in the queue of the thread."""
+    ended = (recording._place, recording.name)
+    for thread in threading.enumerate():
+        if _ended.setdefault(thread, ended) != ended:
+            _ended[thread] = ("", "")
+
+
+def _run_before(recording: Recording) -> str | None:
+    """The run of which this thread may have calls left, in words. The thread that opened the recording has none."""
+    thread = threading.current_thread()
+    ended = None if thread is recording._opener else _ended.get(thread)
+    if ended is None or ended == (recording._place, recording.name):
+        return None
+    return f"the run {ended[1]}" if ended[1] else "another run"
 
 
 def _run_of_call(function: Callable[..., Any]) -> Recording | None:
     """The run in which a call is recorded: that of the context, else the only one that is open in the process.
 
-    Threads of a pool, executors and tasks of another loop have contexts of their own, without a run. Where several runs are open, the
-    call is of none of them, and each has a gap.
+    Threads of a pool, executors and tasks of another loop have contexts of their own, without a run. If several runs are open, or
+    another run ended while the thread was there, it is not known whose call it is: nothing is recorded, and each open run has a gap.
     """
     recording = _current.get()
     if recording is not None:
         return recording
     open_ones = [one for one in list(_live) if not one._closed]
+    why = f"{len(open_ones)} runs are open"
     if len(open_ones) == 1:
-        return open_ones[0]
+        before = _run_before(open_ones[0])
+        if before is None:
+            return open_ones[0]
+        why = f"the call may be left over from {before}, which ended while this thread was there"
     for one in open_ones:
-        one._lose(UsageError(f"{_name_of(function)} was called where no run is current, and {len(open_ones)} runs are open"))
+        one._lose(UsageError(f"{_name_of(function)} was called where no run is current, and {why}"))
     return None
 
 
@@ -1130,16 +1172,30 @@ async def _awaited(
 def _at_end_of_worker() -> None:
     """Has recordings closed at the end of a process of ``multiprocessing``, which leaves without the functions of ``atexit``."""
     process = sys.modules.get("multiprocessing.process")
-    if process is None or process.parent_process() is None or os.getpid() == _worker[0]:
+    if process is None or os.getpid() == _worker.pid:
         return
     from multiprocessing import util
 
-    _worker[0] = os.getpid()
-    util.Finalize(None, _at_exit, exitpriority=0)
+    _worker.pid = os.getpid()
+    if process.parent_process() is not None:
+        _worker.watch()
+    # A worker drops what was registered before it begins: by its parent, or while its arguments and modules were loaded.
+    util.register_after_fork(_worker, _Worker.watch)
 
 
-#: The process whose end is watched.
-_worker: list[int | None] = [None]
+class _Worker:
+    """The process whose end is watched."""
+
+    pid: int | None = None
+
+    def watch(self) -> None:
+        """Has recordings closed at the end of this process."""
+        from multiprocessing import util
+
+        util.Finalize(None, _at_exit, exitpriority=0)
+
+
+_worker = _Worker()
 
 
 @atexit.register

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Any, cast
 
 from dendrer import _errors, _recording
@@ -11,9 +13,14 @@ from dendrer._errors import TickMismatch, UsageError
 
 _TOGETHER = {"payload", "confidence", "tool", "output", "transition_type", "tick"}
 
+#: How many ticks are kept that `next_tick` gave and no event claimed.
+_GIVEN_MAX = 10_000
+
 
 class TraceWriter:
     """Writes events with the keys of the paper (6). The kernel assigns the ticks. Other options are those of `dendrer.run`.
+
+    Threads may be given one tick by `next_tick`: each of their events gets a tick of its own, in the order of the calls of `emit`.
 
     >>> trace = TraceWriter("docs-paper", "append-only", store="docs-paper")
     >>> trace.emit({"transition_type": "observation.add", "tick": trace.next_tick(), "payload": {"text": "hi"}})
@@ -26,7 +33,8 @@ class TraceWriter:
     ) -> None:
         if storage != "append-only":
             raise UsageError(f'the one storage is "append-only", and not {storage!r}')
-        options.setdefault("on_error", "raise")
+        #: The ticks that `next_tick` gave and no event claimed yet.
+        self._given: deque[int] = deque(maxlen=_GIVEN_MAX)
         self._run = _recording.run(run_id, store=store, **options)
 
     @property
@@ -36,18 +44,22 @@ class TraceWriter:
 
     def next_tick(self) -> int:
         """The tick that the next event gets."""
-        return self._run.tip + 1
+        tick = self._run.tip + 1
+        self._given.append(tick)
+        return tick
 
     def emit(self, event: Mapping[str, Any]) -> int:
-        """Records an event, and returns its tick. Raises `TickMismatch` if it claims another one, and `Refused`."""
-        if "transition_type" not in event:
-            raise UsageError("an event has a transition_type")
+        """Records an event, and returns its tick: 0 if it could not be written, which the run notes as a gap.
+
+        Raises `Refused`, and `TickMismatch` if the event claims a tick that is not the next one and that `next_tick` did not give.
+        """
+        if not isinstance(cast(object, event), Mapping) or "transition_type" not in event:
+            raise UsageError("an event is a mapping and has a transition_type")
+        if self._run._closed:
+            raise UsageError("the recording is closed; open the run again")
         line: dict[str, Any] = {name: value for name, value in event.items() if name not in _TOGETHER}
         line["type"] = event["transition_type"]
-        given: Any = line.pop("intent", None) or {}
-        if not isinstance(given, Mapping):
-            raise UsageError(f"an intent is a mapping, and not of type {type(given).__name__}")
-        intent: dict[str, Any] = dict(cast("Mapping[str, Any]", given))
+        intent = _mapping("intent", line.pop("intent", None))
         if event.get("payload") is not None:
             intent["payload"] = event["payload"]
         if event.get("confidence") is not None:
@@ -55,23 +67,33 @@ class TraceWriter:
         if intent:
             line["intent"] = intent
         if event.get("tool") is not None:
-            line["action"] = {**(line.get("action") or {}), "tool": event["tool"]}
+            line["action"] = {**_mapping("action", line.get("action")), "tool": event["tool"]}
         if event.get("output") is not None:
-            line["result"] = {"status": "ok", **(line.get("result") or {}), "output": event["output"]}
+            line["result"] = {"status": "ok", **_mapping("result", line.get("result")), "output": event["output"]}
         claimed = event.get("tick")
         if claimed is not None:
             if isinstance(claimed, bool) or not isinstance(claimed, int):
                 raise UsageError("a tick is a whole number")
-            if claimed != self.next_tick():
-                raise TickMismatch(f"the event claims tick {claimed}, and the next one is {self.next_tick()}")
-            line["base"] = claimed - 1
+            if not self._was_given(claimed):
+                following = self._run.tip + 1
+                if claimed != following:
+                    raise TickMismatch(f"the event claims tick {claimed}, and the next one is {following}")
+                line["base"] = claimed - 1
         try:
             reply = self._run.commit(line)
         except _errors.Stale as error:
             raise TickMismatch(f"the event claims tick {claimed}, and another process wrote it", error.data) from error
-        if reply.tick is None:
+        if reply.what == "refused":
             raise _errors.of_reply(reply.to_dict())
-        return reply.tick
+        return reply.tick or 0
+
+    def _was_given(self, tick: int) -> bool:
+        """Whether `next_tick` gave a tick that no event claimed yet. It is claimed now."""
+        try:
+            self._given.remove(tick)
+        except ValueError:
+            return False
+        return True
 
     def flush(self) -> int:
         """Makes everything durable, and returns the newest tick."""
@@ -84,5 +106,16 @@ class TraceWriter:
     def __enter__(self) -> TraceWriter:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._run._ended_by(error)
         self.close()
+
+
+def _mapping(name: str, given: Any) -> dict[str, Any]:
+    """A member of an event that is a mapping."""
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f"the {name} of an event is a mapping, and not of type {type(given).__name__}")
+    return dict(cast("Mapping[str, Any]", given or {}))

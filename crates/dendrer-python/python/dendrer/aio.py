@@ -16,6 +16,7 @@ import asyncio
 import contextvars
 import functools
 import os
+import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -65,6 +66,7 @@ class AsyncRecording:
         """Opens the run."""
         if self._found is None:
             self._found = await in_thread(self, self._make)
+            self._found._opener = threading.current_thread()
         return self
 
     async def __aenter__(self) -> AsyncRecording:
@@ -263,6 +265,7 @@ class TraceWriter:
     async def _writer(self) -> _TraceWriter:
         if self._found is None:
             self._found = await in_thread(self, self._make)
+            self._found._run._opener = threading.current_thread()
         return self._found
 
     async def name(self) -> str:
@@ -288,5 +291,9 @@ class TraceWriter:
         await self._writer()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._found is not None and error is not None:
+            await in_thread(self, self._found._run._ended_by, error)
         await self.close()
