@@ -57,6 +57,7 @@ def steps(run):
 
 def killed(run):
     steps(run)
+    run.observe("lost", {"a[": 1})
     os.kill(os.getpid(), signal.SIGKILL)
 
 @dendrer.tool()
@@ -97,8 +98,9 @@ def test_workers_keep_their_steps_however_they_end(method: str) -> None:
     dendrer.init()
     Path("workers.py").write_text(WORKERS, encoding="utf-8")
     ran = subprocess.run([sys.executable, "workers.py", method], capture_output=True, encoding="utf-8", timeout=60, check=False)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    counts = {"process": 21, "killed": 20, "executor": 20, "pool": 20, **({"inherited": 40} if method == "fork" else {})}
+    assert ran.returncode == 0 and "Traceback" not in ran.stderr, ran.stderr
+    assert [gap["lines"] for gap in noted("killed", "recording_gap")] == [1]
+    counts = {"process": 21, "killed": 21, "executor": 20, "pool": 20, **({"inherited": 40} if method == "fork" else {})}
     assert {name: len(ticks(name)) for name in dendrer.open().names()} == counts
     for name in ("executor", "pool"):
         assert sorted(item["content"]["intent"]["n"] for item in transitions(name)) == list(range(20))

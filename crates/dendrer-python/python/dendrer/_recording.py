@@ -11,12 +11,12 @@ import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from dendrer import _errors, _fork, _made, _native
-from dendrer._errors import AuthorshipError, DendrerError, KeyReused, Stale, UsageError, ValueNotRecordable
+from dendrer._errors import AuthorshipError, DendrerError, KeyReused, Stale, StoreError, UsageError, ValueNotRecordable
 
 Document = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -372,6 +372,10 @@ class Recording:
             self._lost += 1 + int(where.get("lines", 0))
             if self._first_loss is None:
                 self._first_loss = (error.code, message)
+        if self._is_copy and not isinstance(error, StoreError):
+            # Its process may be ended before the next step.
+            with suppress(DendrerError):
+                self._mark(self._opened())
         self._warn(f"a step of {self.name} could not be recorded, and the run has a gap: {error}")
         return Reply("gap", None, None, reason)
 
