@@ -380,11 +380,15 @@ impl ImportPlan {
         rewind(source)?;
         let (_, mut head) = step::begin(TRIAL, &self.start, trial()).map_err(dendrer::Error::from)?;
         let mut secrets = RunSecrets::new(redactor, &self.start.state);
-        let mut judge = |tick: u64, intent: &Intent, _: Came<'_>| {
+        let mut judge = |tick: u64, intent: &Intent, came: Came<'_>| {
             for (line, cut) in secrets.cuts(tick, intent) {
                 pieces.entry(line).or_default().push(cut);
             }
-            propose(&mut head, &secrets.redact(intent), &DeltaReducer, |_| {})
+            let clean = secrets.redact(intent);
+            if came.may_wait {
+                return Ok(Ok(NOT_NEEDED));
+            }
+            propose(&mut head, &clean, &DeltaReducer, |_| {})
         };
         let mut walk =
             Walk { is_of_rules: self.is_of_rules(), ..Walk::new(&self.options, &self.known, &mut judge) };

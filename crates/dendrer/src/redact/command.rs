@@ -273,11 +273,14 @@ fn hits(text: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
 /// The blanks before which the last two letters are those of a name.
 fn blanks(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let ends = &TABLE.ends;
-    let is_end = |three: &[u8]| {
-        three[2] == b' '
-            && (prefilter::is_off() || ends[usize::from(three[1] & 31)] & 1 << (three[0] & 31) != 0)
+    let is_end = move |at: &usize| {
+        let Some([last_but_one, last]) = at.checked_sub(2).and_then(|from| bytes[from..].first_chunk())
+        else {
+            return false;
+        };
+        prefilter::is_off() || ends[usize::from(last & 31)] & 1 << (last_but_one & 31) != 0
     };
-    bytes.windows(3).enumerate().filter(move |(_, three)| is_end(three)).map(|(at, _)| at + 2)
+    memchr::memchr_iter(b' ', bytes).filter(is_end)
 }
 
 /// The begin of the word before a blank, or a place in it if it is longer than names are.
