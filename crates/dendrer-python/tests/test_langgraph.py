@@ -290,7 +290,11 @@ def test_without_the_key_of_the_vault_the_saver_says_so(tmp_path: Path) -> None:
         put = checkpoint(saver, "t", None, k=1)
     keys = list((tmp_path / "home").rglob("*.vault"))
     assert len(keys) == 1
+    checks = {check["name"]: check for check in document("doctor", "--store=s")["items"]}
+    assert checks["vault"]["level"] == "ok"
     keys[0].rename(keys[0].with_suffix(".away"))
+    checks = {check["name"]: check for check in document("doctor", "--store=s", exits=(0,))["items"]}
+    assert checks["vault"]["level"] == "warn" and checks["vault"]["code"] == "E0465"
     with DendrerSaver("s") as saver:
         with pytest.raises(dendrer.VaultLocked) as error:
             saver.get_tuple(cast(Any, put))

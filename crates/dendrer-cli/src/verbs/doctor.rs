@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use dendrer::care::check::{check_derived, check_log, figures};
 use dendrer::store::embedded::{Embedded, Leftover, Options};
 use dendrer::store::prelude::*;
+use dendrer::trust::Trust;
 use dendrer_view::doctor::{DoctorAnswer, DoctorCheck, ReportOrigin, check_of, report};
 use dendrer_view::problem::in_store;
 use dendrer_view::{count, quote};
@@ -61,6 +62,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
     if let Some(store) = &mut found {
         checks.extend(check_log(store, args.fix, &*trust)?.iter().map(check_of));
         checks.push(key(global.key.as_deref(), args.fix, store));
+        checks.extend(vault_key(store, &*trust));
         checks.extend(check_derived(store, args.fix)?.iter().map(check_of));
     }
     checks.extend(making::left(found.as_ref().map(Embedded::dir)).iter().map(interrupted_demo));
@@ -161,6 +163,21 @@ fn key(given: Option<&str>, fix: bool, store: &Embedded) -> DoctorCheck {
             ])
         }
     }
+}
+
+/// Whether the key of the vault is here, where the store has encrypted values.
+fn vault_key(store: &Embedded, trust: &dyn Trust) -> Option<DoctorCheck> {
+    const NAME: &str = "vault";
+    if store.secrets().is_ok_and(|names| names.is_empty()) {
+        return None;
+    }
+    Some(match trust.vault_key(store.info().id) {
+        Ok(Some(_)) => DoctorCheck::ok(NAME, "its key is here"),
+        Ok(None) => DoctorCheck::warn(NAME, "its key is not here: no exact value can be read")
+            .code(Code::E0465)
+            .next(&["dendrer", "explain", Code::E0465.as_str()]),
+        Err(error) => DoctorCheck::fail(NAME, error.code(), error.to_string()),
+    })
 }
 
 /// Whether no other user can read the key.
