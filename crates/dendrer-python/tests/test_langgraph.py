@@ -26,6 +26,7 @@ from langgraph.types import Command, interrupt
 
 import dendrer
 from dendrer.langgraph import DendrerSaver, acopy_from, copy_from
+from helpers import document
 
 
 class State(TypedDict):
