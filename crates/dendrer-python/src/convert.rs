@@ -519,7 +519,7 @@ fn decoded<'py>(py: Python<'py>, value: &Value) -> PyResult<Option<Bound<'py, Py
     Ok(None)
 }
 
-/// What a model of pydantic is as JSON, with what JSON loses of it: entries of a dict whose keys have one text, and numbers that are
+/// A model of pydantic as JSON, with what JSON loses of it: entries of a dict whose keys have one text, and numbers that are
 /// infinite or none. Members of a subclass are kept, where pydantic can (2.7).
 fn dumped<'py>(model: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let dump = |mode: &str| {

@@ -132,7 +132,7 @@ impl Open {
         }
     }
 
-    /// Fails if lines could not be written out since. What comes with it is not taken.
+    /// Fails if lines could not be written out since. The line that comes with it is not taken.
     fn tell(&mut self) -> Result<(), Problem> {
         match self.lost.take() {
             Some((lines, problem)) => Err(problem.at("lines", lines.to_string()).at("before", "true")),
@@ -284,7 +284,7 @@ impl NativeRecording {
         self.with(py, |open| Ok(open.writer.head().stage() as u64))
     }
 
-    /// Writes out the lines that wait. What is lost is told with the next line.
+    /// Writes out the lines that wait. The next line fails if some are lost.
     fn write_out(&self, py: Python<'_>) {
         py.detach(|| self.open.enter().as_mut().map(Open::write_out));
     }

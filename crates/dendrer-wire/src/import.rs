@@ -1012,7 +1012,7 @@ impl Groups<'_> {
         self.recorder.pending() + self.waiting.len() >= GROUP.0 || self.bytes >= GROUP.1
     }
 
-    /// Judges the intents that wait: together, which seals several at once. What comes out before one that fails is kept.
+    /// Judges the intents that wait: together, which seals several at once. Records before one that fails are kept.
     fn judge_waiting(&mut self) -> Result<(), ImportError> {
         if self.waiting.is_empty() {
             return Ok(());

@@ -557,7 +557,7 @@ impl Checkpoints {
         }
         for record in &records {
             match record.header().tick {
-                // What begins a run or a fork is in the same group.
+                // The record that begins a run or a fork is in the same group.
                 Some(tick) if own == Some(record.id()) => thread.apply_own(number, tick, record, intent),
                 Some(tick) => thread.apply(number, tick, record),
                 None => {}
