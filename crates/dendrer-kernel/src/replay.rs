@@ -134,6 +134,21 @@ impl ReplayError {
         )
     }
 
+    /// Returns the tick at which replay ended; `None` for a refusal that has no place.
+    pub fn tick(&self) -> Option<u64> {
+        match self {
+            ReplayError::Divergence(divergence) => Some(divergence.tick),
+            ReplayError::Start { .. } => Some(0),
+            ReplayError::Unplaced { .. } => None,
+            ReplayError::Erased { tick, .. }
+            | ReplayError::Delta { tick, .. }
+            | ReplayError::Reserved { tick, .. }
+            | ReplayError::Malformed { tick }
+            | ReplayError::Stopped { tick, .. }
+            | ReplayError::Seal { tick, .. } => Some(*tick),
+        }
+    }
+
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> Code {
         match self {

@@ -196,7 +196,16 @@ E0310 6 "The beginning of a fork is not here."
 "A fork shares its first ticks with its parent. A bundle of the fork made in the original store contains them."
 E0311 6 "A value that is needed was erased or withheld."
 "Its commitment is still there and verifies; what it committed to cannot be shown or computed with."
-E0312 6 "There is no bundle in the page."
+E0312 6 "Records may be missing, and --require-complete asks for all of them."
+"Nothing that is signed counts the records of the run: a bundle leaves out entries, or records are newer than the checkpoint. \
+Verify the store itself, or ask for a bundle of the whole store."
+E0313 6 "No witness agrees up to the last tick that was asked about, and --require-witness asks for one."
+"A witness is a tip (--tip) or a checkpoint (--checkpoint) that was kept elsewhere. What this machine has signed is none: it lies \
+with the key. An older tip is good up to its tick: ask about that with RUN@TICK."
+E0314 6 "Two logs cannot be compared, and --compare asks for it."
+"They have no key in common, or show no part of the log from which one of them could be seen to contain the other. A bundle of \
+the whole store, or a checkpoint of the same size, can be compared."
+E0315 6 "There is no bundle in the page."
 "A page that was exported with --no-bundle, or another page of HTML, has no records, so nothing in it can be checked. Ask the \
 sender for the bundle, and compare its tip with the one that the page shows."
 E0401 5 "A type was proposed that only the kernel or the institution writes."

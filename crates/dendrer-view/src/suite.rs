@@ -42,7 +42,7 @@ document! {
         file: &str = &result.case.file,
         /// The expected verdict
         expect: ["verified" | "rejected"] = expected(result),
-        /// The verdict; null if the file is no bundle, or one of nodes
+        /// The verdict; null if the file cannot be opened, or is one of nodes
         verdict: Option<VerifyVerdict> = result.verdict,
         /// The codes of the findings
         codes: Vec<String> = result.codes.clone(),
@@ -73,7 +73,7 @@ impl ItemAnswer for SuiteAnswer {
                     || match (codes.is_empty(), case.profile.is_some()) {
                         (true, _) => "VERIFIED",
                         (false, true) => "REJECTED",
-                        (false, false) => "NOT A BUNDLE",
+                        (false, false) => "NOT READ",
                     },
                     VerifyVerdict::as_str,
                 );

@@ -1,16 +1,20 @@
-//! The verification of logs as lines and as a document.
+//! The verification of logs as lines and as a document: a line for each fact, and the verdict last.
 
 use dendrer::care::verify::question::VerifyOutcome;
 use dendrer::kernel::replay::ReplayError;
+use dendrer::verify::facts::{Derived, Witness};
 use dendrer::verify::judge::{ANOTHER_LOG, VerifiedLog};
 use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
 use dendrer_object::document::As;
 use dendrer_object::{Code, Digest, Object, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::certainty::{Places, UnknownPlace, unknown_places, unknown_words};
+use crate::certainty::{Places, UnknownPlace, unknown_places};
 use crate::problem::{Problem, ShownProblem as _};
 use crate::{count, quote};
+use facts::VerifyLines;
+
+mod facts;
 
 fn end_of(verdict: VerifyVerdict) -> End {
     match verdict {
@@ -18,14 +22,12 @@ fn end_of(verdict: VerifyVerdict) -> End {
         VerifyVerdict::Unverifiable => End::Unknown,
         VerifyVerdict::Diverged => End::Problem(Code::E0701),
         VerifyVerdict::Tampered | VerifyVerdict::Equivocation => End::Problem(ANOTHER_LOG),
+        VerifyVerdict::Malformed => End::Problem(Code::E0306),
     }
 }
 
-/// The note on an intact log without a witness.
-const UNWITNESSED: &str = "UNWITNESSED (a full rewrite by the key holder would not show)";
-
-/// What an intact record proves and what it does not.
-const MEANING: &str = "proves: unchanged since recording. does not prove: that inputs were true";
+/// What no verdict proves.
+const MEANING: &str = "does not prove that inputs were true";
 
 /// The verification of one log or of several.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +40,10 @@ pub struct VerifyAnswer<'v> {
 
 fn end_of_log(outcome: &VerifyOutcome) -> End {
     match outcome {
-        VerifyOutcome::Verified(log) => end_of(log.report.verdict),
+        VerifyOutcome::Verified(log) => match (end_of(log.report.verdict), log.report.unmet.first()) {
+            (End::Answered, Some(code)) => End::Problem(*code),
+            (end, _) => end,
+        },
         VerifyOutcome::Unreadable(_, problem) => End::Problem(problem.code),
     }
 }
@@ -63,10 +68,12 @@ document! {
         name: &str = named,
         /// The worst of the findings in one word
         verdict: VerifyVerdict = report.verdict,
+        /// The facts, one for each line of the text
+        lines: VerifyLines = VerifyLines::of(report),
         /// The witnesses that agree
-        witnesses: &[String] = &report.witnesses,
+        witnesses: Vec<String> = report.witnesses.iter().map(Witness::words).collect(),
         /// The parts that were not checked, each in words
-        not_checked: &[String] = &report.not_checked,
+        not_checked: Vec<String> = not_checked(report),
         /// The number of records that were opened and compared
         records: u64 = report.records,
         /// The log as a whole
@@ -219,44 +226,51 @@ fn unreadable_lines(name: &str, problem: &Problem) -> Vec<Line> {
     lines
 }
 
+/// Lists what was not checked, what the lines of the facts say included.
+fn not_checked(report: &VerifyReport) -> Vec<String> {
+    let unsigned = report.log.0 - report.signed.unwrap_or(0).min(report.log.0);
+    let left_out = report.whole.left_out;
+    let of_lines = [
+        (report.signed.is_none() && report.key.is_some())
+            .then(|| "a signature: no checkpoint was signed yet".to_owned()),
+        (report.signed.is_some() && unsigned > 0)
+            .then(|| format!("a signature over the last {}", count(unsigned, "record", "records"))),
+        (left_out > 0).then(|| {
+            let left_out = count(left_out, "other record", "other records");
+            format!("{left_out} of the same log, which the bundle leaves out")
+        }),
+        report.runs.iter().all(|run| run.replay.is_none()).then(|| "replay (--replay)".to_owned()),
+        match &report.derived {
+            Derived::Damaged(how) => Some(format!("the index, which is damaged ({how})")),
+            _ => None,
+        },
+    ];
+    report.not_checked.iter().cloned().chain(of_lines.into_iter().flatten()).collect()
+}
+
 fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     let report = &log.report;
-    let mut lines = Vec::new();
-    for run in &report.runs {
-        if report.runs.len() > 1 {
-            lines.push(Line::styled(Style::Strong, run.run.as_str()));
-        }
-        lines.extend(run_lines(report, run).into_iter().map(|text| match text.contains("  FAIL  ") {
-            true => Line::styled(Style::Bad, text),
-            false => Line::from(text),
-        }));
-        lines.extend(state_line(report, run));
-        lines.extend(run.unfinished.map(|found| {
-            let (ticks, of) = (found.ticks, found.of);
-            let text =
-                format!("import     UNFINISHED: {ticks} of {of} ticks; the same import goes on with it");
-            Line::styled(Style::Warn, text)
-        }));
+    let mut lines = facts::lines(log);
+    lines.extend(report.runs.iter().filter_map(|run| {
+        let (ticks, of) = run.unfinished.map(|found| (found.ticks, found.of))?;
+        let detail = format!("{}: {ticks} of {of} ticks; the same import goes on with it", run.run);
+        Some(facts::line(Some(Style::Warn), "import", "UNFINISHED", &detail))
+    }));
+    if report.verdict != VerifyVerdict::Malformed {
+        lines.extend(report.findings.iter().flat_map(|finding| finding_lines(report, finding)));
     }
-    lines.push(log_line(report).into());
-    lines.extend(report.findings.iter().flat_map(|finding| finding_lines(report, finding)));
     if report.findings_left_out > 0 {
         lines.push(format!("({} more findings)", report.findings_left_out).into());
     }
-    let not_checked = report.not_checked.iter();
-    lines.extend(not_checked.map(|item| Line::from(format!("not checked: {}", quote::escape(item)))));
+    let others = report.not_checked.iter().filter(|item| report.unreadable.as_ref() != Some(item));
+    lines.extend(others.map(|item| Line::from(format!("not checked: {}", quote::escape(item)))));
+    let unmet = report.unmet.iter().flat_map(|code| unmet_lines(log, *code));
+    lines.extend(unmet.collect::<Vec<_>>());
     let is_good = end_of(report.verdict) == End::Answered;
     let style = if is_good { Style::Good } else { Style::Bad };
-    let meaning = if is_good { format!("   ({MEANING})") } else { String::new() };
     // A part that is sound says nothing of the whole.
-    let (name, part) = (quote::escape(&log.name), part_words(report));
-    lines.push(Line::styled(style, report.verdict.as_str()).then(format!("   {name}{part}{meaning}")));
-    if is_good {
-        lines.push(match report.witnesses.as_slice() {
-            [] => Line::from(UNWITNESSED),
-            witnesses => Line::from(format!("witnessed by {}", quote::escape(&witnesses.join(", ")))),
-        });
-    }
+    let name = format!("{}{}", asked_words(log), part_words(report));
+    lines.push(verdict_line(style, report.verdict, &name, if is_good { MEANING } else { "" }));
     let sound = report.runs.iter().find_map(|run| Some((&run.run, run.line.last_good?)));
     let is_broken = matches!(report.verdict, VerifyVerdict::Tampered | VerifyVerdict::Equivocation);
     if let Some((run, good)) = sound.filter(|_| log.is_bundle && is_broken) {
@@ -267,13 +281,49 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     lines
 }
 
-fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
-    let place = match (&finding.run, finding.tick) {
+/// Returns the last line: the verdict in the place of a label.
+fn verdict_line(style: Style, verdict: VerifyVerdict, name: &str, detail: &str) -> Line {
+    let verdict = format!("{:<8}  ", verdict.as_str());
+    let name = if detail.is_empty() { name.to_owned() } else { format!("{name:<11}  ") };
+    Line::styled(style, verdict).then(format!("{name}{detail}"))
+}
+
+/// Names what was asked about: a bundle as it was named, or runs of the store, or the store.
+fn asked_words(log: &VerifiedLog) -> String {
+    let runs = log.report.runs.iter().map(|run| &run.run);
+    if log.is_whole { quote::escape(&log.name) } else { facts::names(runs) }
+}
+
+/// Writes what was required and does not hold, and the next step.
+fn unmet_lines(log: &VerifiedLog, code: Code) -> Vec<Line> {
+    let report = &log.report;
+    let older = report.witnesses.iter().find(|witness| witness.run.is_some());
+    let (text, help) = match (code, older) {
+        (Code::E0312, _) => ("records may be missing, and all are required", None),
+        (Code::E0313, Some(Witness { run: Some(run), to, .. })) => {
+            let what = "no witness agrees up to the last tick that was asked about, and one is required";
+            (what, Some(format!("{run}@{to}")))
+        }
+        (Code::E0313, _) => ("no witness agrees, and one is required: give --tip or --checkpoint", None),
+        _ => ("no other log of the same key could be compared, and that is required", None),
+    };
+    let mut lines = vec![Line::styled(Style::Bad, format!("error[{code}]: {text}"))];
+    lines.extend(help.map(|address| Line::note(format!("note: the tip that was given witnesses {address}"))));
+    lines
+}
+
+/// Returns the place of a finding, with what separates it from the sentence.
+fn place(finding: &VerifyFinding) -> String {
+    match (&finding.run, finding.tick) {
         (Some(run), Some(tick)) => format!("{run}@{tick}: "),
         (Some(run), None) => format!("{run}: "),
         _ => String::new(),
-    };
-    let text = format!("error[{}]: {place}{}", finding.code, quote::escape(&finding.message));
+    }
+}
+
+fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
+    let text =
+        format!("error[{}]: {}{}", finding.code, place(finding), quote::escape(&finding.message));
     let mut lines = vec![Line::styled(Style::Bad, text)];
     if let (Some(stored), Some(computed)) = (&finding.stored, &finding.computed) {
         let (one, other) = finding.sides();
@@ -301,82 +351,17 @@ fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
     lines
 }
 
-/// Writes the lines for one run.
-fn run_lines(report: &VerifyReport, run: &RunReport) -> Vec<String> {
-    let line = &run.line;
-    let findings = report.findings.iter().filter(|finding| finding.run.as_ref() == Some(&run.run)).count();
-    let short = |id: Option<Digest>| id.map_or_else(|| "-".to_owned(), |id| id.short());
-    let mut lines = Vec::new();
-    match report.findings.iter().find(|finding| finding.run.as_ref() == Some(&run.run)) {
-        None => lines.push(format!(
-            "chain      OK    {} of {} links   genesis {}   tip {}",
-            line.transitions - run.passed,
-            line.transitions,
-            short(line.genesis),
-            short(line.tip)
-        )),
-        Some(first) => {
-            let at =
-                first.tick.map_or_else(|| "beside the chain".to_owned(), |tick| format!("at tick {tick}"));
-            lines.push(format!(
-                "chain      FAIL  {at} of {}   {}",
-                line.tick,
-                count(findings as u64, "finding", "findings")
-            ));
-        }
-    }
-    match &run.replay {
-        None => {}
-        Some(Ok(ticks)) => {
-            let made = ticks - run.part.map_or(0, |(from, _)| from - 1).min(*ticks);
-            lines.push(format!(
-                "replay     OK    {made} of {ticks} states reproduced by the recorded reducer"
-            ));
-        }
-        Some(Err(error)) => lines.push(format!("replay     FAIL  {}", quote::escape(&error.to_string()))),
-    }
-    lines
-}
-
-/// Says whether every place of the last state is known; `None` if the chain does not hold, and nothing follows from it.
-fn state_line(report: &VerifyReport, run: &RunReport) -> Option<Line> {
-    if report.findings.iter().any(|finding| finding.run.as_ref() == Some(&run.run)) {
-        return None;
-    }
-    let Some(unknown) = &run.unknown else {
-        let text = "state      UNAVAILABLE: a change is missing, erased or withheld";
-        return Some(Line::styled(Style::Warn, text));
-    };
-    Some(match (unknown_words(unknown), since(unknown)) {
-        (Some(words), Some(tick)) => {
-            Line::styled(Style::Warn, format!("state      INCOMPLETE from tick {tick}: {words}"))
-        }
-        _ => "state      KNOWN".into(),
-    })
-}
-
 /// The first tick from which on a place is unknown.
 fn since(unknown: &Places) -> Option<u64> {
     unknown.iter().map(|(_, since)| since.tick).min()
 }
 
-/// Writes the line for the log as a whole.
-fn log_line(report: &VerifyReport) -> String {
-    let root = report.log.1.map_or_else(|| "-".to_owned(), |root| root.short());
-    let bad =
-        report.findings.iter().any(|finding| matches!(finding.code, Code::E0303 | Code::E0307 | Code::E0308));
-    let signed = match report.signed {
-        Some(size) if size == report.log.0 => "signed".to_owned(),
-        Some(size) => format!("signed up to {size}"),
-        None if bad => "not the log that was signed".to_owned(),
-        None => "not signed".to_owned(),
-    };
-    let word = if bad { "FAIL" } else { "OK  " };
-    format!("log        {word}  {}   root {root}   {signed}", count(report.log.0, "record", "records"))
-}
-
 /// Names the part that was verified, if it is not the whole: `, ticks 20 to 47 alone`.
 fn part_words(report: &VerifyReport) -> String {
     let parts = report.runs.iter().filter_map(|run| run.part);
-    parts.map(|(from, to)| format!(", ticks {from} to {to} alone")).next().unwrap_or_default()
+    let words = parts.map(|(from, to)| match from {
+        0 => format!("@{to}"),
+        from => format!(", ticks {from} to {to} alone"),
+    });
+    words.take(1).collect()
 }

@@ -3,4 +3,5 @@
 pub mod branches;
 pub mod bundle;
 pub mod page;
+pub mod shown;
 pub mod verify;

@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
 use dendrer::care::verify::question::{VerifyOutcome, VerifyPlan, VerifyQuestion};
+use dendrer_object::Code;
 use dendrer_view::verify::VerifyAnswer;
 use dendrer_wire::foreign::CfdTerms;
 
@@ -13,10 +14,10 @@ use crate::context;
 use crate::context::desk::CommandDesk;
 use crate::context::keys;
 use crate::context::pool;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
-use crate::out::Out;
+use crate::out::{Out, files};
 use crate::progress::Progress;
 
 mod profile;
@@ -25,15 +26,21 @@ mod suite;
 /// `verify`
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Runs or bundle files; with none, the whole store
+    /// Runs, runs up to a tick (RUN@TICK), or bundle files; with none, the whole store
     #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) targets: Vec<String>,
     /// Every run of the store
     #[arg(long, conflicts_with = "targets")]
     pub(crate) all: bool,
+    /// Leave out deltas against state roots, and authors: the most that is said then is INTACT
+    #[arg(long, conflicts_with = "replay")]
+    pub(crate) quick: bool,
     /// Make every transition again, too
     #[arg(long)]
     pub(crate) replay: bool,
+    /// Fail unless a second log of the same key is here and can be compared
+    #[arg(long)]
+    pub(crate) compare: bool,
     /// A file that cannot be read at all does not keep the others from being verified
     #[arg(long)]
     pub(crate) keep_going: bool,
@@ -41,11 +48,11 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=256))]
     pub(crate) jobs: u64,
     /// Run a suite: a JSON file that lists traces, and which of them must be rejected
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "all", "tip", "verifier", "require_witness"],
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "all", "tip", "checkpoint", "verifier", "require_witness", "require_complete", "quick", "compare"],
         value_hint = ValueHint::FilePath)]
     pub(crate) suite: Option<String>,
     /// Check files of `export --format paper`, `cfd` or `carl` against the hashes of that document; those of a rotated chain are joined
-    #[arg(long, value_name = "paper|cfd|carl", requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from"])]
+    #[arg(long, value_name = "paper|cfd|carl", requires = "targets", conflicts_with_all = ["replay", "tip", "checkpoint", "verifier", "require_witness", "require_complete", "quick", "compare", "from"])]
     pub(crate) profile: Option<profile::ProfileChoice>,
     /// The first `seq` of a branch that --profile cfd demands; 0 or 1 without it
     #[arg(long, value_name = "N", requires = "profile")]
@@ -57,18 +64,24 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "TEXT", requires = "profile")]
     pub(crate) schema_version: Option<String>,
     /// Check the branches of the agents of one run: places without gaps, links to the node before, parents that exist
-    #[arg(long, requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from", "profile", "suite"])]
+    #[arg(long, requires = "targets", conflicts_with_all = ["replay", "tip", "checkpoint", "verifier", "require_witness", "require_complete", "quick", "compare", "from", "profile", "suite"])]
     pub(crate) branches: bool,
     /// Open the records from this tick on, and take what stands before it as it is
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, requires = "targets")]
     pub(crate) from: Option<Position>,
-    /// A tip kept elsewhere, which the run must have
+    /// A tip kept elsewhere, which a run must have on its chain; can be given several times
     #[arg(long, value_name = "HASH")]
-    pub(crate) tip: Option<String>,
-    /// A verifier key kept elsewhere, under which the log must be signed
+    pub(crate) tip: Vec<String>,
+    /// A checkpoint kept elsewhere (`export --format checkpoint`), which the log must contain
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) checkpoint: Option<String>,
+    /// A verifier key kept elsewhere, under which the log must be signed; can be given several times
     #[arg(long, value_name = "KEY")]
-    pub(crate) verifier: Option<String>,
-    /// Fail unless a log outside agrees
+    pub(crate) verifier: Vec<String>,
+    /// Fail if records may be missing
+    #[arg(long)]
+    pub(crate) require_complete: bool,
+    /// Fail unless a tip or a checkpoint that was given agrees up to the last tick
     #[arg(long)]
     pub(crate) require_witness: bool,
 }
@@ -88,12 +101,16 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     let question = VerifyQuestion {
         targets: args.targets.clone(),
         all: args.all,
+        quick: args.quick,
         replay: args.replay,
+        compare: args.compare,
         keep_going: args.keep_going,
         branches: args.branches,
         from: args.from.clone(),
         tip: args.tip.clone(),
+        checkpoint: args.checkpoint.as_deref().map(note_in).transpose()?,
         verifier: args.verifier.clone(),
+        require_complete: args.require_complete,
         require_witness: args.require_witness,
     };
     if args.branches {
@@ -106,6 +123,15 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     out.answer(&VerifyAnswer { outcomes: &outcomes, is_list: out.format() == Format::Jsonl })
 }
 
+/// The largest file that is read as a checkpoint.
+const NOTE_MAX: usize = 1 << 20;
+
+/// Reads the text of a signed note.
+fn note_in(path: &str) -> Result<String> {
+    String::from_utf8(files::read(path, NOTE_MAX)?)
+        .map_err(|_| Failure::new(Code::E0308, format!("not a checkpoint: {path} is no text")))
+}
+
 /// Verifies the bundles of a plan, some at a time.
 fn verify_bundles(global: &Global, plan: &VerifyPlan<'_>, jobs: usize) -> Result<Vec<VerifyOutcome>> {
     let trust = keys::trust(global);
@@ -115,12 +141,10 @@ fn verify_bundles(global: &Global, plan: &VerifyPlan<'_>, jobs: usize) -> Result
     let progress = alone.is_none().then(|| Progress::start(global, "verify", "bundles", total));
     let done = progress.as_ref().map(Progress::counter).unwrap_or_default();
     let found = pool::each(&plan.bundles, jobs, |address| {
-        let verify = || {
-            let opened = context::open_bundle(alone, address.bundle.as_deref().unwrap_or_default())?;
-            let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
-            plan.bundle(address, &opened, &*trust)
-        };
-        let found = verify();
+        let opened = context::open_bundle(alone, address.bundle.as_deref().unwrap_or_default());
+        let alone = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
+        let found = plan.bundle(address, opened.as_ref().map_err(Clone::clone), &*trust);
+        drop(alone);
         done.fetch_add(1, Ordering::Relaxed);
         found
     });

@@ -280,7 +280,7 @@ fn a_page_without_its_bundle_cannot_be_checked() {
     for args in [&["verify", "bare.html"][..], &["log", "bare.html"], &["import", "bare.html"]] {
         let ran = place.run(args);
         assert_eq!(ran.code, 6, "{args:?}: {}", ran.stderr);
-        assert!(ran.stderr.starts_with("error[E0312]"), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("error[E0315]"), "{}", ran.stderr);
     }
 }
 

@@ -59,9 +59,7 @@ impl Signed {
     pub(super) fn of(opened: &Opened, trust: &dyn Trust, has_bundle: bool) -> Result<Signed, Problem> {
         let mut verdict = Vec::new();
         if has_bundle {
-            let mut log =
-                verify_bundle(&Address::parse(FILE)?, opened, &VerifyTerms::default(), None, trust)?;
-            log.report.close(false, false);
+            let log = verify_bundle(&Address::parse(FILE)?, opened, &VerifyTerms::default(), None, trust)?;
             let outcomes = [VerifyOutcome::Verified(Box::new(log))];
             verdict = VerifyAnswer { outcomes: &outcomes, is_list: false }.lines(&Page::WIDE);
         }

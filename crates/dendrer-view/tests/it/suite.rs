@@ -36,7 +36,7 @@ fn suite_prints_each_case_and_how_many_failed() {
         --- RUNNING bad ---
         [PASS] Replay CLI correctly rejected the corrupted trace (bad).
         --- RUNNING wrong ---
-        [FAIL] Replay CLI said NOT A BUNDLE E0301 (wrong), expected: rejected with E0302.
+        [FAIL] Replay CLI said NOT READ E0301 (wrong), expected: rejected with E0302.
         --- 1 OF 3 TESTS FAILED ---"#,
     );
     assert_eq!(answer.end(), End::No);

@@ -36,7 +36,7 @@ impl Repo {
     /// # let dir = tempfile::tempdir().unwrap();
     /// let repo = Repo::init(&dir.path().join(".dendrer"), Arc::new(MemoryTrust::new()))?;
     /// let report = repo.verify(&VerifyTerms::default(), &mut ())?;
-    /// assert_eq!(report.verdict, VerifyVerdict::Verified);
+    /// assert_eq!(report.verdict, VerifyVerdict::Intact);
     /// # Ok(())
     /// # }
     /// ```
@@ -53,7 +53,7 @@ impl Repo {
                 let pinned = kept.pin(question);
                 let report = verify::store(&watched(&store, &pinned, follow)?, &pinned)?;
                 let note = store.checkpoint().ok().flatten();
-                Ok(kept.judge(report, store.info(), note.as_ref(), question.key.as_ref()))
+                Ok(kept.judge(report, store.info(), note.as_ref(), &question.keys))
             }
         }
     }
@@ -65,7 +65,7 @@ pub fn of_bundle(opened: &Opened, question: &VerifyTerms, trust: &dyn Trust) -> 
     let kept = Kept::of(info, trust);
     let report = verify::bundle(opened, &kept.pin(question))?;
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
-    Ok(kept.judge(report, info, note.as_ref(), question.key.as_ref()))
+    Ok(kept.judge(report, info, note.as_ref(), &question.keys))
 }
 
 /// Verifies a store in a directory, as [`Repo::verify`] does. The store may be damaged; `store` has no other handle.
@@ -105,7 +105,7 @@ pub fn of_files(
         report.not_checked.push(line);
     }
     let note = store.checkpoint().ok().flatten();
-    let mut report = kept.judge(report, store.info(), note.as_ref(), question.key.as_ref());
+    let mut report = kept.judge(report, store.info(), note.as_ref(), &question.keys);
     report.add_damage(files);
     Ok(report)
 }
@@ -131,7 +131,7 @@ impl<'t> Kept<'t> {
     fn pin(&self, question: &VerifyTerms) -> VerifyTerms {
         let mut pinned = question.pinned.clone();
         pinned.extend(self.head);
-        VerifyTerms { pinned, key: None, ..question.clone() }
+        VerifyTerms { pinned, keys: Vec::new(), ..question.clone() }
     }
 
     /// Judges the key of the log by the one it was begun with here, and by the one that was given.
@@ -140,7 +140,7 @@ impl<'t> Kept<'t> {
         mut report: VerifyReport,
         info: &StoreInfo,
         note: Option<&SignedNote>,
-        given: Option<&VerifierKey>,
+        given: &[VerifierKey],
     ) -> VerifyReport {
         if let Some(why) = self.unknown {
             report.add_unknown_memory(&why);
@@ -152,6 +152,8 @@ impl<'t> Kept<'t> {
                 None
             }
         };
+        // A head that was signed here was signed by the key that lies here.
+        report.is_key_known |= self.head.is_some();
         report.judge_keys(info, note, own.as_ref(), given);
         report
     }
@@ -178,16 +180,16 @@ fn both(
         meter: watch.meter().clone(),
         ..VerifyOptions::default()
     };
-    let handle = store.to_handle();
     let mut tiles = TileCheck::new(store)?;
     if question.runs.is_some() {
-        let report = verify::store(&watch.over(&handle), question)?;
-        let watch = follow.stage("records in the files of the store", Some(store.tree().size));
+        let files_watch = follow.stage("records in the files of the store", Some(store.tree().size));
         let mut take = |_, record| tiles.take(&record);
-        let mut files = store.verify_handing_over(&files(&watch), Some(&mut take))?;
+        let mut files = store.verify_handing_over(&files(&files_watch), Some(&mut take))?;
         tiles.end(&mut files);
-        return Ok((report, files));
+        let handle = without_index(store, &files)?;
+        return Ok((verify::store(&watch.over(&handle), question)?, files));
     }
+    let handle = store.to_handle();
     let mut reading = VerifyReading::new(&watch.over(&handle), question)?;
     let mut take = |position, record| {
         tiles.take(&record);
@@ -195,10 +197,21 @@ fn both(
     };
     let mut report = store.verify_handing_over(&files(&watch), Some(&mut take))?;
     tiles.end(&mut report);
-    let is_sound = report.findings.iter().all(|damage| damage.kind == DamageKind::Index);
-    if is_sound && let Some(whole) = reading.finish()? {
+    if report.findings.is_empty()
+        && let Some(whole) = reading.finish()?
+    {
         return Ok((whole, report));
     }
     // What is wrong is looked for record by record.
+    let handle = without_index(store, &report)?;
     Ok((verify::store(&watched(&handle, question, follow)?, question)?, report))
+}
+
+/// Returns a handle that does not read the index, if that is damaged: the verdict must not depend on it.
+fn without_index(store: &Arc<Embedded>, files: &LogReport) -> Result<Arc<dyn Store>, Error> {
+    if files.findings.iter().all(|damage| damage.kind != DamageKind::Index) {
+        return Ok(store.to_handle());
+    }
+    let plain = Embedded::open(store.dir(), Options { index: false, ..Options::read() })?;
+    Ok(Arc::new(plain))
 }

@@ -21,7 +21,7 @@ impl PageError {
     /// The code under which `dendrer explain` knows this error.
     pub fn code(self) -> Code {
         match self {
-            PageError::NoBundle => Code::E0312,
+            PageError::NoBundle => Code::E0315,
             PageError::Second | PageError::Tag => Code::E0306,
         }
     }

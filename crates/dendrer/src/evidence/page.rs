@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_page_without_a_bundle_cannot_be_checked() {
-        assert_eq!(read(b"<!doctype html><script>1 < 2</script>", 64), Err(Code::E0312));
-        assert_eq!(read(b"<", 64), Err(Code::E0312));
+        assert_eq!(read(b"<!doctype html><script>1 < 2</script>", 64), Err(Code::E0315));
+        assert_eq!(read(b"<", 64), Err(Code::E0315));
     }
 
     #[test]

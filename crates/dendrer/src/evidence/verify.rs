@@ -1,7 +1,7 @@
 //! Verification: is the record what was committed, and does replay reproduce it.
 //!
-//! Two facts, never mixed: whether every byte checks out against itself and the signed log (INTACT), and whether
-//! anyone outside the key holder's reach agrees (VERIFIED). What was not checked is part of the answer.
+//! Facts, never mixed: whether every byte checks out against itself and the signed log (INTACT), whether every record is here
+//! (COMPLETE), and whether anything outside the reach of the key holder agrees (WITNESSED). All three are VERIFIED.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -21,12 +21,19 @@ use dendrer_store::{Store, StoreError};
 use crate::address::RecordAt;
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
+use crate::evidence::shown::ShownTree;
 use crate::run::parents::{Compared, compare};
 use crate::run::trace::{ReadHandle, Trace};
 use crate::run::unfinished::Unfinished;
 
+use states::States;
+
+use facts::{ComparedLog, ComparedWord, Derived, Notes, VerifyNote, Whole, Witness, WitnessKind};
+
 pub use crate::run::replay::{replay, replay_range};
+pub mod facts;
 pub mod judge;
+mod states;
 pub mod suite;
 
 /// How many records are taken together.
@@ -45,13 +52,19 @@ pub struct VerifyTerms {
     pub runs: Option<Vec<RunName>>,
     /// The first tick whose records are opened. What stands before it is taken as it is, but for its place in the log.
     pub from: u64,
+    /// The last tick that is asked about, of runs that are not asked about whole. What follows is not read.
+    pub to: BTreeMap<RunName, u64>,
+    /// Whether to leave out what takes the states: deltas against roots, and authors.
+    pub quick: bool,
     /// Whether to make every transition again, too.
     pub replay: bool,
-    /// A tip kept elsewhere, which a run must have.
-    pub tip: Option<Digest>,
-    /// A key kept elsewhere, under which the checkpoint must be signed.
-    pub key: Option<VerifierKey>,
-    /// Sizes and roots of the log kept elsewhere, which the log must extend.
+    /// Tips kept elsewhere, each of which a run must have on its chain.
+    pub tips: Vec<Digest>,
+    /// Keys kept elsewhere, under which the checkpoint must be signed.
+    pub keys: Vec<VerifierKey>,
+    /// Sizes and roots of the log kept elsewhere, which witness it.
+    pub checkpoints: Vec<(u64, Digest)>,
+    /// Sizes and roots that this machine signed, which the log must extend. They witness nothing: they lie with the key.
     pub pinned: Vec<(u64, Digest)>,
 }
 
@@ -92,11 +105,15 @@ pub struct RunReport {
     pub passed: u64,
     /// The ticks whose records were opened, where those are not all.
     pub part: Option<(u64, u64)>,
+    /// The last tick that was asked about.
+    pub asked: u64,
     /// Replay: how many transitions were made again, or why not all.
     pub replay: Option<Result<u64, ReplayError>>,
     /// The places of the last state that are unknown, each with its cause: the state is incomplete from the earliest tick of
     /// these on. `None` if the state cannot be read: a change was erased or withheld.
     pub unknown: Option<Vec<(Pointer, Since)>>,
+    /// The first tick of its chain with a value that was erased or withheld.
+    pub closed_from: Option<u64>,
     /// The part of its source on record, if its import was stopped before its end.
     pub unfinished: Option<Unfinished>,
 }
@@ -117,6 +134,8 @@ dendrer_object::words! {
         Tampered = "TAMPERED",
         /// Each is what was signed, and the same key signed another log of the same size: there are two histories.
         Equivocation = "EQUIVOCATION",
+        /// The bytes are no bundle and no store, so no digest was compared.
+        Malformed = "MALFORMED",
     }
 }
 
@@ -133,6 +152,8 @@ pub struct VerifyReport {
     pub findings_left_out: usize,
     /// How many records were opened and compared.
     pub records: u64,
+    /// How many of these are of the runs that were asked about: all if no run was named.
+    pub asked_records: u64,
     /// The position behind the last record that was asked for. A witness that knows a shorter log knows not all of it.
     pub reach: u64,
     /// The log: its size, and the root computed from the entries.
@@ -140,10 +161,28 @@ pub struct VerifyReport {
     /// The size of the log that the newest signed checkpoint covers; `None` if there is no such checkpoint, or none that covers this
     /// log.
     pub signed: Option<u64>,
-    /// What agreed from outside with all that was asked for, in words.
-    pub witnesses: Vec<String>,
-    /// What was not checked, in words.
+    /// The key that signs the log; `None` if the bytes name none.
+    pub key: Option<VerifierKey>,
+    /// Whether this machine, or a key that was given, knows that key.
+    pub is_key_known: bool,
+    /// Whether every record is here.
+    pub whole: Whole,
+    /// What agrees from outside.
+    pub witnesses: Vec<Witness>,
+    /// The data that follows from the log.
+    pub derived: Derived,
+    /// The comparison with another log of the key that has the worst result; `None` without such a log.
+    pub compared: Option<ComparedLog>,
+    /// Remarks on records.
+    pub notes: Vec<VerifyNote>,
+    /// What was not checked and has no line of its own, in words.
     pub not_checked: Vec<String>,
+    /// The first value of a record that is erased or withheld, or a part that is missing, in words.
+    pub unreadable: Option<String>,
+    /// The codes of what was required and does not hold.
+    pub unmet: Vec<Code>,
+    /// Whether neither deltas against roots nor authors were checked.
+    pub is_quick: bool,
 }
 
 fn records(count: u64) -> String {
@@ -211,16 +250,13 @@ impl<'a> VerifyReading<'a> {
 
 /// Verifies a bundle that was opened.
 pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Error> {
-    // The root of another size does not follow from what a bundle holds.
-    let size = opened.bundle.size;
-    let (pinned, others): (Vec<_>, Vec<_>) = options.pinned.iter().partition(|(pinned, _)| *pinned == size);
     let runs = options.runs.clone().unwrap_or_else(|| opened.runs.clone());
-    let options = &VerifyTerms { runs: Some(runs.clone()), pinned, ..options.clone() };
+    let options = &VerifyTerms { runs: Some(runs.clone()), ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), options) };
-    for (other, _) in others {
-        let message = format!("the head pinned here at {}: the bundle has the log of {size}", records(other));
-        checker.not_checked.push(message);
-    }
+    let shown = ShownTree::of_bundle(&opened.bundle);
+    // The root of another size follows only from a bundle that shows the nodes at its edge.
+    let roots = checker.sizes.iter().filter_map(|size| Some((*size, shown.root(*size)?)));
+    checker.roots = roots.filter(|(size, _)| *size <= shown.size).collect();
     checker.walk_bundle(opened);
     checker.seal_of(opened);
     for run in opened.runs.iter().filter(|run| !runs.contains(run)) {
@@ -229,13 +265,7 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     if opened.is_page {
         checker.not_checked.push("the page around the bundle".to_owned());
     }
-    let here = opened.bundle.positions().count() as u64;
-    if here < opened.bundle.size {
-        let left_out = opened.bundle.size - here;
-        checker
-            .not_checked
-            .push(format!("{left_out} other records of the same log, which the bundle leaves out"));
-    }
+    checker.bundle_leaves_out = opened.bundle.size.saturating_sub(opened.bundle.positions().count() as u64);
     checker.finish()
 }
 
@@ -256,6 +286,7 @@ struct Checker<'a> {
     left_out: usize,
     faulty: BTreeMap<Option<RunName>, usize>,
     records: u64,
+    asked_records: u64,
     reach: u64,
     /// Of each run the position of the newest record of its chain, and of its newest record of any kind.
     ends: BTreeMap<RunName, (u64, u64)>,
@@ -269,8 +300,22 @@ struct Checker<'a> {
     roots: BTreeMap<u64, Digest>,
     signed: Option<u64>,
     not_checked: Vec<String>,
+    /// The first value that is erased or withheld, or prefix that is missing, in words.
+    unreadable: Option<String>,
+    /// The first tick of each run with such a value.
+    closed_from: BTreeMap<RunName, u64>,
     unknown_key: bool,
     is_bundle: bool,
+    /// The number of records that a bundle leaves out.
+    bundle_leaves_out: u64,
+    /// The records of chains whose ids were given as tips, by run and tick.
+    tips: BTreeMap<Digest, (RunName, u64)>,
+    /// How the index differs from the log.
+    wrong_index: Option<String>,
+    notes: Notes,
+    states: States,
+    /// The comparisons with checkpoints that were given.
+    compared: Vec<ComparedLog>,
     /// The runs with a transition that changed which places are unknown.
     touched: BTreeSet<RunName>,
     /// The runs that are forks.
@@ -307,18 +352,27 @@ impl<'a> Checker<'a> {
             left_out: 0,
             faulty: BTreeMap::new(),
             records: 0,
+            asked_records: 0,
             reach: 0,
             ends: BTreeMap::new(),
             closed: 0,
             refusals: BTreeMap::new(),
             missing_prefix: false,
             peaks: Peaks::new(),
-            sizes: options.pinned.iter().map(|(size, _)| *size).collect(),
-            roots: BTreeMap::new(),
+            sizes: options.pinned.iter().chain(&options.checkpoints).map(|(size, _)| *size).collect(),
+            roots: BTreeMap::from([(0, Peaks::new().root())]),
             signed: None,
             not_checked: Vec::new(),
+            unreadable: None,
+            closed_from: BTreeMap::new(),
             unknown_key: false,
             is_bundle: false,
+            bundle_leaves_out: 0,
+            tips: BTreeMap::new(),
+            wrong_index: None,
+            notes: Notes::default(),
+            states: States::default(),
+            compared: Vec::new(),
             touched: BTreeSet::new(),
             forks: BTreeSet::new(),
             said: Vec::new(),
@@ -361,9 +415,40 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether a run is one that was asked about, and not what one of these rests on.
+    fn is_asked(&self, run: &RunName) -> bool {
+        self.options.runs.as_ref().is_none_or(|runs| runs.contains(run))
+    }
+
     /// Whether a transition stands before what is to be opened.
     fn is_before(&self, entry: &Entry) -> bool {
         entry.kind == Kind::Transition && entry.tick.is_some_and(|tick| tick < self.options.from)
+    }
+
+    /// Whether a record of a run follows the last tick that is asked about. One that leads to a tip that was given is read.
+    fn is_after(&self, entry: &Entry) -> bool {
+        let Some((run, to)) = entry.run.as_ref().and_then(|run| self.options.to.get_key_value(run)) else {
+            return false;
+        };
+        let line = self.chains.lines().get(run);
+        let is_behind = line.is_some_and(|line| line.genesis.is_some() && line.tick >= *to);
+        is_behind && self.options.tips.iter().all(|tip| self.tips.contains_key(tip))
+    }
+
+    /// Passes by a transition whose record is not opened.
+    fn pass(&mut self, entry: &Entry) {
+        self.mark_tip(entry);
+        self.chains.pass(entry);
+    }
+
+    /// Keeps the place of a record whose id was given as a tip.
+    fn mark_tip(&mut self, entry: &Entry) {
+        if !self.options.tips.contains(&entry.hash) {
+            return;
+        }
+        let line = entry.run.as_ref().and_then(|run| self.chains.lines().get(run));
+        let tick = entry.tick.or_else(|| line.map(|line| line.tick)).unwrap_or(0);
+        self.tips.extend(entry.run.clone().map(|run| (entry.hash, (run, tick))));
     }
 
     /// A fork rests on the beginning of its parent, so that is checked with it.
@@ -511,8 +596,11 @@ impl<'a> Checker<'a> {
                 ControlFlow::Continue(())
             })?;
             for (position, entry) in chosen {
+                if self.is_after(&entry) {
+                    continue;
+                }
                 if self.is_before(&entry) {
-                    self.chains.pass(&entry);
+                    self.pass(&entry);
                 } else {
                     self.take_read(position, &entry, store.get(position))?;
                 }
@@ -570,8 +658,11 @@ impl<'a> Checker<'a> {
             if !all && !*wanted.entry(entry.run.clone()).or_insert_with(|| self.wanted(entry.run.as_ref())) {
                 continue;
             }
+            if self.is_after(entry) {
+                continue;
+            }
             if self.is_before(entry) {
-                self.chains.pass(entry);
+                self.pass(entry);
                 continue;
             }
             if let Some(fault) = faults.get(&position) {
@@ -604,14 +695,21 @@ impl<'a> Checker<'a> {
             }
         }
         self.records += u64::from(record.is_some());
+        if record.is_some() && entry.run.as_ref().is_some_and(|run| self.is_asked(run)) {
+            self.asked_records += 1;
+        }
         let refused = self.count_refusal(entry);
         if let Some(record) = record {
+            self.notes.take(position, record);
             let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
             let names: Vec<String> = closed.map(|field| field.pointer.dotted()).collect();
             if !names.is_empty() {
                 self.closed += names.len() as u64;
                 let place = refused.unwrap_or_else(|| place(entry));
-                self.not_checked.push(format!("{place}: {} (erased or withheld)", names.join(", ")));
+                if let (Some(run), Kind::Run | Kind::Transition) = (&entry.run, entry.kind) {
+                    self.closed_from.entry(run.clone()).or_insert(entry.tick.unwrap_or(0));
+                }
+                self.add_unreadable(format!("{place}: {} (erased or withheld)", names.join(", ")));
             }
         }
         if let (Some(run), true) = (&entry.run, matches!(entry.kind, Kind::Run | Kind::Transition)) {
@@ -637,7 +735,7 @@ impl<'a> Checker<'a> {
             Ok(()) => {}
             Err(fault @ ChainFault::MissingPrefix(_)) => {
                 self.missing_prefix = true;
-                self.not_checked.push(format!("{}: {fault}", place(entry)));
+                self.add_unreadable(format!("{}: {fault}", place(entry)));
             }
             Err(fault) => {
                 let sides = match &fault {
@@ -647,6 +745,20 @@ impl<'a> Checker<'a> {
                 self.found(Code::E0302, Some((position, entry)), sides, fault.to_string());
             }
         }
+        if matches!(entry.kind, Kind::Run | Kind::Transition) {
+            self.mark_tip(entry);
+        }
+        if !self.options.quick {
+            for (code, sides, message) in self.states.take(&self.store, entry, record) {
+                self.found(code, Some((position, entry)), sides, message);
+            }
+        }
+    }
+
+    /// Adds a part that could not be read. The first one is the one that the line of the record names.
+    fn add_unreadable(&mut self, what: String) {
+        self.unreadable.get_or_insert_with(|| what.clone());
+        self.not_checked.push(what);
     }
 
     /// Counts a refusal, and returns its address; `None` for any other record.
@@ -659,7 +771,7 @@ impl<'a> Checker<'a> {
 
     /// Lists what is unknown of the last state of a run; `None` if the state cannot be read. It is read only where a record may
     /// have marked a place.
-    fn unknown_places(&self, run: &RunName) -> Option<Vec<(Pointer, Since)>> {
+    fn unknown_places(&self, run: &RunName, asked: u64) -> Option<Vec<(Pointer, Since)>> {
         let may_inherit = !self.touched.is_empty() && self.forks.contains(run);
         if !self.touched.contains(run) && !may_inherit {
             return Some(Vec::new());
@@ -668,7 +780,7 @@ impl<'a> Checker<'a> {
         if !trace.lineage().iter().any(|(owner, _)| self.touched.contains(owner)) {
             return Some(Vec::new());
         }
-        trace.state(trace.tip()).ok().map(|state| unknown::listed(&state))
+        trace.state(asked.min(trace.tip())).ok().map(|state| unknown::listed(&state))
     }
 
     /// The first record of a log binds its key, so that neither can be exchanged alone.
@@ -685,10 +797,7 @@ impl<'a> Checker<'a> {
     }
 
     fn checkpoint(&mut self, note: Option<&SignedNote>) {
-        let Some(note) = note else {
-            self.not_checked.push("a signature: no checkpoint was signed yet".to_owned());
-            return;
-        };
+        let Some(note) = note else { return };
         let Some(checkpoint) = self.open_note(note) else { return };
         let size = self.store.tree().size;
         if checkpoint.size() > size && self.store.trouble().is_none() {
@@ -703,18 +812,11 @@ impl<'a> Checker<'a> {
             self.found(Code::E0307, None, None, message);
             return;
         }
-        let root = if checkpoint.size() == 0 {
-            Some(Peaks::new().root())
-        } else {
-            self.roots.get(&checkpoint.size()).copied()
-        };
+        let root = self.roots.get(&checkpoint.size()).copied();
         if root != Some(checkpoint.root()) {
             let sides = root.map(|root| (checkpoint.root().short(), root.short()));
             self.found(Code::E0303, None, sides, "the log is not the one that was signed".to_owned());
             return;
-        }
-        if checkpoint.size() < size {
-            self.not_checked.push(format!("a signature over the last {}", records(size - checkpoint.size())));
         }
         self.signed = Some(checkpoint.size());
     }
@@ -736,9 +838,9 @@ impl<'a> Checker<'a> {
     }
 
     fn open_note(&mut self, note: &SignedNote) -> Option<Checkpoint> {
-        let info = self.store.info();
+        let (info, keys) = (self.store.info(), &self.options.keys);
         // Nothing that was signed can be checked with a key that is not the log's: an unknown key, no tampering.
-        if self.options.key.as_ref().is_some_and(|key| *key != info.key) {
+        if !keys.is_empty() && !keys.contains(&info.key) {
             self.unknown_key = true;
             self.not_checked
                 .push(format!("a signature under the key that was given: the log is signed by {}", info.key));
@@ -779,10 +881,6 @@ impl<'a> Checker<'a> {
     }
 
     fn finish(mut self) -> Result<VerifyReport, Error> {
-        let names: Vec<RunName> = match &self.options.runs {
-            Some(runs) => runs.clone(),
-            None => self.chains.lines().keys().cloned().collect(),
-        };
         if self.options.from > 1 {
             let last = self.options.from - 1;
             self.not_checked.push(format!(
@@ -790,6 +888,68 @@ impl<'a> Checker<'a> {
             ));
         }
         self.check_said();
+        let mut runs = self.run_reports()?;
+        self.check_pinned();
+        let witnesses = self.witnesses(&runs);
+        // What stands before damage is sound because the signed root covers it, and for no other reason.
+        let other_log =
+            |finding: &VerifyFinding| matches!(finding.code, Code::E0304 | Code::E0307 | Code::E0308);
+        let uncovered = self.is_bundle && self.signed.is_none() || self.findings.iter().any(other_log);
+        if uncovered {
+            runs.iter_mut().for_each(|run| run.line.last_good = None);
+        }
+        let tree = self.store.tree();
+        let is_every = match self.is_bundle {
+            true => self.bundle_leaves_out == 0,
+            false => (self.peaks.size(), self.peaks.root()) == (tree.size, tree.root),
+        };
+        let ends = runs.iter().map(|report| {
+            (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1))
+        });
+        let whole = Whole::decide(ends, self.signed, is_every, self.bundle_leaves_out);
+        let root = match self.peaks.size() == tree.size {
+            true => Some(self.peaks.root()),
+            false => self.roots.get(&tree.size).copied(),
+        };
+        let (size, verdict, key) = (tree.size, self.verdict(&runs), self.store.info().key.clone());
+        let mut report = VerifyReport {
+            verdict,
+            runs,
+            findings: self.findings,
+            findings_left_out: self.left_out,
+            records: self.records,
+            asked_records: if self.options.runs.is_none() { self.records } else { self.asked_records },
+            reach: self.reach,
+            log: (size, root),
+            signed: self.signed,
+            is_key_known: self.options.keys.contains(&key),
+            key: Some(key),
+            whole,
+            witnesses,
+            derived: self.wrong_index.map_or(Derived::None, Derived::Damaged),
+            compared: None,
+            notes: self.notes.list,
+            not_checked: self.not_checked,
+            unreadable: self.unreadable,
+            unmet: Vec::new(),
+            is_quick: self.options.quick,
+        };
+        for compared in self.compared {
+            // Another root under the same key is a second history only of a log that is signed itself.
+            if compared.word == ComparedWord::Equivocation && report.signed.is_some() {
+                report.verdict = report.verdict.max(VerifyVerdict::Equivocation);
+            }
+            report.add_compared(compared, None);
+        }
+        report.raise();
+        Ok(report)
+    }
+
+    fn run_reports(&mut self) -> Result<Vec<RunReport>, Error> {
+        let names: Vec<RunName> = match &self.options.runs {
+            Some(runs) => runs.clone(),
+            None => self.chains.lines().keys().cloned().collect(),
+        };
         let mut runs = Vec::new();
         for run in names {
             if self.lacks(&run) {
@@ -800,49 +960,34 @@ impl<'a> Checker<'a> {
             let Some(line) = self.chains.lines().get(&run).cloned() else {
                 return Err(crate::run::trace::no_run(&*self.store, &run));
             };
-            let indexed = Trace::open(&self.store, &run).map(|trace| trace.tip());
-            if let Ok(tip) = indexed
-                && tip != line.tick
-            {
-                let (code, knows) = match self.is_bundle {
-                    true => (Code::E0302, "its records are read as those of"),
-                    false => (Code::E0309, "the index knows"),
-                };
-                let message = format!("the log has {} ticks of {run}, and {knows} {tip}", line.tick);
-                self.found(code, None, None, message);
-            }
-            let replay = (self.options.replay && !line.broken).then(|| self.replay(&run)).transpose()?;
+            let asked = self.options.to.get(&run).map_or(line.tick, |to| line.tick.min(*to));
+            self.compare_index(&run, &line);
+            let replay = (self.options.replay && !line.broken).then(|| self.replay(&run, asked)).transpose()?;
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
-            let part = (passed > 0).then_some((self.options.from, line.tick));
-            let unknown = self.unknown_places(&run);
+            let is_part = passed > 0 || self.options.to.contains_key(&run);
+            let part = is_part.then_some((self.options.from, line.tick));
+            let unknown = self.unknown_places(&run, asked);
             let unfinished =
                 Trace::open(&self.store, &run).and_then(|trace| trace.unfinished()).ok().flatten();
-            runs.push(RunReport { run, line, passed, part, replay, unknown, unfinished });
+            let lineage = Trace::open(&self.store, &run).map(|trace| trace.lineage().to_vec()).unwrap_or_default();
+            let closed = lineage.iter().filter_map(|(owner, _)| self.closed_from.get(owner).copied());
+            let closed_from = closed.min();
+            runs.push(RunReport { run, line, passed, part, asked, replay, unknown, closed_from, unfinished });
         }
-        let witnesses = self.witnesses(&runs);
-        // What stands before damage is sound because the signed root covers it, and for no other reason.
-        let other_log =
-            |finding: &VerifyFinding| matches!(finding.code, Code::E0304 | Code::E0307 | Code::E0308);
-        let uncovered = self.is_bundle && self.signed.is_none() || self.findings.iter().any(other_log);
-        if uncovered {
-            runs.iter_mut().for_each(|run| run.line.last_good = None);
+        Ok(runs)
+    }
+
+    /// Compares the end of a run with the one that the index names, or in a bundle the one that its records are read as.
+    fn compare_index(&mut self, run: &RunName, line: &ChainLine) {
+        let known = Trace::open(&self.store, run).map(|trace| trace.tip());
+        let differs = known.is_ok_and(|tip| tip != line.tick && !self.options.to.contains_key(run));
+        if differs && self.is_bundle {
+            let message = format!("the log has {} ticks of {run}, and its records are read as others", line.tick);
+            self.found(Code::E0302, None, None, message);
         }
-        let verdict = self.verdict(&runs, !witnesses.is_empty());
-        let size = self.store.tree().size;
-        let root =
-            if self.peaks.size() == size { Some(self.peaks.root()) } else { self.roots.get(&size).copied() };
-        Ok(VerifyReport {
-            verdict,
-            runs,
-            findings: self.findings,
-            findings_left_out: self.left_out,
-            records: self.records,
-            reach: self.reach,
-            log: (size, root),
-            signed: self.signed,
-            witnesses,
-            not_checked: self.not_checked,
-        })
+        if differs && !self.is_bundle {
+            self.wrong_index = Some(format!("it has another last tick of {run} than {}", line.tick));
+        }
     }
 
     /// Whether a bundle names a run that does not begin in it.
@@ -850,72 +995,109 @@ impl<'a> Checker<'a> {
         self.is_bundle && self.chains.lines().get(run).is_none_or(|line| line.genesis.is_none())
     }
 
-    fn replay(&self, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
+    fn replay(&self, run: &RunName, asked: u64) -> Result<Result<u64, ReplayError>, Error> {
         let trace = Trace::open(&self.store, run)?;
-        let begin = self.options.from.saturating_sub(1).min(trace.tip());
+        let end = asked.min(trace.tip());
+        let begin = self.options.from.saturating_sub(1).min(end);
         let mut on = |_: &RunState, _: &Record| ControlFlow::Continue(());
         let reducer = crate::run::pack::reducer_of(&trace)?;
-        replay_range(&trace, begin, trace.tip(), &*reducer, false, &mut on)
+        replay_range(&trace, begin, end, &*reducer, false, &mut on)
     }
 
-    /// Compares what was kept elsewhere; what agrees is a witness.
-    fn witnesses(&mut self, runs: &[RunReport]) -> Vec<String> {
-        let mut agreed = Vec::new();
-        if let Some(tip) = self.options.tip {
-            match runs.iter().find(|report| report.line.tip == Some(tip)) {
-                // A tip binds what leads to it.
-                Some(report) if self.ends.get(&report.run).is_some_and(|(chain, last)| chain < last) => {
-                    let run = &report.run;
-                    self.not_checked.push(format!(
-                        "whether anybody outside knows what stands beside {run} behind the tip that was given"
-                    ));
+    /// Compares the log with what this machine signed of it. That lies with the key, so it speaks against the log and never for it.
+    fn check_pinned(&mut self) {
+        let now = self.store.tree().size;
+        for (size, root) in self.options.pinned.iter().copied() {
+            let (message, sides) = match self.roots.get(&size) {
+                Some(found) if *found == root => continue,
+                Some(found) => {
+                    let records = records(size);
+                    let message =
+                        format!("{records} were signed here with another root: there are two histories");
+                    (message, Some((root.short(), found.short())))
                 }
-                Some(report) => agreed.push(format!("the tip given for {}", report.run)),
+                None if self.is_bundle => {
+                    let records = records(size);
+                    let message = format!("the log of {records} that was signed here: the bundle has that of {now}");
+                    self.not_checked.push(message);
+                    continue;
+                }
+                None => (format!("{} were signed here, and the log has {now}", records(size)), None),
+            };
+            self.found(Code::E0307, None, sides, message);
+        }
+    }
+
+    /// Compares what was given from outside; what agrees is a witness.
+    fn witnesses(&mut self, runs: &[RunReport]) -> Vec<Witness> {
+        let (mut agreed, options) = (Vec::new(), self.options);
+        for tip in &options.tips {
+            match runs.iter().find_map(|report| self.tip_of(report, tip)) {
+                Some(witness) => agreed.push(witness),
                 None => {
                     let found = runs.first().and_then(|report| report.line.tip);
                     // Found is what the run has; given is what it was to be.
                     let sides = found.map(|found| (tip.to_string(), found.to_string()));
                     let message =
-                        "the record is consistent with itself, but its tip is not the one that was given";
+                        "the record is consistent with itself, but the tip that was given is not on its chain";
                     self.found(Code::E0304, None, sides, message.to_owned());
                 }
             }
         }
-        for (size, root) in self.options.pinned.iter().copied() {
+        let now = self.store.tree().size;
+        for (size, root) in options.checkpoints.iter().copied() {
+            let with = "the checkpoint given".to_owned();
+            let (word, at) = match self.roots.get(&size) {
+                Some(found) if *found == root => (ComparedWord::Same, Some(size)),
+                Some(_) => (ComparedWord::Equivocation, Some(size)),
+                None => (ComparedWord::NotCompared, None),
+            };
+            self.compared.push(ComparedLog { with, word, at });
             match self.roots.get(&size) {
-                Some(found) if *found == root && size >= self.reach => {
-                    agreed.push(format!("the log of {} pinned here", records(size)))
-                }
-                Some(found) if *found == root => {
-                    let behind = format!(
-                        "whether anybody outside knows what stands behind the log of {} pinned here",
-                        records(size)
-                    );
-                    self.not_checked.push(behind);
-                }
+                Some(found) if *found == root => agreed.push(Witness {
+                    kind: WitnessKind::Checkpoint,
+                    run: None,
+                    to: size,
+                    after: now.saturating_sub(size),
+                    is_all: size >= self.reach,
+                }),
                 Some(found) => {
-                    let sides = Some((root.short(), found.short()));
+                    let sides = Some((root.to_string(), found.to_string()));
                     let message = format!(
-                        "the log was pinned here at {} with another root: there are two histories",
+                        "the log of {} has another root than the checkpoint that was given",
                         records(size)
                     );
-                    self.found(Code::E0307, None, sides, message);
+                    self.found(Code::E0304, None, sides, message);
                 }
+                // A bundle need not have the nodes of another size, and may be older.
+                None if self.is_bundle => {}
                 None => {
-                    let now = self.store.tree().size;
-                    self.found(
-                        Code::E0307,
-                        None,
-                        None,
-                        format!("the log was pinned here at {}, and has {now}", records(size)),
-                    );
+                    let message = format!("the checkpoint that was given is of {}, and the log has {now}", records(size));
+                    self.found(Code::E0307, None, None, message);
                 }
             }
         }
         agreed
     }
 
-    fn verdict(&self, runs: &[RunReport], witnessed: bool) -> VerifyVerdict {
+    /// Returns what a tip witnesses of a run; `None` if the chain of the run does not contain it.
+    fn tip_of(&self, report: &RunReport, tip: &Digest) -> Option<Witness> {
+        let (owner, to) = self.tips.get(tip)?;
+        let is_on_chain = *owner == report.run
+            || Trace::open(&self.store, &report.run)
+                .is_ok_and(|trace| trace.lineage().iter().any(|(run, end)| run == owner && to <= end));
+        // A tip binds what leads to it, and not what is beside it.
+        let is_alone = self.ends.get(&report.run).is_none_or(|(chain, last)| chain == last);
+        is_on_chain.then(|| Witness {
+            kind: WitnessKind::Tip,
+            run: Some(report.run.clone()),
+            to: *to,
+            after: report.asked.saturating_sub(*to),
+            is_all: *to >= report.asked && is_alone,
+        })
+    }
+
+    fn verdict(&self, runs: &[RunReport]) -> VerifyVerdict {
         let failed = |wanted: fn(&ReplayError) -> bool| {
             runs.iter().any(|report| matches!(&report.replay, Some(Err(error)) if wanted(error)))
         };
@@ -928,7 +1110,7 @@ impl<'a> Checker<'a> {
         if self.closed > 0 || self.missing_prefix || self.unknown_key || failed(|_| true) {
             return VerifyVerdict::Unverifiable;
         }
-        if witnessed { VerifyVerdict::Verified } else { VerifyVerdict::Intact }
+        VerifyVerdict::Intact
     }
 }
 

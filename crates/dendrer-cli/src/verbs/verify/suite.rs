@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use dendrer::address::Address;
-use dendrer::care::verify::question::{tip, verify_bundle};
+use dendrer::care::verify::question::{malformed, tip, verify_bundle};
 use dendrer::verify::VerifyTerms;
 use dendrer::verify::suite::{SuiteCase, SuiteResult};
 use dendrer_object::Code;
@@ -43,8 +43,8 @@ fn read(path: &str) -> Result<Vec<SuiteCase>> {
 }
 
 fn judge(global: &Global, dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
-    let tip = case.tip.as_deref().map(tip).transpose()?;
-    let terms = VerifyTerms { replay: true, tip, ..VerifyTerms::default() };
+    let tips = case.tip.iter().map(|text| tip(text)).collect::<std::result::Result<_, _>>()?;
+    let terms = VerifyTerms { replay: true, tips, ..VerifyTerms::default() };
     let file = dir.join(&case.file).display().to_string();
     if case.profile.is_some() {
         return match profile::check_file(ProfileChoice::Cfd, &file, &CfdTerms::default()) {
@@ -53,13 +53,16 @@ fn judge(global: &Global, dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
             Err(failure) => Ok(case.reject(failure.code)),
         };
     }
-    let found = context::open_bundle(None, &file).and_then(|opened| {
-        let whole = Address { bundle: Some(file), run: None, pos: None };
-        verify_bundle(&whole, &opened, &terms, None, &*keys::trust(global))
-    });
+    let found = match context::open_bundle(None, &file) {
+        Ok(opened) => {
+            let whole = Address { bundle: Some(file), run: None, pos: None };
+            verify_bundle(&whole, &opened, &terms, None, &*keys::trust(global))
+        }
+        Err(failure) => malformed(&file, failure),
+    };
     match found {
         Ok(log) => Ok(case.judge(&log.report)),
-        // A file that is missing says nothing about a verifier; a file that is no bundle is rejected.
+        // A file that is missing says nothing about a verifier; a file that cannot be opened is rejected.
         Err(failure) if failure.code == Code::E0108 => Err(failure),
         Err(failure) => Ok(case.reject(failure.code)),
     }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
-use dendrer_object::note::{NoteError, VerifierKey};
+use dendrer_object::merkle::leaf_hash;
+use dendrer_object::note::{Checkpoint, NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, question};
 use dendrer_store::embedded::Options;
 use dendrer_store::prelude::*;
@@ -15,6 +15,7 @@ use super::{of_bundle, of_files};
 use crate::address::{Address, Position};
 use crate::evidence::branches::{BranchesAnswer, branches};
 use crate::evidence::bundle::Opened;
+use crate::evidence::shown::ShownTree;
 use crate::evidence::verify::judge::{VerifiedLog, chains_of, compare_histories};
 use crate::evidence::verify::{VerifyReport, VerifyTerms};
 use crate::problem::Problem;
@@ -30,19 +31,27 @@ question! {
         pub targets: Vec<String>,
         /// Whether every run of the store is verified, as if no target is given
         pub all: bool,
+        /// Whether deltas are not compared with roots, nor authors checked
+        pub quick: bool,
         /// Whether every transition is made again as well
         pub replay: bool,
+        /// Whether a second log of the same key must be comparable
+        pub compare: bool,
         /// Whether a bundle that cannot be read leaves the others to be verified
         pub keep_going: bool,
         /// Whether the branches of the agents of one run are checked instead
         pub branches: bool,
         /// The first tick whose records are opened
         pub from: Option<Position>,
-        /// A tip kept elsewhere, which the run must have
-        pub tip: Option<String>,
-        /// A verifier key kept elsewhere, under which the log must be signed
-        pub verifier: Option<String>,
-        /// Whether a log without a witness is not taken for intact
+        /// Tips kept elsewhere, which the runs must have on their chains
+        pub tip: Vec<String>,
+        /// The text of a checkpoint kept elsewhere, which the log must contain
+        pub checkpoint: Option<String>,
+        /// Verifier keys kept elsewhere, under which the log must be signed
+        pub verifier: Vec<String>,
+        /// Whether the answer is no if records may be missing
+        pub require_complete: bool,
+        /// Whether the answer is no without a witness up to the last tick that is asked about
         pub require_witness: bool,
     }
 }
@@ -70,6 +79,7 @@ pub enum VerifyOutcome {
 pub struct VerifyPlan<'q> {
     question: &'q VerifyQuestion,
     terms: VerifyTerms,
+    checkpoint: Option<SignedNote>,
     /// The bundles that are named.
     pub bundles: Vec<Address>,
     /// The runs of the store that are named.
@@ -85,10 +95,10 @@ impl Asked for VerifyQuestion {
         }
         let plan = self.plan(desk.bundle_here())?;
         let trust = desk.trust();
-        let found = plan.bundles.iter().map(|address| {
-            let opened = desk.bundle(address.bundle.as_deref().unwrap_or_default())?;
-            plan.bundle(address, &opened, &*trust)
-        });
+        let found: Vec<_> = plan.bundles.iter().map(|address| {
+            let opened = desk.bundle(address.bundle.as_deref().unwrap_or_default());
+            plan.bundle(address, opened.as_ref().map_err(Problem::clone), &*trust)
+        }).collect();
         let outcomes = plan.outcomes(found)?;
         plan.end(outcomes, desk).map(VerifyReply::Logs)
     }
@@ -122,29 +132,35 @@ impl VerifyQuestion {
             text.parse::<VerifierKey>().map_err(wrong)
         };
         let terms = VerifyTerms {
+            quick: self.quick,
             replay: self.replay,
-            key: self.verifier.as_deref().map(key).transpose()?,
-            tip: self.tip.as_deref().map(tip).transpose()?,
+            keys: self.verifier.iter().map(|text| key(text)).collect::<Result<_, _>>()?,
+            tips: self.tip.iter().map(|text| tip(text)).collect::<Result<_, _>>()?,
             ..VerifyTerms::default()
         };
+        let note = |text: &String| {
+            let wrong = |error: NoteError| Problem::new(Code::E0308, format!("not a checkpoint: {error}"));
+            SignedNote::parse(text.as_bytes()).map_err(wrong)
+        };
+        let checkpoint = self.checkpoint.as_ref().map(note).transpose()?;
         let (mut bundles, mut runs) = (Vec::new(), Vec::new());
         for target in &self.targets {
             let mut address = Address::parse(target)?;
-            if address.pos.is_some() {
-                let what = format!("{target} names a tick, and a run is verified as a whole");
-                return Err(Problem::new(Code::E0106, what).note("where to begin is said with --from"));
+            if matches!(address.pos, Some(Position::Refused(_))) {
+                let what = format!("{target} names a refusal, and a run is verified up to a tick");
+                return Err(Problem::new(Code::E0106, what));
             }
             address.bundle = address.bundle.or_else(|| here.clone());
             if address.bundle.is_some() { &mut bundles } else { &mut runs }.push(address);
         }
-        if self.tip.is_some() && self.targets.len() != 1 {
-            let what = "a tip is that of one run; name that run and no other";
+        if !self.tip.is_empty() && bundles.len() + usize::from(!runs.is_empty()) > 1 {
+            let what = "a tip is that of a run of one log; name that log and no other";
             return Err(Problem::new(Code::E0106, what));
         }
         if self.targets.is_empty() && here.is_some() {
             bundles.push(Address { bundle: here, run: None, pos: None });
         }
-        Ok(VerifyPlan { question: self, terms, bundles, runs })
+        Ok(VerifyPlan { question: self, terms, checkpoint, bundles, runs })
     }
 
     /// Refuses members that do not go together.
@@ -157,12 +173,17 @@ impl VerifyQuestion {
             branches,
             &[
                 ("--replay", self.replay),
-                ("--tip", self.tip.is_some()),
-                ("--verifier", self.verifier.is_some()),
+                ("--tip", !self.tip.is_empty()),
+                ("--checkpoint", self.checkpoint.is_some()),
+                ("--verifier", !self.verifier.is_empty()),
                 ("--require-witness", self.require_witness),
+                ("--require-complete", self.require_complete),
+                ("--quick", self.quick),
+                ("--compare", self.compare),
                 from,
             ],
         )?;
+        exclude(("--quick", self.quick), &[("--replay", self.replay)])?;
         match [branches, from].into_iter().find(|(_, given)| *given && !targets.1) {
             Some((flag, _)) => Err(Problem::new(Code::E0106, format!("{flag} is of one run: name one"))),
             None => Ok(()),
@@ -171,7 +192,7 @@ impl VerifyQuestion {
 }
 
 impl VerifyPlan<'_> {
-    /// Verifies a bundle that is named.
+    /// Verifies a bundle that is named. Of bytes that are no bundle the verdict is MALFORMED.
     ///
     /// # Errors
     ///
@@ -179,15 +200,20 @@ impl VerifyPlan<'_> {
     pub fn bundle(
         &self,
         address: &Address,
-        opened: &Opened,
+        opened: Result<&Opened, Problem>,
         trust: &dyn Trust,
     ) -> Result<VerifiedLog, Problem> {
-        let mut log = verify_bundle(address, opened, &self.terms, self.question.from.as_ref(), trust)?;
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(problem) => return malformed(address.bundle.as_deref().unwrap_or_default(), problem),
+        };
+        let terms = self.terms_of(opened.store.info())?;
+        let mut log = verify_bundle(address, opened, &terms, self.question.from.as_ref(), trust)?;
         // One log is compared with no other.
         if self.bundles.len() > 1 || !self.runs.is_empty() {
             let runs = log.report.runs.iter().map(|run| run.run.clone()).collect();
             log.chains = chains_of(&opened.store, &runs);
-            log.positions = opened.bundle.positions().map(|(at, entry)| (at, entry.clone())).collect();
+            log.shown = ShownTree::of_bundle(&opened.bundle);
         }
         Ok(log)
     }
@@ -239,9 +265,22 @@ impl VerifyPlan<'_> {
         });
         let mut logs: Vec<&mut VerifiedLog> = verified.collect();
         compare_histories(&mut logs);
-        let VerifyQuestion { replay, require_witness, .. } = *self.question;
-        logs.into_iter().for_each(|log| log.report.close(replay, require_witness));
+        let VerifyQuestion { require_complete, require_witness, compare, .. } = *self.question;
+        logs.into_iter().for_each(|log| log.report.require(require_complete, require_witness, compare));
         Ok(outcomes)
+    }
+
+    /// Returns the terms for a log, with the checkpoint that was given opened under its key.
+    fn terms_of(&self, info: &StoreInfo) -> Result<VerifyTerms, Problem> {
+        let opened = |note: &SignedNote| {
+            let wrong = |error: NoteError| {
+                Problem::new(Code::E0308, format!("the checkpoint that was given is none of this log: {error}"))
+            };
+            let checkpoint = Checkpoint::open(note, &info.id.origin(), &info.key).map_err(wrong)?;
+            Ok::<_, Problem>((checkpoint.size(), checkpoint.root()))
+        };
+        let checkpoints = self.checkpoint.iter().map(opened).collect::<Result<_, _>>()?;
+        Ok(VerifyTerms { checkpoints, ..self.terms.clone() })
     }
 
     /// Verifies runs of the store, or all of it. `known` are the runs of bundles, which are compared with those here.
@@ -253,36 +292,38 @@ impl VerifyPlan<'_> {
     ) -> Result<VerifiedLog, Problem> {
         let path = desk.dir()?;
         let stamp = Stamp::of(&path);
-        let mut store = Arc::new(desk.log_files(&path)?);
+        let mut store = match desk.log_files(&path) {
+            Ok(store) => Arc::new(store),
+            Err(problem) => return malformed(&path.display().to_string(), problem),
+        };
         let mut names = Vec::new();
         for address in &self.runs {
-            names.push(address.run_in(&store, &[]).map_err(|error| not_found(error.into(), &*store))?);
+            names.push(run_of(address, &store)?);
         }
         // A key file that is named is a key kept elsewhere, as a verifier key is.
         let file = desk.kept_key()?;
         let from = first_tick(self.question.from.as_ref(), &store, &names)?;
+        let places = self.runs.iter().zip(&names);
+        let places = places.filter_map(|(address, run)| Some(last_tick(address.pos.as_ref()?, &store, run)));
+        let to = places.collect::<Result<_, _>>()?;
         let runs = (!self.runs.is_empty()).then_some(names);
-        let key = self.terms.key.clone().or(file);
-        let terms = VerifyTerms { runs, from, key, ..self.terms.clone() };
+        let mut terms = VerifyTerms { runs, from, to, ..self.terms_of(store.info())? };
+        terms.keys.extend(file);
         let trust = desk.trust();
-        let mut report = of_files(&mut store, &terms, &*trust, &mut *desk.follow("verify"))?;
+        let report = of_files(&mut store, &terms, &*trust, &mut *desk.follow("verify"))?;
         let info = store.info().clone();
-        let (chains, mut positions) = (chains_of(&store, known), BTreeMap::new());
+        let (chains, mut shown) = (chains_of(&store, known), ShownTree::default());
         if is_compared && report.findings.is_empty() {
-            store.entries(0..store.tree().size, &mut |at, entry| {
-                positions.insert(at, entry);
+            store.entries(0..store.tree().size, &mut |_, entry| {
+                shown.push(leaf_hash(&entry.text()));
                 ControlFlow::Continue(())
             })?;
-        }
-        // Windows cannot rename an open index, so it is closed first.
-        drop(store);
-        if report.has_only_index_findings() {
-            rebuild_index(&path, &mut report);
         }
         if let Some(seen) = trust.seen(info.id) {
             seen.note(&path, stamp, report.notes());
         }
-        Ok(VerifiedLog { chains, positions, ..verified(path.display().to_string(), report, false, &info) })
+        let is_whole = self.runs.is_empty();
+        Ok(VerifiedLog { chains, shown, is_whole, ..verified(path.display().to_string(), report, false, &info) })
     }
 }
 
@@ -305,8 +346,14 @@ pub fn verify_bundle(
         Some(_) => Some(vec![address.run_in(&opened.store, runs).map_err(|error| in_bundle(error.into()))?]),
         None => None,
     };
-    let from = first_tick(from, &opened.store, named.as_ref().unwrap_or(runs)).map_err(in_bundle)?;
-    let terms = VerifyTerms { runs: named, from, ..terms.clone() };
+    let all = named.as_ref().unwrap_or(runs);
+    let from = first_tick(from, &opened.store, all).map_err(in_bundle)?;
+    let to = match (&address.pos, &all[..]) {
+        (None, _) => BTreeMap::new(),
+        (Some(place), [run]) => [last_tick(place, &opened.store, run).map_err(in_bundle)?].into(),
+        (Some(_), _) => return Err(in_bundle(Problem::new(Code::E0106, "a tick is that of one run; name that run"))),
+    };
+    let terms = VerifyTerms { runs: named, from, to, ..terms.clone() };
     let report = of_bundle(opened, &terms, trust)?;
     Ok(verified(path.to_owned(), report, true, opened.store.info()))
 }
@@ -326,7 +373,37 @@ pub fn tip(text: &str) -> Result<Digest, Problem> {
 
 fn verified(name: String, report: VerifyReport, is_bundle: bool, info: &StoreInfo) -> VerifiedLog {
     let (store, key) = (info.id, info.key.clone());
-    VerifiedLog { name, report, is_bundle, store, key, chains: BTreeMap::new(), positions: BTreeMap::new() }
+    let (chains, shown) = Default::default();
+    VerifiedLog { name, report, is_bundle, is_whole: is_bundle, of: Some((store, key)), chains, shown }
+}
+
+/// Turns the problem of bytes that have not the form of a bundle or a store into a verdict.
+///
+/// # Errors
+///
+/// Any other problem as it is.
+pub fn malformed(name: &str, problem: Problem) -> Result<VerifiedLog, Problem> {
+    if !matches!(problem.code, Code::E0305 | Code::E0306) {
+        return Err(problem);
+    }
+    let (chains, shown) = Default::default();
+    let report = VerifyReport::malformed(problem.code, problem.message.into());
+    let name = name.to_owned();
+    Ok(VerifiedLog { name, report, is_bundle: true, is_whole: true, of: None, chains, shown })
+}
+
+/// Finds the run of an address, also where a damaged index does not name it.
+fn run_of(address: &Address, store: &Arc<Embedded>) -> Result<RunName, Problem> {
+    let found = address.run_in(store, &[]).map_err(Problem::from);
+    found.or_else(|problem| {
+        if store.trouble().is_none() {
+            let plain = Embedded::open(store.dir(), Options { index: false, ..Options::read() });
+            if let Some(run) = plain.ok().and_then(|plain| address.run_in(&Arc::new(plain), &[]).ok()) {
+                return Ok(run);
+            }
+        }
+        Err(not_found(problem, &**store))
+    })
 }
 
 /// Returns the first tick whose records are opened, which is that of one run.
@@ -338,6 +415,11 @@ fn first_tick(from: Option<&Position>, store: &impl ReadHandle, runs: &[RunName]
     }
 }
 
+/// Returns a run with the last tick that is asked about.
+fn last_tick(place: &Position, store: &impl ReadHandle, run: &RunName) -> Result<(RunName, u64), Problem> {
+    Ok((run.clone(), place.tick(&Trace::open(store, run)?)?))
+}
+
 /// Turns the problem of a run that is not found into that of the log, if the log is damaged: the run may be in the missing part.
 fn not_found(problem: Problem, store: &Embedded) -> Problem {
     match store.trouble().filter(|trouble| is_of_the_log(trouble)) {
@@ -346,18 +428,4 @@ fn not_found(problem: Problem, store: &Embedded) -> Problem {
         }
         _ => problem,
     }
-}
-
-/// Rebuilds an index that alone is wrong, and adds to the findings that it was rebuilt.
-fn rebuild_index(path: &Path, report: &mut VerifyReport) {
-    let made = match Embedded::open(path, Options::write()) {
-        Ok(mut store) => store.rebuild_index(false),
-        Err(error) => Err(error),
-    };
-    let words = match made {
-        Ok(()) => "the index was made again from the log, so the next verification finds it right".to_owned(),
-        Err(error) => format!("the index could not be made again: {error}"),
-    };
-    let findings = report.findings.iter_mut();
-    findings.for_each(|finding| finding.message = format!("{}; {words}", finding.message));
 }

@@ -8,21 +8,18 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::chain_rules::ChainLine;
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
-use dendrer_object::record::Entry;
 use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
 
+use super::facts::{ComparedLog, ComparedWord, Derived, Whole, Witness, WitnessKind};
 use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::error::Error;
+use crate::evidence::shown::{ShownTree, TreesCompared};
 use crate::handle::ReadHandle;
 use crate::run::trace::{Trace, all_runs};
 
 /// The code of a log that is not the one that was signed here.
 pub const ANOTHER_LOG: Code = Code::E0307;
-
-/// The line for `--require-witness` without a witness.
-const NO_WITNESS: &str = "a witness, which --require-witness asks for: nothing kept elsewhere is known to agree with all of it \
-                          (a tip is given with --tip, a key with --verifier)";
 
 /// A log that was verified.
 #[derive(Debug, Clone)]
@@ -33,20 +30,20 @@ pub struct VerifiedLog {
     pub report: VerifyReport,
     /// Whether it is a bundle.
     pub is_bundle: bool,
-    /// The id of the store.
-    pub store: StoreId,
-    /// The key that signs the log.
-    pub key: VerifierKey,
+    /// Whether it was asked about as a whole, and not about some of its runs.
+    pub is_whole: bool,
+    /// The id of the store and the key that signs its log; `None` for bytes that name none.
+    pub of: Option<(StoreId, VerifierKey)>,
     /// The records of runs that another log may have as well, by tick; empty where one log is verified alone.
     pub chains: BTreeMap<RunName, Vec<Digest>>,
-    /// The entries of the log that are shown, by position; empty where one log is verified alone.
-    pub positions: BTreeMap<u64, Entry>,
+    /// The tree of the log as far as it is shown; empty where one log is verified alone.
+    pub shown: ShownTree,
 }
 
 impl VerifiedLog {
     /// Whether all of the log is signed, and nothing is found but that another one is signed as well.
     fn is_signed(&self) -> bool {
-        let is_of_others = |finding: &VerifyFinding| finding.code == ANOTHER_LOG;
+        let is_of_others = |finding: &VerifyFinding| matches!(finding.code, ANOTHER_LOG | Code::E0304);
         self.report.signed == Some(self.report.log.0) && self.report.findings.iter().all(is_of_others)
     }
 }
@@ -82,24 +79,27 @@ impl VerifyReport {
         info: &StoreInfo,
         note: Option<&SignedNote>,
         own: Option<&VerifierKey>,
-        given: Option<&VerifierKey>,
+        given: &[VerifierKey],
     ) {
         if let Some(own) = own.filter(|own| **own != info.key) {
             let message = "the log names another key than the one its store was made with here";
             self.add_key_finding(message, &info.key, own);
         }
-        let Some(given) = given.filter(|given| **given != info.key) else { return };
+        self.is_key_known |= own == Some(&info.key) || given.contains(&info.key);
+        for given in given.iter().filter(|given| **given != info.key) {
+            self.judge_given(info, note, given);
+        }
+        self.raise();
+    }
+
+    fn judge_given(&mut self, info: &StoreInfo, note: Option<&SignedNote>, given: &VerifierKey) {
         // A key that is not the log's own is a witness if it signed the checkpoint as well.
         match note.map(|note| note.verify(std::slice::from_ref(given))) {
-            Some(Ok(agreed)) if !agreed.is_empty() && self.signed < Some(self.reach) => {
-                let line = format!("whether {} knows what stands behind what it signed", given.name());
-                self.not_checked.push(line);
-            }
             Some(Ok(agreed)) if !agreed.is_empty() => {
-                self.witnesses.push(format!("the key given, {}", given.name()));
-                if self.verdict == VerifyVerdict::Intact {
-                    self.verdict = VerifyVerdict::Verified;
-                }
+                let to = self.signed.unwrap_or(0);
+                let after = self.log.0.saturating_sub(to);
+                let is_all = to >= self.reach;
+                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, is_all });
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
                 let message = "a signature in the name of the key that was given is not that key's";
@@ -121,16 +121,16 @@ impl VerifyReport {
 
     /// Adds the damage of files that records cannot show: frames, commit frames, files beside the log.
     pub fn add_damage(&mut self, structure: Structure) {
+        if let (Derived::None, Some(covered)) = (&self.derived, structure.indexed) {
+            self.derived = Derived::Index(covered);
+        }
         if structure.unfinished {
             self.not_checked.push("bytes behind the last group, which were never acknowledged".to_owned());
         }
         for damage in structure.findings {
-            if (damage.kind, damage.what) == (DamageKind::Index, "index") {
-                // The answer does not depend on the index.
-                self.not_checked.push(format!(
-                    "the index, which is damaged ({}); dendrer doctor --fix makes it anew",
-                    damage.found
-                ));
+            if damage.kind == DamageKind::Index {
+                // The index follows from the log, so its damage says nothing of the record.
+                self.derived = Derived::Damaged(damage.found);
                 continue;
             }
             let mut positions = self.findings.iter().filter_map(|finding| finding.position);
@@ -156,30 +156,11 @@ impl VerifyReport {
         }
     }
 
-    /// Whether the index alone is wrong. It follows from the log, so it can be rebuilt; an index that knows more than the log
-    /// is evidence of a loss and has another code.
-    pub fn has_only_index_findings(&self) -> bool {
-        let of_index = |finding: &VerifyFinding| finding.code == Code::E0309;
-        !self.findings.is_empty() && self.findings.iter().all(of_index) && self.findings_left_out == 0
-    }
-
-    /// Adds what the caller did not ask for, and that a witness is required and missing.
-    pub fn close(&mut self, replayed: bool, require_witness: bool) {
-        if !replayed && self.verdict <= VerifyVerdict::Intact {
-            self.not_checked.push("replay (--replay)".to_owned());
-        }
-        // A witness that is required and missing is like a withheld value: it leaves the log unverifiable.
-        if require_witness && self.verdict == VerifyVerdict::Intact {
-            self.verdict = VerifyVerdict::Unverifiable;
-            self.not_checked.push(NO_WITNESS.to_owned());
-        }
-    }
-
     /// Lists the runs whose notes change: an intact run with its tip, any other with `None`. A run that was verified in part
     /// and is intact keeps its note.
     pub fn notes(&self) -> impl Iterator<Item = (RunName, Option<Digest>)> {
         let is_intact = self.verdict <= VerifyVerdict::Intact;
-        self.runs.iter().filter_map(move |run| match (is_intact && run.passed == 0, run.line.tip) {
+        self.runs.iter().filter_map(move |run| match (is_intact && run.part.is_none(), run.line.tip) {
             (true, Some(tip)) => Some((run.run.clone(), Some(tip))),
             (false, _) if is_intact => None,
             _ => Some((run.run.clone(), None)),
@@ -214,97 +195,90 @@ fn parted(a: &VerifiedLog, b: &VerifiedLog) -> Option<(RunName, u64, [Digest; 2]
     })
 }
 
-/// The first position of the log at which both show an entry, and not the same.
-fn parted_at(a: &VerifiedLog, b: &VerifiedLog) -> Option<(u64, [Digest; 2])> {
-    let mut pairs = a.positions.iter().filter_map(|(at, entry)| Some((at, entry, b.positions.get(at)?)));
-    let (at, own, other) = pairs.find(|(_, own, other)| own != other)?;
-    Some((*at, [own.hash, other.hash]))
-}
-
-/// Adds to copies of the same log that they are two histories, where a run or a position of the log shows it. Returns the pairs
-/// of them.
-fn compare_chains(logs: &mut [&mut VerifiedLog]) -> BTreeSet<(String, String)> {
-    let mut found = BTreeSet::new();
+/// Compares copies of the same log: each may be what was signed, and they still be two histories. What both show is compared
+/// leaf by leaf and subtree by subtree, and the runs that both have tick by tick, whatever the sizes of the logs.
+pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
     for at in 0..logs.len() {
         for other in (0..logs.len()).filter(|other| *other != at) {
             let (own, twin) = (&*logs[at], &*logs[other]);
-            let is_twin =
-                own.store == twin.store && own.key == twin.key && own.is_signed() && twin.is_signed();
-            let name = twin.name.clone();
-            let (run, tick, position, [stored, computed], what) =
-                match (parted(own, twin), parted_at(own, twin)) {
-                    _ if !is_twin => continue,
-                    (Some((run, tick, sides)), _) => {
-                        let what = format!("tick {tick} of {run}");
-                        (Some(run), Some(tick), None, sides, what)
-                    }
-                    (None, Some((at, sides))) => {
-                        (None, None, Some(at), sides, format!("position {at} of the log"))
-                    }
-                    (None, None) => continue,
-                };
-            found.insert((own.name.clone(), name.clone()));
-            let log = &mut *logs[at];
-            log.report.verdict = VerifyVerdict::Equivocation;
-            // Which of the two was recorded cannot be known here.
-            log.report.runs.iter_mut().for_each(|report| report.line.last_good = None);
-            log.report.findings.push(VerifyFinding {
-                code: ANOTHER_LOG,
-                message: format!(
-                    "the same key signed {name}, which has another record at {what}: there are two histories"
-                ),
-                run,
-                tick,
-                position,
-                stored: Some(stored.short()),
-                computed: Some(computed.short()),
-            });
-        }
-    }
-    found
-}
-
-/// Compares copies of the same log: each may be what was signed, and they still be two histories. Of logs of different sizes
-/// the runs are compared that both have, and the roots at their ends are not.
-pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
-    let two = compare_chains(logs);
-    let sound = logs.iter().filter(|log| log.is_signed());
-    let ends: Vec<_> = sound
-        .filter_map(|log| {
-            let (size, root) = log.report.log;
-            Some((log.name.clone(), (log.store, log.key.clone()), size, root?))
-        })
-        .collect();
-    for log in logs {
-        let (size, Some(root)) = log.report.log else { continue };
-        let origin = (log.store, log.key.clone());
-        let twins: Vec<_> = ends.iter().filter(|(name, of, ..)| *of == origin && *name != log.name).collect();
-        let is_known = |name: &String| two.contains(&(log.name.clone(), name.clone()));
-        let twins: Vec<_> = twins.into_iter().filter(|(name, ..)| !is_known(name)).collect();
-        let elsewhere: Vec<_> = twins.iter().filter(|(_, _, other, _)| *other != size).collect();
-        match elsewhere.as_slice() {
-            [] => {}
-            [(name, _, other, _)] => log.report.not_checked.push(format!(
-                "whether {} and {name} are of one history: their logs end at {size} and {other} records",
-                log.name
-            )),
-            several => log.report.not_checked.push(format!(
-                "whether {} and {} others of the same log are of one history: their logs end elsewhere",
-                log.name,
-                several.len()
-            )),
-        }
-        for (name, _, other, found) in twins {
-            if *other == size && *found != root && log.is_signed() {
-                log.report.verdict = VerifyVerdict::Equivocation;
-                // Which of the two was recorded cannot be known here.
-                log.report.runs.iter_mut().for_each(|run| run.line.last_good = None);
-                let message = format!(
-                    "the same key signed {name}, another log of as many records: there are two histories"
-                );
-                log.report.add_finding(ANOTHER_LOG, message, Some((root.short(), found.short())));
+            if own.of.is_some() && own.of == twin.of {
+                let (compared, finding) = compare_two(own, twin);
+                logs[at].report.add_compared(compared, finding);
             }
         }
+    }
+}
+
+/// Compares a log with another of its key. Of logs that are not signed whole nothing follows.
+fn compare_two(own: &VerifiedLog, twin: &VerifiedLog) -> (ComparedLog, Option<VerifyFinding>) {
+    let result = |word, at| ComparedLog { with: twin.name.clone(), word, at };
+    if !own.is_signed() || !twin.is_signed() {
+        return (result(ComparedWord::NotCompared, None), None);
+    }
+    let trees = own.shown.compare(&twin.shown);
+    let size = match trees {
+        TreesCompared::Differ(size) => size,
+        _ => own.report.log.0.min(twin.report.log.0),
+    };
+    let (run, tick, position, sides, what) = match (parted(own, twin), trees) {
+        (Some((run, tick, sides)), _) => {
+            let what = format!("tick {tick} of {run}");
+            (Some(run), Some(tick), None, Some(sides), what)
+        }
+        (None, TreesCompared::Differ(size)) => {
+            let sides = own.report.log.1.zip(twin.report.log.1).map(|(own, twin)| [own, twin]);
+            (None, None, Some(size - 1), sides, format!("position {} of the log", size - 1))
+        }
+        (None, TreesCompared::Same(size)) => return (result(ComparedWord::Same, Some(size)), None),
+        (None, TreesCompared::NotCompared) => return (result(ComparedWord::NotCompared, None), None),
+    };
+    let message =
+        format!("the same key signed {}, which has another record at {what}: there are two histories", twin.name);
+    let (stored, computed) = sides.map(|sides| sides.map(|side| side.short()).into()).unzip();
+    let finding = VerifyFinding { code: ANOTHER_LOG, run, tick, position, message, stored, computed };
+    (result(ComparedWord::Equivocation, Some(size)), Some(finding))
+}
+
+impl VerifyReport {
+    /// Adds a comparison. Of several the worst is kept.
+    pub fn add_compared(&mut self, compared: ComparedLog, finding: Option<VerifyFinding>) {
+        if let Some(finding) = finding {
+            self.verdict = self.verdict.max(VerifyVerdict::Equivocation);
+            // Which of the two was recorded cannot be known here.
+            self.runs.iter_mut().for_each(|run| run.line.last_good = None);
+            self.findings.push(finding);
+        }
+        if self.compared.as_ref().is_none_or(|known| known.word < compared.word) {
+            self.compared = Some(compared);
+        }
+    }
+
+    /// The report on bytes that are no bundle and no store.
+    pub fn malformed(code: Code, message: String) -> VerifyReport {
+        let mut report = VerifyReport {
+            verdict: VerifyVerdict::Malformed,
+            runs: Vec::new(),
+            findings: Vec::new(),
+            findings_left_out: 0,
+            records: 0,
+            asked_records: 0,
+            reach: 0,
+            log: (0, None),
+            signed: None,
+            key: None,
+            is_key_known: false,
+            whole: Whole::default(),
+            witnesses: Vec::new(),
+            derived: Derived::None,
+            compared: None,
+            notes: Vec::new(),
+            not_checked: Vec::new(),
+            unreadable: None,
+            unmet: Vec::new(),
+            is_quick: false,
+        };
+        report.add_finding(code, message, None);
+        report
     }
 }
 

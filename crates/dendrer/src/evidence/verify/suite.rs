@@ -29,7 +29,7 @@ pub struct SuiteCase {
 pub struct SuiteResult {
     /// The case.
     pub case: SuiteCase,
-    /// The verdict; `None` if the file is no bundle at all.
+    /// The verdict; `None` for a file of nodes, or one that cannot be opened.
     pub verdict: Option<VerifyVerdict>,
     /// The codes of the findings.
     pub codes: Vec<String>,
@@ -83,7 +83,7 @@ impl SuiteCase {
         let accepted = match report.verdict {
             VerifyVerdict::Verified | VerifyVerdict::Intact => Some(true),
             VerifyVerdict::Unverifiable => None,
-            VerifyVerdict::Diverged | VerifyVerdict::Tampered | VerifyVerdict::Equivocation => Some(false),
+            _ => Some(false),
         };
         self.result(Some(report.verdict), codes, accepted)
     }

@@ -1,0 +1,217 @@
+//! The facts that `verify` reports beside the verdict: one for each line, none folded into another.
+//!
+//! Rule: VERIFIED is given in one place, [`VerifyReport::raise`], and only to a log that is intact, complete and witnessed up to
+//! the last tick that was asked about; test `verified_takes_all_three_facts`.
+
+use std::collections::BTreeSet;
+
+use dendrer_object::record::{Kind, Record};
+use dendrer_object::{Code, RunName, Timestamp};
+
+use super::{VerifyReport, VerifyVerdict};
+
+dendrer_object::words! {
+    /// The reason why records of a run may be missing.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PartialReason {
+        /// Entries are left out, and no map counts those of the run.
+        NoMap = "no_map",
+        /// Records of the run are newer than what counts them.
+        AfterMap = "after_map",
+    }
+}
+
+dendrer_object::words! {
+    /// What agrees with a log from outside.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum WitnessKind {
+        /// A tip that was given.
+        Tip = "tip",
+        /// A checkpoint that was given.
+        Checkpoint = "checkpoint",
+        /// A key that was given and has signed as well.
+        Key = "key",
+    }
+}
+
+dendrer_object::words! {
+    /// A remark that is no fault.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum NoteCode {
+        /// The run was recorded at stage 0, so nothing was enforced.
+        Stage0 = "stage_0",
+        /// A record is dated before one that stands earlier in the log.
+        DatedBack = "dated_back",
+    }
+}
+
+dendrer_object::words! {
+    /// Whether two logs of one key are one history.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ComparedWord {
+        /// One history up to a size.
+        Same = "same history",
+        /// The nodes that both have do not decide it.
+        NotCompared = "NOT COMPARED",
+        /// Two histories of one key.
+        Equivocation = "EQUIVOCATION",
+    }
+}
+
+/// Whether every record is here that was asked about.
+#[derive(Debug, Clone, Default)]
+pub struct Whole {
+    /// The size of the signed log that counts the records; `None` if nothing does.
+    pub checkpoint: Option<u64>,
+    /// The runs of which records may be missing.
+    pub partial: Vec<(RunName, PartialReason)>,
+    /// The number of records of the log that a bundle leaves out.
+    pub left_out: u64,
+}
+
+impl Whole {
+    /// Whether no record is missing.
+    pub fn is_complete(&self) -> bool {
+        self.checkpoint.is_some() && self.partial.is_empty()
+    }
+
+    /// Decides it for runs, each with the number of records up to its last one. `is_every` is whether every entry of the log was
+    /// read, and `signed` the size that is signed.
+    pub(super) fn decide(
+        runs: impl IntoIterator<Item = (RunName, u64)>,
+        signed: Option<u64>,
+        is_every: bool,
+        left_out: u64,
+    ) -> Whole {
+        let reason = |end: u64| match signed {
+            Some(size) if is_every && end <= size => None,
+            Some(_) if is_every => Some(PartialReason::AfterMap),
+            _ => Some(PartialReason::NoMap),
+        };
+        let partial = runs.into_iter().filter_map(|(run, end)| Some((run, reason(end)?))).collect();
+        Whole { checkpoint: signed, partial, left_out }
+    }
+}
+
+/// Something outside that agrees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// What agrees.
+    pub kind: WitnessKind,
+    /// The run, of a tip; `None` if it speaks of the log.
+    pub run: Option<RunName>,
+    /// The tick of a tip, or the size of a log.
+    pub to: u64,
+    /// How many ticks or records that were asked about follow.
+    pub after: u64,
+    /// Whether it covers the last tick that was asked about, and what is beside the chain up to it.
+    pub is_all: bool,
+}
+
+impl Witness {
+    /// Returns what agrees in one phrase.
+    pub fn words(&self) -> String {
+        let Witness { kind, run, to, .. } = self;
+        match (kind, run) {
+            (WitnessKind::Tip, Some(run)) => format!("the tip given for {run} at tick {to}"),
+            (kind, _) => format!("the {kind} given, to {to} records"),
+        }
+    }
+}
+
+/// Data that follows from the log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Derived {
+    /// There is none.
+    #[default]
+    None,
+    /// The index is right up to a record.
+    Index(u64),
+    /// The index is damaged, and how. The verdict does not depend on it.
+    Damaged(String),
+}
+
+/// A remark on a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyNote {
+    /// Its kind.
+    pub code: NoteCode,
+    /// The position in the log.
+    pub position: u64,
+    /// The run.
+    pub run: Option<RunName>,
+    /// Of a record that is dated back: its time, and the later time of an earlier record.
+    pub times: Option<(Timestamp, Timestamp)>,
+}
+
+/// The comparison with another log of the same key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComparedLog {
+    /// The other log, as it was named.
+    pub with: String,
+    /// The result.
+    pub word: ComparedWord,
+    /// The size up to which it holds; `None` if they were not compared.
+    pub at: Option<u64>,
+}
+
+/// How far clocks of machines that write into one log may differ, in milliseconds.
+const SKEW_MS: u64 = 300_000;
+
+/// Collects remarks, in the order of the log.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    pub(super) list: Vec<VerifyNote>,
+    latest: Option<Timestamp>,
+    dated_back: BTreeSet<Option<RunName>>,
+}
+
+impl Notes {
+    /// Looks at a record. Of each run the first record that is dated back is noted.
+    pub(super) fn take(&mut self, position: u64, record: &Record) {
+        let (header, run) = (record.header(), record.header().run.clone());
+        if header.kind == Kind::Run && record.body().value("/stage").is_some_and(|stage| stage == 0_u64.into()) {
+            self.list.push(VerifyNote { code: NoteCode::Stage0, position, run: run.clone(), times: None });
+        }
+        if let Some(latest) = self.latest.filter(|latest| header.ts.ms() + SKEW_MS < latest.ms())
+            && self.dated_back.insert(run.clone())
+        {
+            let times = Some((header.ts, latest));
+            self.list.push(VerifyNote { code: NoteCode::DatedBack, position, run, times });
+        }
+        self.latest = self.latest.max(Some(header.ts));
+    }
+}
+
+impl VerifyReport {
+    /// Whether every run that was asked about is witnessed to the last tick that was asked about.
+    pub fn is_witnessed(&self) -> bool {
+        let is_by = |run: &RunName| {
+            let mut all = self.witnesses.iter().filter(|witness| witness.is_all);
+            all.any(|witness| witness.run.as_ref().is_none_or(|of| of == run))
+        };
+        !self.witnesses.is_empty() && self.runs.iter().all(|run| is_by(&run.run))
+    }
+
+    /// Gives the verdict VERIFIED to a log that is intact, complete and witnessed.
+    pub(super) fn raise(&mut self) {
+        let is_all = !self.is_quick && self.whole.is_complete() && self.is_witnessed();
+        if self.verdict == VerifyVerdict::Intact && is_all {
+            self.verdict = VerifyVerdict::Verified;
+        }
+    }
+
+    /// Adds the facts that are required and do not hold. A log that is worse than intact has its own exit code.
+    pub fn require(&mut self, complete: bool, witness: bool, compared: bool) {
+        let is_compared = self.compared.as_ref().is_some_and(|log| log.word != ComparedWord::NotCompared);
+        let open = [
+            (complete && !self.whole.is_complete(), Code::E0312),
+            (witness && !self.is_witnessed(), Code::E0313),
+            (compared && !is_compared, Code::E0314),
+        ];
+        self.unmet.extend(open.into_iter().filter_map(|(is_open, code)| is_open.then_some(code)));
+        if self.unmet.contains(&Code::E0314) {
+            self.verdict = self.verdict.max(VerifyVerdict::Unverifiable);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The states of runs while their records are taken in the order of the log: each delta must make the root that its record has,
+//! and each transition have an author that may write it.
+//!
+//! Rule: a state that cannot be followed is never taken for one that fits; test `a_state_behind_an_erased_delta_is_not_followed`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dendrer_kernel::ontology::check_recorded;
+use dendrer_kernel::replay::{ReplayError, recorded_state};
+use dendrer_object::record::{Entry, Kind, Record};
+use dendrer_object::{Code, RunName, Value};
+use dendrer_store::Store;
+
+use crate::run::trace::Trace;
+
+/// The last state of each run; a run whose state is not known has none.
+#[derive(Debug, Default)]
+pub(super) struct States(BTreeMap<RunName, (u64, Value)>);
+
+/// The code of a fault, the recorded and the computed side, and a sentence.
+type Fault = (Code, Option<(String, String)>, String);
+
+impl States {
+    /// Takes the next record of a run, and returns what is wrong with its root and its author.
+    pub(super) fn take(&mut self, store: &Arc<dyn Store>, entry: &Entry, record: Option<&Record>) -> Vec<Fault> {
+        let Some(run) = &entry.run else { return Vec::new() };
+        let Some(record) = record else {
+            self.0.remove(run);
+            return Vec::new();
+        };
+        match entry.kind {
+            Kind::Run => self.begin(store, run, record),
+            Kind::Transition => return self.follow(run, record),
+            Kind::End => drop(self.0.remove(run)),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn begin(&mut self, store: &Arc<dyn Store>, run: &RunName, record: &Record) {
+        let Ok(trace) = Trace::open(store, run) else { return };
+        if record.header().prev.is_none() {
+            let state = trace.genesis().ok().map(|moment| (0, moment.state));
+            self.0.extend(state.map(|state| (run.clone(), state)));
+            return;
+        }
+        // A fork goes on from a state of its parent, which is at hand if the parent has not gone on.
+        let lineage = trace.lineage();
+        let Some((owner, tick)) = lineage.iter().rev().nth(1) else { return };
+        let known = self.0.get(owner).filter(|(at, _)| at == tick);
+        let state = known.cloned().or_else(|| Some((*tick, trace.state(*tick).ok()?)));
+        self.0.extend(state.map(|state| (run.clone(), state)));
+    }
+
+    fn follow(&mut self, run: &RunName, record: &Record) -> Vec<Fault> {
+        let header = record.header();
+        let agent = record.body().value("/agent_id");
+        let mut faults = Vec::new();
+        if let Some(name) = &header.type_name
+            && let Err(error) = check_recorded(name, header.author, agent.as_ref().and_then(Value::as_str))
+        {
+            faults.push((error.code(), None, format!("its author cannot be: {error}")));
+        }
+        let Some((tick, state)) = self.0.remove(run) else { return faults };
+        if header.tick != Some(tick + 1) {
+            return faults;
+        }
+        match recorded_state(&state, record) {
+            Ok(after) => drop(self.0.insert(run.clone(), (tick + 1, after))),
+            // What was erased or withheld is reported as that.
+            Err(ReplayError::Erased { .. }) => {}
+            Err(ReplayError::Divergence(found)) => {
+                let text = |side: &Option<Value>| side.as_ref().map_or_else(String::new, ToString::to_string);
+                let sides = Some((text(&found.expected), text(&found.found)));
+                faults.push((Code::E0301, sides, "its delta makes another state root than it records".to_owned()));
+            }
+            Err(error) => faults.push((Code::E0301, None, format!("its delta makes no state: {error}"))),
+        }
+        faults
+    }
+}
