@@ -5,6 +5,7 @@ use dendrer_object::{Code, Value, document};
 use crate::answer::{Answer, Line, Page};
 use crate::codes::{CODES, CodeEntry, EXITS, Exit, entry};
 use crate::table::{Align, Table};
+use crate::verify::words::{WORDS, WordEntry};
 
 /// The help on a verb, or on all of them.
 #[derive(Debug, Clone)]
@@ -50,9 +51,21 @@ document! {
     }
 
     /// Codes
-    pub object ExplainDocument: "explain" (codes: &[CodeEntry]) {
+    pub object ExplainDocument: "explain" (codes: &[CodeEntry], words: &[WordEntry]) {
         /// The codes, in order
         items: Vec<CodeObject> = codes.iter().map(CodeObject::of).collect(),
+        /// The words of verify; absent for a code
+        words?: Vec<WordObject> = (!words.is_empty()).then(|| words.iter().map(WordObject::of).collect()),
+    }
+
+    /// A word of verify
+    object WordObject(entry: &WordEntry) {
+        /// The word
+        word: &str = entry.word,
+        /// The line that has it; empty for the verdict
+        line: &str = entry.line,
+        /// The meaning
+        text: &str = entry.text,
     }
 
     /// A code
@@ -100,26 +113,43 @@ impl Answer for ExitCodesAnswer {
     }
 }
 
-/// The explanation of a code, or the list of all codes.
+/// An explanation.
 #[derive(Debug, Clone, Copy)]
-pub struct ExplainAnswer {
-    /// The code; `None` for the list.
-    pub code: Option<Code>,
+pub enum ExplainAnswer {
+    /// Of all codes and words.
+    All,
+    /// Of a code.
+    Code(Code),
+    /// Of a word of `verify`.
+    Word(&'static WordEntry),
 }
 
 impl Answer for ExplainAnswer {
     fn document(&self) -> Value {
-        let codes = self.code.map_or(CODES, |code| std::slice::from_ref(entry(code)));
-        ExplainDocument::of(codes).into()
+        let (codes, words): (&[CodeEntry], &[WordEntry]) = match self {
+            ExplainAnswer::All => (CODES, WORDS),
+            ExplainAnswer::Code(code) => (std::slice::from_ref(entry(*code)), &[]),
+            ExplainAnswer::Word(word) => (&[], std::slice::from_ref(*word)),
+        };
+        ExplainDocument::of(codes, words).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        if let Some(CodeEntry { code, title, text, exit }) = self.code.map(entry) {
-            let exit = format!("exit code {exit}");
-            return [&format!("{code}  {title}"), "", *text, "", &exit].map(Line::from).into();
+        match self {
+            ExplainAnswer::All => {}
+            ExplainAnswer::Code(code) => {
+                let CodeEntry { code, title, text, exit } = entry(*code);
+                let exit = format!("exit code {exit}");
+                return [&format!("{code}  {title}"), "", *text, "", &exit].map(Line::from).into();
+            }
+            ExplainAnswer::Word(WordEntry { word, line, text }) => {
+                let of = if line.is_empty() { "a verdict".to_owned() } else { format!("a word of the line {line}") };
+                return [&format!("{word}  {of} of verify"), "", *text].map(Line::from).into();
+            }
         }
         let line = |code: &CodeEntry| format!("{}  exit {}  {}", code.code, code.exit, code.title);
         let sum = format!("{} of {} codes", CODES.len(), CODES.len());
-        CODES.iter().map(line).chain([sum]).map(Line::from).collect()
+        let words = WORDS.iter().map(|entry| entry.word).collect::<Vec<_>>().join(", ");
+        CODES.iter().map(line).chain([sum, format!("words of verify: {words}")]).map(Line::from).collect()
     }
 }

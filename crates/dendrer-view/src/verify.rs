@@ -15,6 +15,7 @@ use crate::{count, quote};
 use facts::VerifyLines;
 
 mod facts;
+pub mod words;
 
 fn end_of(verdict: VerifyVerdict) -> End {
     match verdict {
@@ -262,8 +263,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     if report.findings_left_out > 0 {
         lines.push(format!("({} more findings)", report.findings_left_out).into());
     }
-    let others = report.not_checked.iter().filter(|item| report.unreadable.as_ref() != Some(item));
-    lines.extend(others.map(|item| Line::from(format!("not checked: {}", quote::escape(item)))));
+    lines.extend(report.not_checked.iter().map(|item| Line::from(format!("not checked: {}", quote::escape(item)))));
     let unmet = report.unmet.iter().flat_map(|code| unmet_lines(log, *code));
     lines.extend(unmet.collect::<Vec<_>>());
     let is_good = end_of(report.verdict) == End::Answered;

@@ -10,7 +10,8 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::{Address, Position};
 use dendrer::ask::steps::each_datum;
-use dendrer::care::export::{ExportError, ExportTerms, plan};
+use dendrer::care::export::{ExportError, ExportTerms, newest_note, plan};
+use dendrer::repo::Repo;
 use dendrer::run::frontier::graph_run;
 use dendrer::run::witness::{EXACT, exact_of};
 use dendrer_chain::EXTENSION;
@@ -37,8 +38,8 @@ use crate::out::files::Whole;
 /// `export`
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// The runs
-    #[arg(required = true, add = ArgValueCompleter::new(offers::runs))]
+    /// The runs; none for a checkpoint
+    #[arg(add = ArgValueCompleter::new(offers::runs))]
     pub(crate) runs: Vec<String>,
     /// Withhold the values at or below this place of every record, like /result/output
     #[arg(long, value_name = "POINTER")]
@@ -99,6 +100,8 @@ fn range_arg(text: &str) -> std::result::Result<(Position, Position), String> {
 enum Form {
     /// One file that proves itself.
     Bundle,
+    /// The newest signed checkpoint of the log.
+    Checkpoint,
     /// A file of another program.
     Foreign(&'static Format),
     /// The recorded edge values of a graph's run.
@@ -114,17 +117,29 @@ enum Form {
 /// The values of `--format`: a bundle, the foreign formats that are written, and the other forms.
 pub(crate) fn forms() -> Vec<&'static str> {
     let foreign = FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name);
-    ["bundle", "html"].into_iter().chain(foreign).chain(["frontier", "pytest", "training"]).collect()
+    ["bundle", "checkpoint", "html"].into_iter().chain(foreign).chain(["frontier", "pytest", "training"]).collect()
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     let form = match global.format.as_deref() {
+        Some("checkpoint") => Form::Checkpoint,
         Some("frontier") => Form::Frontier,
         Some("html") => Form::Html,
         Some("pytest") => Form::Pytest,
         Some("training") => Form::Training,
         other => other.and_then(format::named).map_or(Form::Bundle, Form::Foreign),
     };
+    match (form, args.runs.is_empty()) {
+        (Form::Checkpoint, false) => {
+            let message = "a checkpoint is that of the whole log: name no run";
+            return Err(Failure::new(Code::E0106, message));
+        }
+        (Form::Checkpoint, true) | (_, false) => {}
+        (_, true) => {
+            let failure = Failure::new(Code::E0106, "export needs a run");
+            return Err(failure.help(&["dendrer", "export", "RUN", "-o", "RUN.dnd"]));
+        }
+    }
     if global.output.is_none() {
         out.takes_bytes()?;
         refuse_terminal(global, args)?;
@@ -208,6 +223,15 @@ fn write(
         Form::Foreign(format) => foreign(global, format, revs, args, out, sink),
         Form::Training => training(global, revs, out, sink),
         Form::Bundle => bundle(global, revs, withhold, out, sink),
+        Form::Checkpoint => {
+            let (repo, unwritable) = signing(global, out)?;
+            let mut follower = Follower::new(global, "export", out);
+            let (note, unsigned) = newest_note(&repo, unwritable, &mut follower)?;
+            if let Some(error) = unsigned {
+                out.say(format!("WARN the log was not signed now: {error}"));
+            }
+            sink(out, note.to_string().as_bytes())
+        }
         Form::Html => html(global, revs, args, out, sink),
         Form::Frontier => {
             let [rev] = revs else {
@@ -380,6 +404,17 @@ fn html(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: S
     sink(out, &one_file(&bytes, &terms)?)
 }
 
+/// Opens the store to sign it. One that cannot be written can still be exported as far as it was signed before.
+fn signing(global: &Global, out: &mut Out) -> Result<(Repo, Option<dendrer::Error>)> {
+    let path = context::find(global)?;
+    let (repo, unwritable) = match context::write_at(global, &path) {
+        Ok(repo) => (repo, None),
+        Err(error) => (context::read_repo(global)?.0, Some(error)),
+    };
+    context::warn(repo.warnings(), &path, out);
+    Ok((repo, unwritable))
+}
+
 /// Signs the store, and writes a bundle.
 fn bundle(
     global: &Global,
@@ -395,13 +430,7 @@ fn bundle(
         Pointer::of_written(text).map_err(|error: PointerError| Failure::new(Code::E0106, error.to_string()))
     };
     let withheld = withhold.iter().map(pointer).collect::<Result<Vec<_>>>()?;
-    let path = context::find(global)?;
-    let (repo, unwritable) = match context::write_at(global, &path) {
-        Ok(repo) => (repo, None),
-        // A store that cannot be written can still be exported as far as it was signed before.
-        Err(error) => (context::read_repo(global)?.0, Some(error)),
-    };
-    context::warn(repo.warnings(), &path, out);
+    let (repo, unwritable) = signing(global, out)?;
     let mut follower = Follower::new(global, "export", out);
     let planned = plan(&repo, revs, ExportTerms { withheld, unwritable }, &mut follower);
     let (planned, _progress) = follower.go_on(planned)?;

@@ -427,7 +427,7 @@ fn a_recorded_run_is_raised_to_a_higher_stage() {
     assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("still violated: over (since tick 3)"), "{}", ran.stdout);
     assert!(ran.stdout.contains("refused  "), "{}", ran.stdout);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
     // A fork from before that tick did not happen in another run, so it is enforced at once.
     let fork = place.run(&["fork", "up@0", "--replay-rest", "--as", "f"]);
     assert!(
@@ -435,7 +435,7 @@ fn a_recorded_run_is_raised_to_a_higher_stage() {
         "{}",
         fork.stdout
     );
-    assert!(place.ok(&["verify", "f", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "f", "--replay"]).contains("\nINTACT"));
 }
 
 #[test]

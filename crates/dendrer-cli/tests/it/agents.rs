@@ -358,7 +358,7 @@ fn a_sync_node_merges_what_its_parents_left() {
         heat.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("value").unwrap().as_f64(),
         Some(0.6)
     );
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// Nodes in any order of lines become ticks with parents before children.
@@ -428,7 +428,7 @@ fn agents_on_disjoint_places_do_not_wait_for_each_other() {
     // Without --causal the member has no meaning, and is refused.
     let ran = place.run_with(&["commit", "--run", "r"], line("c", r#""reads":["memory.x"]"#).as_bytes());
     assert_eq!(ran.code, 5, "{}", ran.stdout);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// One process holds its proposal for a second; others on disjoint places commit meanwhile, one on the same place is stale.
@@ -502,7 +502,7 @@ fn writers_that_begin_one_run_at_once_all_succeed() {
         );
     }
     assert!(place.ok(&["verify", "shared", "--branches"]).contains("[SUCCESS]"));
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// F-1: the graph as DOT, one line for each parent, and as SVG; a long one is folded.

@@ -62,9 +62,17 @@ fn a_key_that_was_exchanged_is_found_by_whoever_never_saw_the_first() {
 
 #[test]
 fn a_tip_vouches_for_one_run() {
-    let ran = demo().run(&["verify", "trip-planner-a", "logistics-run-47", "--tip", &"0".repeat(64)]);
-    assert_eq!(ran.code, 2, "{}", ran.stdout);
-    assert_eq!(demo().run(&["verify", "--all", "--tip", &"0".repeat(64)]).code, 2);
+    let both = ["verify", "trip-planner-a", "logistics-run-47", "--tip"];
+    assert_eq!(demo().run(&[&both[..], &[&"0".repeat(64)]].concat()).code, 4);
+    let tip = |run: &str| {
+        let shown = demo().json(&["show", &format!("{run}@tip")]).1;
+        shown.get("id").and_then(|id| id.as_str().map(str::to_owned)).unwrap()
+    };
+    let (one, other) = (tip("trip-planner-a"), tip("logistics-run-47"));
+    assert!(demo().run(&[&both[..], &[&one]].concat()).stdout.contains("\nINTACT"));
+    assert!(demo().run(&[&both[..], &[&one, "--tip", &other]].concat()).stdout.contains("\nVERIFIED"));
+    let files = ["verify", "logistics-run-47.dnd", "tampered.dnd", "--tip", &other];
+    assert_eq!(demo().run(&files).code, 2);
 }
 
 /// An initial state that is withheld is unknown, and not empty.

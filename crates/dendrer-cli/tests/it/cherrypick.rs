@@ -90,7 +90,7 @@ fn a_cherry_pick_is_refused_where_the_target_lacks_what_it_was_decided_on() {
         "--although",
         "to decide on what financial-agent-B has",
     ]);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
     // There is no way around it.
     let forced = place.run(&[&pick[..], &["--force"]].concat());
     assert_eq!(forced.code, 2);
@@ -124,7 +124,7 @@ fn a_cherry_pick_is_let_in_with_a_warning_and_makes_its_own_change() {
     let state = state.get("value").unwrap();
     assert_eq!(state.get("cash_balance").unwrap().as_f64(), Some(7800.0));
     assert_eq!(state.get("position_size").unwrap().as_f64(), Some(120.0));
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
     let shown = place.json(&["show", "financial-agent-C@3", "--provenance"]).1;
     assert!(shown.to_string().contains("picked_from"), "{shown}");
 }
@@ -226,7 +226,7 @@ fn what_cannot_be_checked_is_not_imported() {
     let ran = place.run_with(&args, TRADE);
     assert_eq!(ran.code, 5);
     assert!(ran.stdout.contains("E0411 acme.financial/v1 requires for execute_transaction what the state does not have: position_size (it is not there), risk_limit (it is null), risk_score (it is not there), risk_threshold (it is not there)"), "{}", ran.stdout);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// Two claims under the contract of the paper's appendix G, with its faults corrected.
@@ -397,7 +397,7 @@ fn an_import_that_brings_a_violation_about_is_refused() {
     }
     assert_eq!(place.json(&["log", "financial-agent-C"]).1.get("total").unwrap().as_u64(), Some(1));
     assert_eq!(place.run(&["contract", "check", "financial-agent-C"]).code, 0);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// A policy rule that cannot be judged is not latched by the marker of an import, so the rules of the pack do not see it.
@@ -427,7 +427,7 @@ fn marker_of_an_import_latches_no_rule_that_cannot_be_judged() {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
     assert_eq!(place.json(&["log", "b"]).1.get("total").unwrap().as_u64(), Some(3));
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// Each tick is judged by what was in force at it: a fork under other terms hides nothing of its parent.

@@ -54,7 +54,7 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
 "#
     );
     let verified = place.ok(&["verify", "logistics-fix-2", "--replay"]);
-    assert!(verified.contains("replay     OK    23 of 23 states reproduced"), "{verified}");
+    assert!(verified.contains("replay    OK           23 of 23 states reproduced"), "{verified}");
     let compared = place.run(&["diff", "logistics-run-47", "logistics-fix-2", "--from", "tick", "21"]);
     assert!(compared.stdout.starts_with("they part at tick 22|23; "), "{}", compared.stdout);
     // X-9: the marker says that something is injected, and no line of an agent does.

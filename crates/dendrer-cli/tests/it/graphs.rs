@@ -93,7 +93,7 @@ fn the_page_shows_what_is_printed() {
     std::fs::copy(place.path().join("run.dnd"), elsewhere.path().join("run.dnd")).unwrap();
     let again = elsewhere.ok(&["replay", "run.dnd"]);
     assert!(again.contains("replay(graph, frontier) == output   OK"), "{again}");
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// Y-18, Y-19: each rule, with its place, and nothing is run.
@@ -371,7 +371,7 @@ tools:
     let kinds: Vec<Value> = kinds.filter_map(|content| content.get("fork_type").cloned()).collect();
     assert_eq!(kinds, [Value::from("injection")]);
     place.ok(&["replay", "injected"]);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// recorded frontiers are fixtures; files, bundles and runs are replayed, and what parts is said in the forms of other programs.
@@ -779,7 +779,7 @@ fn a_function_of_a_pack_is_a_module() {
     std::fs::remove_file(place.path().join("value_of.wasm")).unwrap();
     assert!(place.ok(&["replay", "run-84f2"]).contains("OK, no model and no tool was called"));
     assert!(place.ok(&["graph", "test", "run.frontier"]).contains("1 passed, 0 failed"));
-    assert!(place.ok(&["verify", "run-84f2", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "run-84f2", "--replay"]).contains("\nINTACT"));
     // A module that is gone, and one that is none.
     let gone = place.run(&["graph", "check", "note.graph", "--pack", "note.yaml"]);
     assert!(gone.code == 1 || gone.stderr.contains("cannot read"), "{}", gone.stderr);

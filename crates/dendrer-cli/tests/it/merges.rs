@@ -82,7 +82,7 @@ fn two_writers_of_two_places_lose_nothing() {
         };
         assert_eq!(writes("memory.booking.flight"), [4, 3, 1]);
         assert_eq!(writes("memory.booking.hotel"), [2, 1]);
-        assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+        assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
     }
 }
 
@@ -146,7 +146,7 @@ fn each_decision_is_on_record_and_can_be_undone() {
     );
     let listed = place.ok(&["conflicts", "list", "team", "--decided"]);
     assert!(listed.contains(r#"bob by lww, then   ann taken at tick 5: "ann paid""#), "{listed}");
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// F-24, F-54: what is no way to merge is refused at the door, at stage 0 too.
@@ -256,7 +256,7 @@ fn the_marker_of_a_fork_says_natural_or_injection() {
         let marker = json::parse_door(out.lines().nth(1).unwrap().as_bytes()).unwrap();
         assert_eq!(marker.get("fork_type").unwrap().as_str(), Some(kind), "{name}");
     }
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// X-9: another answer of a tool is marked in its own record, also after a rebase; the recorded one is none.
@@ -371,7 +371,7 @@ fn what_a_fork_sets_reaches_every_agent() {
     for agent in ["ann", "bob", "new"] {
         assert!(state(&place, &format!("third:{agent}")).contains(r#""x":3"#), "{agent}");
     }
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 fn resolve(place: &Place, run: &str, take: &str) -> (i32, String) {

@@ -43,7 +43,12 @@ fn steady(text: &str) -> String {
         out.push(c);
     }
     out.pop();
-    out
+    // The short form of the key that signed.
+    let lines = out.split('\n').map(|line| match line.strip_prefix("signer    ").and_then(|rest| rest.get(8..)) {
+        Some(rest) => format!("signer    ........{rest}"),
+        None => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn block(place: &Place, line: &str, width: &str) -> String {

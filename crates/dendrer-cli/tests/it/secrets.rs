@@ -101,7 +101,7 @@ fn no_canary_is_in_any_file() {
         assert!(!shown.contains(canary.as_str()), "canary {at}: {shown}");
     }
     assert_eq!(place.run(&["secrets", "scan"]).code, 0);
-    assert!(place.ok(&["verify", "r", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "r", "--replay"]).contains("\nINTACT"));
     // Each record says what took it.
     let (_, shown) = place.json(&["show", "r@3"]);
     let text = shown.to_string();

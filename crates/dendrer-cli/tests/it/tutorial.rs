@@ -91,6 +91,7 @@ fn plain(text: &str) -> String {
         (r"(?m)^id [0-9a-f]{12}(   after [0-9a-f]{12})?$", "id HASH"),
         (r"(?m)^verifier  dendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+\S{44}$", "verifier KEY"),
         (r"/keys/[0-9a-f]{32}\.key\b", "/keys/KEY"),
+        (r"(?m)^signer    [0-9a-f]{8}", "signer    KEY"),
         (r"\b\d+ bytes to", "N bytes to"),
         (r"\b\d{2,3},\d{3} bytes", "N bytes"),
     ];
@@ -155,6 +156,12 @@ fn the_page_on_the_terminal_prints_what_it_shows() {
 fn the_page_on_erasing_prints_what_it_shows() {
     let (_, commands) = follow("erasing.md");
     assert!(commands > 9, "{commands} commands were run");
+}
+
+#[test]
+fn the_page_on_verify_prints_what_it_shows() {
+    let (_, commands) = follow("verify.md");
+    assert!(commands > 15, "{commands} commands were run");
 }
 
 #[test]

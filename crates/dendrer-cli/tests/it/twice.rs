@@ -43,7 +43,7 @@ fn a_merge_brings_nothing_back() {
     assert!(made.contains("base       left@3, the last record in all histories\n"), "{made}");
     let (_, state) = place.json(&["state", "again"]);
     assert_eq!(state.get("value").unwrap().to_string(), r#"{"guests":{"uma":"yes","zoe":"yes"},"room":2}"#);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// Both changed one place: one removed it. The conflict keeps all sides until it is decided, the removal too.
@@ -72,7 +72,7 @@ fn a_removal_beside_a_change_is_a_conflict() {
     assert_eq!(state.get("value").unwrap().to_string(), "{}");
     // It is settled, so the run is a source again.
     place.ok(&["merge", "--as", "more", "--from", "both", "--from", "left"]);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 const FUND: &str = "name: club.fund
@@ -144,7 +144,7 @@ fn a_transition_is_picked_once() {
     // Once more is said in a word.
     place.ok(&["cherrypick", "desk-a@1", "--into", "desk-b", "--again"]);
     assert_eq!(paid(&place, "desk-b"), r#"["lee","lee"]"#);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_rebase_passes_over_what_is_there() {
     assert_eq!(place.run(&["cherrypick", "desk-a@1", "--into", "merged"]).code, 1);
     place.ok(&["rebase", "desk-a", "--onto", "both", "--as", "again", "--again"]);
     assert_eq!(paid(&place, "again"), r#"["lee","lee"]"#);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// Two agents decide on the same free seat; the answer to the first is lost, and it sends its line again.
@@ -231,7 +231,7 @@ fn a_line_says_what_it_was_decided_on() {
         let ran = place.run_with(&["commit", "--run", "hall"], bad.as_bytes());
         assert!(ran.code == 5 && ran.stdout.contains("E0209"), "{}", ran.stdout);
     }
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// Eight writers send the same lines, each of them twice: each key is on record once.
@@ -287,7 +287,7 @@ fn a_name_keeps_its_meaning() {
     assert_eq!(place.run(&["label", "better", "job@2", "--move"]).code, 3);
     place.ok(&["label", "good", "--remove"]);
     commit(&place, "good", r#"{"type":"plan.update"}"#);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// What does not fit is left out, and the facts behind it go on (case B22).
@@ -328,7 +328,7 @@ fn an_intent_that_does_not_fit_is_left_out() {
     assert_eq!((code, made.get("left_out").unwrap().as_u64()), (0, Some(1)), "{made}");
     assert_eq!(place.run(&["fork", "main@1", "--skip"]).code, 2);
     assert_eq!(place.run(&["rebase", "main", "--onto", "retry-0", "--only", "observaton.add"]).code, 3);
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// What is left out takes its results along, by link, by call id and by what was asked, and what names any of it.
@@ -384,7 +384,7 @@ fn what_is_left_out_takes_along_what_came_of_it() {
         .map(|item| item.get("fate").unwrap().as_str().unwrap().chars().next().unwrap())
         .collect();
     assert_eq!(fates, "clllllllll");
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// Lists that a pack combines: as a set, and as a journal behind the last common record.
@@ -448,7 +448,7 @@ state:
     assert!(
         place.run(&["pack", "check", "bad.yaml"]).stdout.contains("combine is set or append, not \"first\"")
     );
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }
 
 /// A run that was made by mistake is left out of lists by a recorded act, and nothing else happens to it.
@@ -547,5 +547,5 @@ fn a_key_is_on_record_once_whatever_is_killed_and_repeated() {
         exported.lines().filter_map(|line| line.split("\"key\":\"").nth(1)?.split('"').next()).collect();
     let once: std::collections::BTreeSet<&str> = keys.iter().copied().collect();
     assert_eq!((keys.len(), once.len()), (8 * LINES, 8 * LINES));
-    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("\nINTACT"));
 }

@@ -259,7 +259,7 @@ fn replay(report: &VerifyReport) -> Replayed {
     }
     let passed = |(run, ticks): &(&RunReport, u64)| ticks - run.part.map_or(0, |(from, _)| from.saturating_sub(1)).min(*ticks);
     let (again, all): (u64, u64) = (made.iter().map(passed).sum(), made.iter().map(|(_, ticks)| ticks).sum());
-    let detail = format!("{again} of {} made again by the recorded reducer", count(all, "transition", "transitions"));
+    let detail = format!("{again} of {all} states reproduced by the recorded reducer");
     Replayed { word: "OK", at: None, missing: None, detail }
 }
 

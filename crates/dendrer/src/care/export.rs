@@ -121,18 +121,7 @@ pub fn plan(
             names.push(name);
         }
     }
-    repo.signing_key()?;
-    let (note, mut unsigned) = match terms.unwritable.map_or_else(|| sign(repo, follow), Err) {
-        Ok(note) => (note, None),
-        Err(error) => (None, Some(error)),
-    };
-    let note = match note {
-        Some(note) => note,
-        None => store
-            .checkpoint()
-            .map_err(Error::from)?
-            .ok_or_else(|| unsigned.take().map_or(ExportError::NothingSigned, ExportError::Failed))?,
-    };
+    let (note, unsigned) = newest_note(repo, terms.unwritable, follow)?;
     let checkpoint = signed_here(&*store, &note)?;
     let signed = checkpoint.size();
     if signed > store.tree().size {
@@ -158,6 +147,29 @@ pub fn plan(
         all_there(&export, &terms.withheld)?;
     }
     Ok(ExportPlan { export: export.without(terms.withheld), is_incomplete })
+}
+
+/// Signs the log of a store, and returns its newest checkpoint; without the key the one that was signed before, and why the log was
+/// not signed.
+///
+/// # Errors
+///
+/// [`ExportError::NothingSigned`] if nothing was ever signed.
+pub fn newest_note(
+    repo: &Repo,
+    unwritable: Option<Error>,
+    follow: &mut dyn Follow,
+) -> Result<(SignedNote, Option<Error>), ExportError> {
+    repo.signing_key()?;
+    let unsigned = match unwritable.map_or_else(|| sign(repo, follow), Err) {
+        Ok(Some(note)) => return Ok((note, None)),
+        Ok(None) => None,
+        Err(error) => Some(error),
+    };
+    match repo.reader()?.checkpoint().map_err(Error::from)? {
+        Some(note) => Ok((note, unsigned)),
+        None => Err(unsigned.map_or(ExportError::NothingSigned, ExportError::Failed)),
+    }
 }
 
 /// Opens a checkpoint, and compares it with the log as far as that reaches.

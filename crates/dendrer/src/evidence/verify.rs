@@ -1081,19 +1081,23 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns what a tip witnesses of a run; `None` if the chain of the run does not contain it.
-    fn tip_of(&self, report: &RunReport, tip: &Digest) -> Option<Witness> {
-        let (owner, to) = self.tips.get(tip)?;
-        let is_on_chain = *owner == report.run
+    fn tip_of(&mut self, report: &RunReport, tip: &Digest) -> Option<Witness> {
+        let (owner, to) = self.tips.get(tip)?.clone();
+        let is_on_chain = owner == report.run
             || Trace::open(&self.store, &report.run)
-                .is_ok_and(|trace| trace.lineage().iter().any(|(run, end)| run == owner && to <= end));
+                .is_ok_and(|trace| trace.lineage().iter().any(|(run, end)| *run == owner && to <= *end));
         // A tip binds what leads to it, and not what is beside it.
         let is_alone = self.ends.get(&report.run).is_none_or(|(chain, last)| chain == last);
+        if is_on_chain && to >= report.asked && !is_alone {
+            let run = &report.run;
+            self.not_checked.push(format!("what stands beside {run} behind the tip that was given"));
+        }
         is_on_chain.then(|| Witness {
             kind: WitnessKind::Tip,
             run: Some(report.run.clone()),
-            to: *to,
-            after: report.asked.saturating_sub(*to),
-            is_all: *to >= report.asked && is_alone,
+            to,
+            after: report.asked.saturating_sub(to),
+            is_all: to >= report.asked && is_alone,
         })
     }
 

@@ -1,0 +1,93 @@
+//! The words of `verify`: what each of them says, for `explain`.
+//!
+//! Rule: every word that a line can have is in the table; test `every_word_is_explained`.
+
+/// A word of a line.
+#[derive(Debug)]
+pub struct WordEntry {
+    /// The word.
+    pub word: &'static str,
+    /// The line that has it; empty for the verdict.
+    pub line: &'static str,
+    /// Its meaning, and the next step.
+    pub text: &'static str,
+}
+
+macro_rules! words {
+    ($($line:literal $word:literal $text:literal)*) => {
+        /// All words, in the order of the lines.
+        pub const WORDS: &[WordEntry] = &[$(WordEntry { word: $word, line: $line, text: $text }),*];
+    };
+}
+
+words! {
+"" "VERIFIED"
+"The record is INTACT, every record is here (COMPLETE), and something outside agrees up to the last tick that was asked about \
+(WITNESSED). Exit code 0. It does not prove that inputs were true."
+"" "INTACT"
+"Every byte that is here is as it was sealed. Nothing is said of records that may be missing (line whole), nor of a rewrite by the \
+holder of the key (line witness). Exit code 0; 6 with --require-complete or --require-witness if that does not hold."
+"" "UNVERIFIABLE"
+"Something that is needed is not here: a value that was erased or withheld, the beginning of a fork, a key, a module. Nothing that is \
+here is wrong. Exit code 6."
+"" "DIVERGED"
+"Replay made another transition than the one on record. The message has both sides. Exit code 7."
+"" "TAMPERED"
+"A digest, a link, a delta, an author or a signature does not hold, or the log is not the one that a tip or this machine knows. What \
+comes before the place is sound. Exit code 4."
+"" "EQUIVOCATION"
+"One key signed two histories: two logs show another record at one place, or a checkpoint that was given has another root. Which of \
+the two was recorded cannot be known from them. Exit code 4."
+"" "MALFORMED"
+"The bytes are no bundle and no store: cut short, not canonical, or of another shape. This was found before any digest was compared, so \
+it says nothing of who did it. Ask for the file again. Exit code 4."
+"record" "INTACT so far"
+"Bytes, chain and tree hold. --quick left out whether each delta makes its state root, and whether each author may write what it wrote."
+"whole" "COMPLETE"
+"No record is missing up to the checkpoint: every entry of the signed log was read. It is complete by the signer's statement: what was \
+never committed is not in the log."
+"whole" "partial"
+"Records may be missing. A bundle that leaves out entries of the log has nothing that counts the records of its runs; records that are \
+newer than the checkpoint are not counted by it. --require-complete makes this exit code 6."
+"whole" "no_map"
+"The reason for partial: entries are left out, or nothing is signed, and nothing that is signed counts the records of the run."
+"whole" "after_map"
+"The reason for partial: records of the run are newer than what counts them. Sign the log (any commit or export with the key) and verify \
+again."
+"replay" "NOT RUN"
+"The transitions were not made again. --replay does that."
+"replay" "OK"
+"Each transition was made again by the recorded reducer and is the same to the byte. On the line derived: the index says what the log \
+says."
+"state" "KNOWN"
+"Every place of the last state is known."
+"state" "INCOMPLETE"
+"From the tick on, a place of the state is not known: a rule failed, a change is missing, erased or withheld, or the record does not hold."
+"signer" "unknown here"
+"Neither this machine nor a key that was given knows the key that signed. Compare it with one that you have from elsewhere: --verifier KEY."
+"witness" "WITNESSED"
+"A tip or a checkpoint that was given is on the chain, or a key that was given has signed as well. It holds up to the tick or the size \
+that is named; RUN@TICK asks about that part alone."
+"witness" "UNWITNESSED"
+"Nothing from outside agrees, so a full rewrite by the holder of the key would not show. Keep a tip or a checkpoint on another machine \
+and give it with --tip or --checkpoint. What this machine has signed is no witness: it lies with the key."
+"derived" "damaged"
+"The index says something else than the log, or cannot be read. It follows from the log, and the verdict does not depend on it. Rebuild \
+it with `dendrer doctor --fix`."
+"derived" "none"
+"There is no data that follows from the log: a bundle has none, and a small store needs no index."
+"compared" "same history"
+"Two logs of one key are one history up to the size: every part of the log that both have is equal, up to the end of the shorter one."
+"compared" "NOT COMPARED"
+"Two logs of one key show no parts from which one of them could be seen to contain the other. --compare makes this exit code 6."
+"notes" "stage_0"
+"The run was recorded at stage 0: nothing was refused when it was made."
+"notes" "dated_back"
+"A record has an earlier time than one that stands before it in the log, by more than five minutes. The order of the log holds; the time \
+is what the writer's clock said."
+}
+
+/// Returns the entry of a word, whatever its case.
+pub fn word(text: &str) -> Option<&'static WordEntry> {
+    WORDS.iter().find(|entry| entry.word.eq_ignore_ascii_case(text))
+}

@@ -1,0 +1,184 @@
+//! The facts of `verify`: records that a holder of the key forged, older tips, checkpoints, and dates against the order of the log.
+
+use dendrer::kernel::step::Start;
+use dendrer::object::json::parse_door;
+use dendrer::object::record::{Author, Body, Header, Record, Seed, cut};
+use dendrer::object::{Code, Digest, Intent, Pointer, Timestamp};
+use dendrer::store::Shared;
+use dendrer::store::prelude::*;
+use dendrer::verify::facts::{ComparedWord, NoteCode, PartialReason, WitnessKind};
+use dendrer::verify::{self, VerifyReport, VerifyTerms, VerifyVerdict};
+use dendrer_testkit::{info, key, memory, record, records_of, run_name, store_of};
+
+/// A run `r` of four transitions that count up, and a run `s` of two, signed.
+fn recorded() -> Shared {
+    let store = memory(7);
+    for (run, ticks) in [("r", 4), ("s", 2)] {
+        let intents = (1..=ticks).map(|n| {
+            let delta = format!(r#"{{"type":"memory.write","delta":[{{"set":"/n","value":{n}}}]}}"#);
+            Intent::from_value(&parse_door(delta.as_bytes()).unwrap(), Some("a")).unwrap()
+        });
+        record(&store, &Start::new(run_name(run)), intents);
+    }
+    store
+}
+
+/// A store with one record changed and those after it in its run linked anew: what a holder of the key could sign.
+fn forged(store: &Shared, at: usize, change: &dyn Fn(&Record) -> Record) -> Shared {
+    let mut records = records_of(store);
+    let mut ids = vec![(records[at].id(), change(&records[at]))];
+    for record in &mut records[at..] {
+        let Some((_, changed)) = ids.iter().find(|(id, _)| *id == record.id() || record.header().prev == Some(*id)) else {
+            continue;
+        };
+        let is_it = ids[0].0 == record.id();
+        let linked = match is_it {
+            true => changed.clone(),
+            false => {
+                let header = Header { prev: Some(changed.id()), ..record.header().clone() };
+                Record::seal(header, record.body().clone()).unwrap()
+            }
+        };
+        ids.push((record.id(), linked.clone()));
+        *record = linked;
+    }
+    store_of(info(7), records)
+}
+
+fn signed(mut store: Shared) -> Shared {
+    store.sign_checkpoint(&key(7)).unwrap();
+    store
+}
+
+fn verified(store: &Shared, terms: &VerifyTerms) -> VerifyReport {
+    verify::store(store, terms).unwrap()
+}
+
+fn codes(report: &VerifyReport) -> Vec<(Code, Option<u64>)> {
+    report.findings.iter().map(|finding| (finding.code, finding.tick)).collect()
+}
+
+fn quick() -> VerifyTerms {
+    VerifyTerms { quick: true, ..VerifyTerms::default() }
+}
+
+/// The position of tick 2 of `r`.
+const SECOND: usize = 2;
+
+#[test]
+fn a_delta_that_does_not_make_its_root_is_tampered() {
+    let with_other_delta = |record: &Record| {
+        let content = record.content().to_string().replace(r#""value":2"#, r#""value":9"#);
+        let content = parse_door(content.as_bytes()).unwrap();
+        let body = Body::commit(cut(content.as_object().unwrap()), Seed([3; 16])).unwrap();
+        Record::seal(record.header().clone(), body).unwrap()
+    };
+    let store = forged(&recorded(), SECOND, &with_other_delta);
+    let report = verified(&store, &VerifyTerms::default());
+    assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Tampered, vec![(Code::E0301, Some(2))]));
+    let report = verified(&store, &quick());
+    assert_eq!((report.verdict, report.is_quick), (VerifyVerdict::Intact, true), "{:?}", report.findings);
+}
+
+#[test]
+fn an_author_that_cannot_write_a_type_is_tampered() {
+    for author in [Author::Kernel, Author::Institution] {
+        let by = |record: &Record| {
+            let header = Header { author, ..record.header().clone() };
+            Record::seal(header, record.body().clone()).unwrap()
+        };
+        let store = forged(&recorded(), SECOND, &by);
+        let report = verified(&store, &VerifyTerms::default());
+        assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Tampered, vec![(Code::E0408, Some(2))]));
+        assert_eq!(verified(&store, &quick()).verdict, VerifyVerdict::Intact);
+    }
+    let of_kernel = |record: &Record| {
+        let header = Header { type_name: Some("kernel.anomaly".parse().unwrap()), ..record.header().clone() };
+        Record::seal(header, record.body().clone()).unwrap()
+    };
+    let report = verified(&forged(&recorded(), SECOND, &of_kernel), &VerifyTerms::default());
+    assert_eq!(codes(&report), [(Code::E0401, Some(2))]);
+}
+
+#[test]
+fn a_state_behind_an_erased_delta_is_not_followed() {
+    let places: [Pointer; 1] = ["/delta".parse().unwrap()];
+    let mut records = records_of(&recorded());
+    records[SECOND] = records[SECOND].without(&places);
+    let report = verified(&store_of(info(7), records), &VerifyTerms::default());
+    assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Unverifiable, vec![]));
+    assert_eq!(report.runs[0].closed_from, Some(2));
+}
+
+#[test]
+fn verified_takes_all_three_facts() {
+    let store = signed(recorded());
+    let tips = verified(&store, &VerifyTerms::default());
+    let tips: Vec<Digest> = tips.runs.iter().filter_map(|run| run.line.tip).collect();
+    let verdict = |terms: &VerifyTerms| verified(&store, terms).verdict;
+    let both = VerifyTerms { tips: tips.clone(), ..VerifyTerms::default() };
+    assert_eq!(verdict(&both), VerifyVerdict::Verified);
+    assert_eq!(verdict(&VerifyTerms { quick: true, ..both.clone() }), VerifyVerdict::Intact);
+    assert_eq!(verdict(&VerifyTerms { tips: vec![tips[0]], ..both.clone() }), VerifyVerdict::Intact);
+    let checkpoints = vec![(store.tree().size, store.tree().root)];
+    assert_eq!(verdict(&VerifyTerms { checkpoints, ..VerifyTerms::default() }), VerifyVerdict::Verified);
+    // What this machine signed is no witness, and an unsigned log is not whole.
+    let pinned = vec![(store.tree().size, store.tree().root)];
+    assert_eq!(verdict(&VerifyTerms { pinned, ..VerifyTerms::default() }), VerifyVerdict::Intact);
+    let report = verified(&recorded(), &both);
+    let why: Vec<PartialReason> = report.whole.partial.iter().map(|(_, why)| *why).collect();
+    assert_eq!((report.verdict, why), (VerifyVerdict::Intact, vec![PartialReason::NoMap; 2]));
+}
+
+#[test]
+fn an_older_tip_is_good_up_to_its_tick() {
+    let store = signed(recorded());
+    let tip = records_of(&store)[SECOND].id();
+    let runs = Some(vec![run_name("r")]);
+    let terms = VerifyTerms { runs: runs.clone(), tips: vec![tip], ..VerifyTerms::default() };
+    let report = verified(&store, &terms);
+    assert_eq!(report.verdict, VerifyVerdict::Intact);
+    let [witness] = &report.witnesses[..] else { panic!("{:?}", report.witnesses) };
+    assert_eq!((witness.kind, witness.to, witness.after), (WitnessKind::Tip, 2, 2));
+    let to = [(run_name("r"), 2)].into();
+    let report = verified(&store, &VerifyTerms { to, ..terms.clone() });
+    assert_eq!((report.verdict, report.asked_records), (VerifyVerdict::Verified, 3));
+    // The tip of a later tick leads to the one that is asked about.
+    let tips = vec![records_of(&store)[4].id()];
+    let to = [(run_name("r"), 2)].into();
+    assert_eq!(verified(&store, &VerifyTerms { to, tips, ..terms.clone() }).verdict, VerifyVerdict::Verified);
+    let tips = vec![records_of(&store)[6].id()];
+    let report = verified(&store, &VerifyTerms { tips, ..terms });
+    assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Tampered, vec![(Code::E0304, None)]));
+}
+
+#[test]
+fn a_checkpoint_with_another_root_is_an_equivocation() {
+    let store = signed(recorded());
+    let checkpoints = |size, root| VerifyTerms { checkpoints: vec![(size, root)], ..VerifyTerms::default() };
+    let older = store.root_of(4).unwrap().unwrap();
+    let report = verified(&store, &checkpoints(4, older));
+    assert_eq!((report.verdict, report.witnesses[0].after), (VerifyVerdict::Intact, 4));
+    let report = verified(&store, &checkpoints(4, Digest([1; 32])));
+    assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Equivocation, vec![(Code::E0304, None)]));
+    assert_eq!(report.compared.unwrap().word, ComparedWord::Equivocation);
+    // A checkpoint of more records than the store has: some are lost.
+    let report = verified(&store, &checkpoints(9, Digest([1; 32])));
+    assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Tampered, vec![(Code::E0307, None)]));
+}
+
+#[test]
+fn a_run_that_is_dated_back_is_noted_once() {
+    let store = recorded();
+    let mut records = records_of(&store);
+    let later = Timestamp::from_ms(records[0].header().ts.ms() + 400_000);
+    let mut prev = None;
+    for record in &mut records[..5] {
+        let header = Header { ts: later, prev, ..record.header().clone() };
+        *record = Record::seal(header, record.body().clone()).unwrap();
+        prev = Some(record.id());
+    }
+    let report = verified(&store_of(info(7), records), &VerifyTerms::default());
+    let noted: Vec<_> = report.notes.iter().map(|note| (note.code, note.position)).collect();
+    assert_eq!((report.verdict, noted), (VerifyVerdict::Intact, vec![(NoteCode::DatedBack, 5)]));
+}
