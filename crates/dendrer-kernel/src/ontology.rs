@@ -28,6 +28,9 @@ pub const REQUEST: &str = "action.request";
 /// The type with which the runtime reports the answer of a tool.
 pub const RESULT: &str = "action.result";
 
+/// The type with which an agent states a plan, and the kernel that a parent delegates.
+pub(crate) const DELEGATE: &str = "plan.update";
+
 /// The type with which a policy or a person allows and denies.
 pub(crate) const DECISION: &str = "policy.decision";
 
@@ -238,6 +241,8 @@ pub fn check_recorded(
     agent: Option<&str>,
 ) -> Result<(), AuthorshipError> {
     match (class_of(type_name.as_str()), author) {
+        // The kernel marks with it that a parent delegates.
+        (_, Author::Kernel) if type_name.as_str() == DELEGATE => return Ok(()),
         (Some(Class::System) | None, Author::Kernel) | (Some(Class::Governance), Author::Institution) => {
             return Ok(());
         }
@@ -263,6 +268,8 @@ mod tests {
         assert_eq!(check("policy.contract_extension", Author::Institution, Some(INSTITUTION)), None);
         assert_eq!(check("policy.contract_extension", Author::Kernel, None), Some(Code::E0401));
         assert_eq!(check("plan.update", Author::Institution, None), Some(Code::E0408));
+        assert_eq!(check(DELEGATE, Author::Kernel, Some(KERNEL)), None);
+        assert_eq!(check("memory.write", Author::Kernel, Some(KERNEL)), Some(Code::E0408));
         assert_eq!(check("action.result", Author::Agent, Some("a")), Some(Code::E0403));
         assert_eq!(check("of_a_pack", Author::Agent, Some(KERNEL)), Some(Code::E0408));
         assert_eq!(check("of_a_pack", Author::Institution, None), Some(Code::E0408));

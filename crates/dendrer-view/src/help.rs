@@ -150,6 +150,6 @@ impl Answer for ExplainAnswer {
         let line = |code: &CodeEntry| format!("{}  exit {}  {}", code.code, code.exit, code.title);
         let sum = format!("{} of {} codes", CODES.len(), CODES.len());
         let words = WORDS.iter().map(|entry| entry.word).collect::<Vec<_>>().join(", ");
-        CODES.iter().map(line).chain([sum, format!("words of verify: {words}")]).map(Line::from).collect()
+        CODES.iter().map(line).chain([format!("words of verify: {words}"), sum]).map(Line::from).collect()
     }
 }

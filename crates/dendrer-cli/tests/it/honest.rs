@@ -183,7 +183,7 @@ fn a_run_whose_beginning_was_changed_is_damaged_and_was_not_forked() {
 fn nothing_is_called_sound_that_the_signature_does_not_cover() {
     let ran = demo().run(&["verify", "corrupt/swap.dnd"]);
     assert_eq!(ran.code, 4);
-    assert!(ran.stdout.contains("not the log that was signed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("is not the one that was signed"), "{}", ran.stdout);
     assert!(
         !ran.stderr.contains("still sound") && !ran.stdout.contains("last good"),
         "{}{}",

@@ -148,7 +148,7 @@ fn backups_and_restores_while_a_program_writes() {
         assert_eq!((code, restored.get("root")), (0, made.get("root")), "{restored}");
         let verified = place.run(&["verify", "--all", "--replay", "--store", &dir]);
         // Where the other goes on and signs, this one is older than what was signed here, and says so.
-        assert!(verified.code == 0 || verified.stdout.contains("pinned"), "{}", verified.stdout);
+        assert!(verified.code == 0 || verified.stdout.contains("signed here"), "{}", verified.stdout);
         assert_eq!(place.run(&["fsck", "--store", &dir]).code, 0);
         sizes.push(number(&made, "records"));
     }
@@ -292,7 +292,7 @@ fn a_full_or_closed_disk_ends_a_backup_and_the_next_one_goes_on() {
     let closed = step("closed");
     assert!(closed.code == 8 && closed.stderr.contains("E0801"), "{}", closed.stderr);
     // The store was signed further since, so the older backup shows as what it is: behind.
-    assert!(step("still").stdout.contains("pinned") || step("still").code == 0, "{}", step("still").stdout);
+    assert!(step("still").stdout.contains("signed here") || step("still").code == 0, "{}", step("still").stdout);
     assert_eq!(step("open").code, 0, "{}", step("open").stderr);
 }
 

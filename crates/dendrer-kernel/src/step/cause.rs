@@ -9,7 +9,7 @@ use dendrer_object::{Intent, Timestamp, Value};
 use super::extension::{EXTENSION, make_extension};
 use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
-use super::import::{DELEGATE, PICK, PICK_MEMBER, import_refusal};
+use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::line::LINE;
 use super::outcome::line_refusal;
 use super::{
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::commitment::SPENT;
 use crate::contract::CONTEXT;
-use crate::ontology::is_claimed;
+use crate::ontology::{DELEGATE, is_claimed};
 use crate::reduce::Reducer;
 
 /// The cause of a recorded transition: enough to make it again.

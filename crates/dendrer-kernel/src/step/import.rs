@@ -11,6 +11,7 @@ use super::fork::make_marker;
 use super::{Inputs, Outcome, Reason, RunState, StepError, refusal_of, seal, step_with};
 use crate::commitment::{ACCEPTED, CONTRACT, INITIAL, SPENT};
 use crate::contract::{Checked, ImportRefused};
+use crate::ontology::DELEGATE;
 use crate::reduce::Reducer;
 use crate::sealed::{fact, with_code};
 
@@ -141,9 +142,6 @@ fn about(pick: &Pick) -> Value {
 }
 
 // Delegation, and its merge gate (CCAS paper 6.5, algorithm 2). Whether a parent may take a result is the caller's to check.
-
-/// The type of the transition, by the kernel, with which a parent delegates. The result of the child comes as other imports do.
-pub(super) const DELEGATE: &str = "plan.update";
 
 /// Puts a delegation on record: the `deleg`, and the contract that the child works under.
 pub fn delegate(

@@ -274,7 +274,8 @@ struct Known {
 fn state(report: &VerifyReport) -> Known {
     let mut open: Vec<(u64, String, RunName)> = Vec::new();
     for run in &report.runs {
-        let is_broken = run.line.broken || report.findings.iter().any(|one| one.run.as_ref() == Some(&run.run));
+        let is_found = report.findings.iter().any(|one| one.run.as_ref() == Some(&run.run));
+        let is_broken = run.line.broken || is_found && report.verdict != VerifyVerdict::Equivocation;
         let found = match &run.unknown {
             _ if is_broken => Some((run.line.last_good.map_or(0, |tick| tick + 1), "the record does not hold".to_owned())),
             None => {

@@ -11,7 +11,7 @@ use super::{NARROW, check, text};
 #[test]
 fn code_is_explained_with_its_exit_code() {
     check(
-        &text(&ExplainAnswer { code: Some(Code::E0104) }, &Page::WIDE),
+        &text(&ExplainAnswer::Code(Code::E0104), &Page::WIDE),
         r#"
         E0104  Nothing stands at this path of the state.
 
@@ -23,16 +23,16 @@ fn code_is_explained_with_its_exit_code() {
 
 #[test]
 fn codes_are_listed_and_counted() {
-    let list = text(&ExplainAnswer { code: None }, &Page::WIDE);
+    let list = text(&ExplainAnswer::All, &Page::WIDE);
     check(
         &list.lines().take(2).collect::<Vec<_>>().join("\n"),
         r#"
         E0101  exit 3  There is no run of this name.
         E0102  exit 3  The run has no such tick."#,
     );
-    let n = list.lines().count() - 1;
+    let n = list.lines().count() - 2;
     assert_eq!(list.lines().last().unwrap(), format!("{n} of {n} codes"));
-    let items = ExplainAnswer { code: None }.document();
+    let items = ExplainAnswer::All.document();
     assert_eq!(items.get("items").and_then(Value::as_array).unwrap().iter().count(), n);
 }
 

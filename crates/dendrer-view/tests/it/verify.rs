@@ -1,5 +1,6 @@
-use dendrer::care::verify::question::VerifyOutcome;
+use dendrer::care::verify::question::{VerifyOutcome, malformed};
 use dendrer::store::Shared;
+use dendrer::verify::facts::{ComparedWord, NoteCode, PartialReason};
 use dendrer::verify::judge::{VerifiedLog, compare_histories};
 use dendrer::verify::{self, VerifyTerms, VerifyVerdict};
 use dendrer::evidence::shown::ShownTree;
@@ -9,6 +10,7 @@ use dendrer_testkit::{info, key, memory, records_of, store_of};
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::problem::Problem;
 use dendrer_view::verify::VerifyAnswer;
+use dendrer_view::verify::words::word;
 
 use super::{add_run, check, risky, text};
 
@@ -40,7 +42,7 @@ fn intact_log_says_what_it_proves() {
         r#"
         record    INTACT       5 records of risky: bytes, chain, tree, deltas against roots, authors
         whole     partial      nothing that is signed counts the records
-        replay    OK           4 of 4 transitions made again by the recorded reducer
+        replay    OK           4 of 4 states reproduced by the recorded reducer
         state     KNOWN
         signer    9cd2d6d2     signed 5 of 5 records; unknown here
         witness   UNWITNESSED  a full rewrite by the key holder would not show
@@ -218,4 +220,32 @@ fn log_that_cannot_be_read_is_worse_than_an_unverifiable_one() {
         NOT READ   x.dnd"#,
     );
     assert_eq!(answer(&outcomes).end(), End::Problem(Code::E0108));
+}
+
+#[test]
+fn one_line_for_each_fact() {
+    let labels = |outcome: VerifyOutcome| -> Vec<String> {
+        let lines = text(&answer(&[outcome]), &Page::WIDE);
+        lines.lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+    };
+    let facts = ["record", "whole", "replay", "state", "signer", "witness", "derived"];
+    let intact = labels(outcome(verified("risky.dnd", &risky(), &VerifyTerms::default())));
+    assert_eq!(intact, [&facts[..], &["INTACT"]].concat());
+    let problem = Problem::new(Code::E0306, "line 1 of the bundle: not JSON");
+    let log = malformed("x.dnd", problem).unwrap();
+    assert_eq!(answer(&[outcome(log.clone())]).end(), End::Problem(Code::E0306));
+    assert_eq!(labels(outcome(log)), [&facts[..], &["MALFORMED"]].concat());
+    // A file that is missing is no malformed one.
+    assert_eq!(malformed("x.dnd", Problem::new(Code::E0108, "x.dnd is missing")).unwrap_err().code, Code::E0108);
+}
+
+#[test]
+fn every_word_is_explained() {
+    let of_types = [VerifyVerdict::WORDS, PartialReason::WORDS, NoteCode::WORDS, ComparedWord::WORDS];
+    let of_lines = ["INTACT so far", "COMPLETE", "partial", "OK", "NOT RUN", "KNOWN", "INCOMPLETE", "unknown here"];
+    let more = ["WITNESSED", "UNWITNESSED", "damaged", "none"];
+    for known in of_types.concat().iter().chain(&of_lines).chain(&more) {
+        assert!(word(known).is_some_and(|entry| entry.text.ends_with('.')), "{known}");
+        assert!(word(&known.to_lowercase()).is_some(), "{known}");
+    }
 }
