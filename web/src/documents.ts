@@ -2685,6 +2685,132 @@ export type Verify = {
       tick: number;
     }[];
   }[] | number;
+  /** The facts, one for each line of the text */
+  lines: {
+    /** The comparison with another log of the same key; absent without one */
+    compared?: {
+      /** The size up to which it holds; null if they were not compared */
+      at: number | null;
+      /** The other log, as it was named */
+      with: string;
+      /** The result */
+      word: "same history" | "NOT COMPARED" | "EQUIVOCATION";
+    };
+    /** Data that follows from the log */
+    derived: {
+      /** The data */
+      what: string | null;
+      /** The result */
+      word: "OK" | "damaged" | "none";
+    };
+    /** Remarks that are no faults */
+    notes: {
+      /** The later time of an earlier record */
+      after?: string;
+      /** Its kind */
+      code: "stage_0" | "dated_back";
+      /** The position in the log */
+      position: number;
+      /** The run; null if it concerns none */
+      run: string | null;
+      /** The time of a record that is dated back */
+      ts?: string;
+    }[];
+    /** Whether every byte is as it was sealed */
+    record: {
+      /** The places that do not hold */
+      faults: {
+        /** The code */
+        code: string;
+        /** The position in the log; null if it is not known */
+        position: number | null;
+        /** The run; null if it concerns none */
+        run: string | null;
+        /** The tick; null if it concerns none */
+        tick: number | null;
+      }[];
+      /** What was not checked of them */
+      left_out: string[];
+      /** The number of records of the runs that were opened; of all records if no run was named */
+      records: number;
+      /** The result */
+      word: "INTACT" | "INTACT so far" | "TAMPERED" | "MALFORMED" | "UNVERIFIABLE";
+    };
+    /** Whether every transition was made again */
+    replay: {
+      /** The tick at which it ended; null if it did not, or has none */
+      at: number | null;
+      /** What is missing, in words; null if nothing is */
+      missing: string | null;
+      /** The result */
+      word: "OK" | "NOT RUN" | "DIVERGED" | "UNVERIFIABLE";
+    };
+    /** The keys that signed the log */
+    signer: {
+      /** The keys, with the sizes that each signed */
+      keys: {
+        /** The size from which on it signs */
+        from: number;
+        /** How it came into force */
+        how: "first";
+        /** The verifier key */
+        key: string;
+        /** The size that it has signed; null if none */
+        to: number | null;
+      }[];
+      /** Whether this machine, or a key that was given, knows the newest of them */
+      known: boolean;
+    };
+    /** Whether every place of the last state is known */
+    state: {
+      /** The cause in words; null if every place is known */
+      cause: string | null;
+      /** The first tick from which on a place is unknown; null if every place is known, or the tick is not */
+      from: number | null;
+      /** The result */
+      word: "KNOWN" | "INCOMPLETE";
+    };
+    /** Whether every record is here */
+    whole: {
+      /** The size of the signed log; null if nothing is signed */
+      checkpoint: number | null;
+      /** The time of the map that counts the records; null if every entry was read, or there is no map */
+      map_ts: string | null;
+      /** The runs of which records may be missing */
+      partial: {
+        /** The number of ends that are missing; null if it is not known */
+        ends: number | null;
+        /** The number of erasures that are missing; null if it is not known */
+        erasures: number | null;
+        /** The number of refusals that are missing; null if it is not known */
+        refusals: number | null;
+        /** The run */
+        run: string;
+        /** The number of transitions that are missing; null if it is not known */
+        transitions: number | null;
+        /** The reason */
+        why: "no_map" | "after_map";
+      }[];
+      /** The result */
+      word: "COMPLETE" | "partial";
+    };
+    /** What agrees from outside */
+    witness: {
+      /** What agrees */
+      by: {
+        /** The number of ticks or records that follow */
+        after: number;
+        /** What it is */
+        kind: "tip" | "checkpoint" | "key";
+        /** The run, of a tip */
+        run?: string;
+        /** The tick of a tip, or the size of the log */
+        to: number;
+      }[];
+      /** The result */
+      word: "WITNESSED" | "UNWITNESSED";
+    };
+  };
   /** The log as a whole */
   log: {
     /** The root; null if it cannot be computed */
@@ -2711,7 +2837,7 @@ export type Verify = {
   /** Whether an import of a run that was read was stopped before its end */
   unfinished?: boolean;
   /** The worst of the findings in one word */
-  verdict: "VERIFIED" | "INTACT" | "UNVERIFIABLE" | "DIVERGED" | "TAMPERED" | "EQUIVOCATION";
+  verdict: "VERIFIED" | "INTACT" | "UNVERIFIABLE" | "DIVERGED" | "TAMPERED" | "EQUIVOCATION" | "MALFORMED";
   /** The witnesses that agree */
   witnesses: string[];
 };

@@ -172,7 +172,7 @@ def test_the_command_reads_what_the_package_wrote_and_the_other_way_round() -> N
     assert command("commit", "--run=x", input=LINE).returncode == 0
     with dendrer.run("x", resume=True) as run:
         assert run.observe("again").tick == 3
-    assert dendrer.open()["x"].verify().verdict == document("verify", "x")["verdict"] == "VERIFIED"
+    assert dendrer.open()["x"].verify().verdict == document("verify", "x")["verdict"] == "INTACT"
     assert command("export", "x", "-o", "x.dnd").returncode == 0
     assert len(dendrer.open("x.dnd")["x"]) == 3
 

@@ -117,7 +117,7 @@ def test_a_result_is_recorded_and_replays_without_python(functions: Any) -> None
     made.export("run.dnd")
     made.export("run.frontier", format="frontier")
     is_clean("s")
-    assert made.verify(replay=True).verdict == "VERIFIED"
+    assert made.verify(replay=True).verdict == "INTACT"
     for place in (["review-1", "--store=s"], ["run.dnd"]):
         assert document("replay", *place)["ok"]
     assert document("graph", "test", "run.dnd", "run.frontier")["passed"] == 2

@@ -188,7 +188,7 @@ def test_a_run_may_end_in_another_context() -> None:
     contextvars.copy_context().run(run.__enter__)
     run.observe("one")
     run.__exit__(None, None, None)
-    assert document("verify")["verdict"] == "VERIFIED"
+    assert document("verify")["verdict"] == "INTACT"
 
     async def steps() -> Any:
         async with aio.run("b") as later:
@@ -200,7 +200,7 @@ def test_a_run_may_end_in_another_context() -> None:
         await asyncio.create_task(found.aclose())
 
     asyncio.run(main())
-    assert dendrer.current() is None and document("verify")["verdict"] == "VERIFIED"
+    assert dendrer.current() is None and document("verify")["verdict"] == "INTACT"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
@@ -442,7 +442,7 @@ if child:
     sys.exit(os.waitpid(child, 0)[1])
 for ask in (lambda: r[1].type, lambda: r.state_at(path="n"), lambda: list(r), lambda: store.names(), lambda: r.verify().verdict):
     try:
-        assert ask() in ("observation.add", 1, ["a"], "VERIFIED") or len(ask()) == 1
+        assert ask() in ("observation.add", 1, ["a"], "INTACT") or len(ask()) == 1
     except dendrer.StoreError as error:
         assert "open the store again after a fork" in str(error)
 r = dendrer.open()["a"]
@@ -501,7 +501,7 @@ for n in range(7): run.observe("step", n=n)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ticks("a") == list(range(1, 9 if end == "in a thread" else 8))
     ran_verify = document("verify")
-    assert ran_verify["verdict"] == "VERIFIED", ran_verify
+    assert ran_verify["verdict"] == "INTACT", ran_verify
 
 
 def test_a_program_that_ends_in_a_traceback_has_recorded_what_it_did() -> None:
@@ -622,7 +622,7 @@ def test_the_loop_is_not_held_up_by_a_large_value_or_a_lock() -> None:
             store = await aio.open()
             r = await store.run("a")
             assert (await r.state_at()) is not None and len(await r.log()) == 1
-            assert (await r.verify()).verdict == "VERIFIED"
+            assert (await r.verify()).verdict == "INTACT"
             assert (await (await aio.open()).names()) == ["a"]
 
         async def locked() -> None:

@@ -409,6 +409,8 @@ def test_a_record_that_is_bad_is_an_answer(fresh: dendrer.Store) -> None:
     """A byte that was changed, a tip that is not the run's: `verify` raises nothing, and its verdict says so."""
     r = fresh["a"]
     assert r.verify(tip=r[-1].id).verdict == "VERIFIED"
+    assert r.verify(tip=[r[-1].id]).lines["witness"]["word"] == "WITNESSED"
+    assert r.verify().lines["whole"]["word"] == "COMPLETE"
     other = r.verify(tip="sha256:" + "0" * 64)
     assert other.verdict not in ("VERIFIED", "INTACT") and other.findings
     assert other.to_dict() == document("verify", "a", "--tip=sha256:" + "0" * 64, f"--store={fresh.path}", exits=(4,))
@@ -416,7 +418,7 @@ def test_a_record_that_is_bad_is_an_answer(fresh: dendrer.Store) -> None:
     text = Path("good.dnd").read_text(encoding="utf-8")
     assert "price 3" in text
     Path("bad.dnd").write_text(text.replace("price 3", "price 4"), encoding="utf-8")
-    assert dendrer.open("good.dnd")["a"].verify().verdict == "VERIFIED"
+    assert dendrer.open("good.dnd")["a"].verify().verdict == "INTACT"
     bad = fresh.ask("verify", "bad.dnd")
     assert bad["verdict"] == "TAMPERED"
     try:
@@ -447,7 +449,7 @@ def test_a_bundle_is_read_as_a_store_is(fresh: dendrer.Store) -> None:
     assert [w.tick for w in b.backtrack("n")] == [w.tick for w in r.backtrack("n")]
     assert b.why(7, "n").root["tick"] == 6
     assert b.diff(b).differ == 0
-    assert b.verify(replay=True).verdict == "VERIFIED"
+    assert b.verify(replay=True).verdict == "INTACT"
     (summary,) = bundle.runs()
     assert (summary.name, summary.ticks) == ("a", 9)
     with pytest.raises(dendrer.DendrerError):
@@ -505,7 +507,7 @@ def test_a_recording_stays_where_it_was_opened(fresh: dendrer.Store) -> None:
         Path("other").mkdir()
         os.chdir("other")
         run.observe("two")
-        assert r[3].changes and r.verify().verdict == "VERIFIED"
+        assert r[3].changes and r.verify().verdict == "INTACT"
     assert len(fresh["moved"]) == 2
 
 
@@ -638,7 +640,7 @@ def test_a_store_and_a_bundle_may_lie_anywhere(name: str, folder: Path) -> None:
     made = dendrer.init(name)
     trip(store=name)
     r = made["a"]
-    assert r.verify().verdict == "VERIFIED" and r[3].changes and r.diff("a").differ == 0
+    assert r.verify().verdict == "INTACT" and r[3].changes and r.diff("a").differ == 0
     assert r.fork(2, name="f").parent == ("a", 2)
     for bundle in (os.path.join(name, name + ".dnd"), name + ".dnd", str(folder / name / "x.dnd")):
         assert r.export(bundle) == Path(bundle) and Path(bundle).exists()

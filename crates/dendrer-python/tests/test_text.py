@@ -97,7 +97,7 @@ def test_an_answer_is_one_line(store: dendrer.Store) -> None:
     assert repr(r.diff("a")) == "<Diff no difference, a, a>"
     assert repr(r.backtrack("n")[:1]) == "[<Write tick 5 observation.add by ann, a>]"
     assert repr(r.why(7, "total_chf")) == "<Why total_chf since tick 7, a>"
-    assert repr(r.verify()) == "<Verification VERIFIED, a>"
+    assert repr(r.verify()) == "<Verification INTACT, a>"
     assert repr(r[6:]) == "[<Transition 6 action.request by ann, a>, <Transition 7 action.result by ann, a>]"
 
 
@@ -122,7 +122,7 @@ def test_an_answer_goes_to_another_process(store: dendrer.Store) -> None:
     os.rename("shop", "moved")
     with pytest.raises(dendrer.NotFound):
         str(found)
-    assert repr(found) == "<Verification VERIFIED, a>" and found.to_dict()["verdict"] == "VERIFIED"
+    assert repr(found) == "<Verification INTACT, a>" and found.to_dict()["verdict"] == "INTACT"
 
 
 def test_a_bundle_has_texts_too(store: dendrer.Store) -> None:

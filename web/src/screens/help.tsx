@@ -15,7 +15,7 @@ export function HelpScreen({ page }: { page: string }) {
       <h1 tabIndex={-1}>About</h1>
       <Answered answer={version.value}>{(one) => <dl class="facts"><dt>dendrer</dt><dd><T of={one.version} /></dd><dt>licence</dt><dd>MIT or Apache-2.0. This page contains Preact and @preact/signals (MIT).</dd></dl>}</Answered>
       <h2>What the badge proves</h2>
-      <p>INTACT: the record is unchanged since it was signed on this machine. VERIFIED: a witness outside confirms the log as well. Neither proves that inputs were true. It is computed by this server from the bytes that it serves.</p>
+      <p>INTACT: the record is unchanged since it was signed on this machine. VERIFIED: no record is missing, and a tip or a checkpoint from elsewhere agrees. Neither proves that inputs were true. It is computed by this server from the bytes that it serves.</p>
       <h2>Marks in values</h2>
       <ul class="mark-list">
         <li><Missing kind="absent" /> nothing is at the place</li>

@@ -22,6 +22,11 @@ export function VerifyScreen({ run }: { run: string }) {
         {(document) => (
           <>
             <p class={`verdict-big verdict-${document.verdict}`}><b>{document.verdict}</b> <span class="dim">{proves(document.verdict)}</span></p>
+            <dl class="facts">
+              <dt>whole</dt><dd>{document.lines.whole.word}{document.lines.whole.checkpoint !== null && ` to checkpoint ${document.lines.whole.checkpoint}`}{document.lines.whole.partial.map((one) => <span key={one.run}> <Name of={one.run} /> {one.why}</span>)}</dd>
+              <dt>signer</dt><dd>{document.lines.signer.known ? "known to this machine" : "unknown here"}</dd>
+              <dt>derived</dt><dd>{document.lines.derived.word}</dd>
+            </dl>
             {document.witnesses.length === 0 ? <p>UNWITNESSED: a full rewrite by the holder of the key would not show.</p> : <ul>{document.witnesses.map((one) => <li key={one}><T of={one} limit={200} /></li>)}</ul>}
             {document.not_checked.length > 0 && <p>not checked: {document.not_checked.map((one) => <code key={one}><T of={one} limit={100} /> </code>)}</p>}
             {list(document.items).map((one) => (
@@ -53,11 +58,12 @@ export function VerifyScreen({ run }: { run: string }) {
 
 export function proves(verdict: Verify["verdict"]): string {
   switch (verdict) {
-    case "VERIFIED": return "confirmed by a witness; it does not prove that inputs were true";
+    case "VERIFIED": return "intact, complete and witnessed; it does not prove that inputs were true";
     case "INTACT": return "proves: unchanged since recording; does not prove: that inputs were true";
     case "UNVERIFIABLE": return "something could not be read: neither intact nor tampered";
     case "DIVERGED": return "replay gave another state";
     case "TAMPERED": return "the record is not what was signed";
     case "EQUIVOCATION": return "two histories have the same signature";
+    case "MALFORMED": return "the bytes are no bundle and no store";
   }
 }

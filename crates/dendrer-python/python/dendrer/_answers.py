@@ -332,6 +332,12 @@ class Verification(Answer):
         return str(self.document["verdict"])
 
     @property
+    def lines(self) -> Document:
+        """The facts, by the name of their line: ``record``, ``whole``, ``replay``, ``state``, ``signer``, ``witness``,
+        ``derived``, ``notes``."""
+        return dict(self.document.get("lines") or {})
+
+    @property
     def findings(self) -> list[Document]:
         """What is wrong, each with its code and place."""
         return list(self.document.get("findings") or ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 
 from dendrer import _ask, _made, _native
@@ -403,9 +403,16 @@ class Run:
         document, unknown = self._store._asked("why", {**flags, "rev": words[0], "path": path})
         return _ask.known(Why(document, self._source("why", words, flags)), unknown, on_uncertain)
 
-    def verify(self, *, replay: bool = False, tip: str | None = None, **flags: Any) -> Verification:
-        """Checks that the record is what was committed. A bad record raises nothing: that is the answer."""
-        given = {**flags, "replay": replay, "tip": tip}
+    def verify(
+        self, *, replay: bool = False, tip: str | Sequence[str] | None = None, **flags: Any
+    ) -> Verification:
+        """Checks that the record is what was committed. A bad record raises nothing: that is the answer.
+
+        ``tip`` is one or several tips that were kept elsewhere; ``quick``, ``require_complete``, ``require_witness`` and
+        ``checkpoint`` (the text of one) are those of ``dendrer verify``.
+        """
+        tips = [tip] if isinstance(tip, str) else list(tip or ())
+        given = {**flags, "replay": replay, "tip": tips}
         document, _ = self._store._asked("verify", {**given, "targets": [self._address]})
         return Verification(document, self._source("verify", [self._address], given))
 
