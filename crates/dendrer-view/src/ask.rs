@@ -311,7 +311,7 @@ fn compare(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pr
 }
 
 fn log(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
-    let OpenedLog { trace, terms, found_intact } = read::<LogQuestion>(question)?.ask(desk)?;
+    let OpenedLog { trace, terms, found_intact, trust } = read::<LogQuestion>(question)?.ask(desk)?;
     let LogDetails { whole, links, .. } = terms.details;
     let mut answer = LogAnswer::new(trace.name().clone(), whole).with_links(links);
     let mut items = Vec::new();
@@ -319,7 +319,7 @@ fn log(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Proble
         items.extend(answer.item(&record));
         Ok::<(), Problem>(())
     })?;
-    answer.ends(LogEnd::Summed { summary, found_intact });
+    answer.ends(LogEnd::Summed { summary, found_intact, trust });
     Ok(listed(&answer, items, desk, None))
 }
 

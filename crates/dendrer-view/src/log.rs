@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dendrer::ask::log::{LaneMark, LogSummary, LoggedRecord};
 use dendrer::ask::provenance::LinkedRecord;
 use dendrer::ask::show::{ShownRecord, ShownSync, ShownWrites};
+use dendrer::trust::LogTrust;
 use dendrer_object::document::As;
 use dendrer_object::record::Rel;
 use dendrer_object::{Digest, Object, RunName, Value, document};
@@ -15,6 +16,7 @@ use crate::change::content_json;
 use crate::closed::{self, ClosedField};
 use crate::layout::{self, columns, cut, pad, pad_left};
 use crate::row::RowObject;
+use crate::runs::{TrustObject, trust_line};
 use crate::show::{ShowAnswer, ShowParts};
 use crate::thread::{ThreadColumns, ThreadObject, ThreadRow, thread_row};
 use crate::{count, quote, thousands};
@@ -57,6 +59,8 @@ pub enum LogEnd {
         summary: LogSummary,
         /// Whether a verification on this machine found the run intact as it is now.
         found_intact: bool,
+        /// How much of the log is signed and verified here; `None` for a bundle.
+        trust: Option<LogTrust>,
     },
     /// A log that was followed ended after so many records.
     Followed(u64),
@@ -253,12 +257,14 @@ impl LogColumns {
 
 document! {
     /// Transitions
-    pub object LogDocument: "log" reads (name: &RunName, number: u64, sums: Option<&LogSummary>) {
+    pub object LogDocument: "log" reads (name: &RunName, number: u64, sums: Option<&LogSummary>, of: Option<LogTrust>) {
         /// The run
         run: &RunName = name,
         /// The number of transitions in the range; of records that were printed, for a log that was followed
         total: u64 = number,
         ..?LogSums = sums.map(LogSums::of),
+        /// How much of the log is signed and verified here; absent for a bundle
+        trust?: TrustObject = of.as_ref().map(TrustObject::of),
         /// The transitions and refusals
         items: stream LogItem,
     }
@@ -338,8 +344,10 @@ impl ItemAnswer for LogAnswer {
 
     fn summary(&self) -> Value {
         match &self.ended {
-            LogEnd::Summed { summary, .. } => LogDocument::of(&self.run, summary.total, Some(summary)).into(),
-            LogEnd::Followed(total) => LogDocument::of(&self.run, *total, None).into(),
+            LogEnd::Summed { summary, trust, .. } => {
+                LogDocument::of(&self.run, summary.total, Some(summary), *trust).into()
+            }
+            LogEnd::Followed(total) => LogDocument::of(&self.run, *total, None, None).into(),
         }
     }
 
@@ -349,7 +357,8 @@ impl ItemAnswer for LogAnswer {
     }
 
     fn last_lines(&mut self, page: &Page) -> Vec<Line> {
-        let LogEnd::Summed { summary, found_intact } = &self.ended else { return Vec::new() };
+        let LogEnd::Summed { summary, found_intact, trust } = &self.ended else { return Vec::new() };
+        let trust = trust.iter().map(trust_line);
         let mut lines = Vec::new();
         lines.extend((self.whole && summary.shown > 0).then(|| Line::from("")));
         let refused = match summary.refusals {
@@ -359,7 +368,7 @@ impl ItemAnswer for LogAnswer {
         let more = if summary.left_out { " (use -n 0 for all)" } else { "" };
         if self.thread.is_some() {
             lines.extend(self.thread_sum(summary, *found_intact, &format!("{refused}{more}"), page));
-            lines.extend(closed::line(&summary.closed).map(Line::from));
+            lines.extend(closed::line(&summary.closed).map(Line::from).into_iter().chain(trust));
             return lines;
         }
         let sum = format!(
@@ -372,7 +381,7 @@ impl ItemAnswer for LogAnswer {
             page.of_run(&self.run),
         );
         lines.extend(layout::counted(&sum, self.cut, page));
-        lines.extend(closed::line(&summary.closed).map(Line::from));
+        lines.extend(closed::line(&summary.closed).map(Line::from).into_iter().chain(trust));
         lines
     }
 }

@@ -1,6 +1,7 @@
 //! The runs of a store as a table and as a document.
 
 use dendrer::ask::runs::{ListedRun, RunsAnswer};
+use dendrer::trust::LogTrust;
 use dendrer_object::document::As;
 use dendrer_object::{Digest, RunName, Timestamp, Value, document};
 
@@ -25,8 +26,20 @@ document! {
         total: usize = answer.total,
         /// The number of runs that are left out because they are dropped
         hidden: usize = answer.dropped,
+        /// How much of the log is signed and verified here; absent for a bundle
+        trust?: TrustObject = answer.trust.as_ref().map(TrustObject::of),
         /// The runs for which the condition could not be judged
         unclear: Vec<UnclearRun> = answer.unclear.iter().map(|(run, why)| UnclearRun::of(run.as_str(), why)).collect(),
+    }
+
+    /// How much of a log is signed and verified, in numbers of records
+    pub(crate) object TrustObject(trust: &LogTrust) {
+        /// The records of the log
+        size: u64 = trust.size,
+        /// Those that are signed
+        signed: u64 = trust.signed,
+        /// Those that a verification of the whole log on this machine found intact
+        verified: u64 = trust.verified,
     }
 
     /// A run that could not be read or judged
@@ -115,6 +128,7 @@ impl Answer for RunsAnswer {
                 "note: the states of {runs} were not read, so whether they are complete is not said"
             ))
         }));
+        lines.extend(self.trust.iter().filter(|_| self.total > 0).map(trust_line));
         lines.extend((self.total == 0).then(|| Line::note("help: dendrer demo")));
         lines
     }
@@ -122,6 +136,13 @@ impl Answer for RunsAnswer {
     fn notes(&self) -> Vec<String> {
         unclear_line(self).into_iter().collect()
     }
+}
+
+/// Returns the line on how much of the log is signed and verified here.
+pub(crate) fn trust_line(trust: &LogTrust) -> Line {
+    let [size, signed, verified] = [trust.size, trust.signed, trust.verified].map(thousands);
+    let records = if trust.size == 1 { "record" } else { "records" };
+    format!("{signed} of {size} {records} signed, verified here to {verified}").into()
 }
 
 /// A word for runs, and which runs it is noted of below the list.

@@ -34,7 +34,7 @@ use crate::record::recorder::{Environment, REDACT, Recorder, World, begin_log_wi
 use crate::record::redacted;
 use crate::redact::{RedactionProfile, Redactor};
 use crate::run::trace::{Trace, all_runs};
-use crate::trust::{MemoryTrust, Trust, make_key};
+use crate::trust::{LogTrust, MemoryTrust, Trust, make_key};
 use crate::vault::Vault;
 use crate::watch::Watch;
 
@@ -289,6 +289,25 @@ impl Repo {
     pub fn found_intact(&self) -> BTreeMap<String, Digest> {
         let seen = self.inner.trust.seen(self.inner.info.id).zip(self.dir());
         seen.map(|(seen, dir)| seen.known(dir)).unwrap_or_default()
+    }
+
+    /// Returns how much of the log is signed, and how much of it was verified on this machine.
+    ///
+    /// # Errors
+    ///
+    /// An error if the store cannot be read.
+    pub fn log_trust(&self) -> Result<LogTrust, Error> {
+        let (store, info) = (self.reader()?, self.info());
+        let size = store.tree().size;
+        let holds = |head: &TreeHead| {
+            head.size <= size && store.root_of(head.size).is_ok_and(|root| root == Some(head.root))
+        };
+        let note = store.checkpoint().ok().flatten();
+        let signed = note.and_then(|note| Checkpoint::open(&note, &info.id.origin(), &info.key).ok());
+        let signed = signed.map(|signed| TreeHead { size: signed.size(), root: signed.root() });
+        let verified = self.inner.trust.seen(info.id).and_then(|seen| seen.log());
+        let size_of = |head: Option<TreeHead>| head.filter(holds).map_or(0, |head| head.size);
+        Ok(LogTrust { size, signed: size_of(signed), verified: size_of(verified) })
     }
 
     /// Key of the log, if it is here and can be used.

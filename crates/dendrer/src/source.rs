@@ -34,7 +34,7 @@ use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
 use crate::run::trace::Trace;
 use crate::run::unfinished::Unfinished;
-use crate::trust::Trust;
+use crate::trust::{LogTrust, Trust};
 use crate::watch::Watch;
 
 /// A store, or a bundle in its place, that is open for reading.
@@ -67,6 +67,11 @@ impl QuestionSource {
     /// remembered of a bundle.
     pub fn found_intact(&self) -> BTreeMap<String, Digest> {
         self.repo.as_ref().map(Repo::found_intact).unwrap_or_default()
+    }
+
+    /// Returns how much of the log is signed and verified here; `None` for a bundle, or if the log cannot be read.
+    pub fn log_trust(&self) -> Option<LogTrust> {
+        self.repo.as_ref().and_then(|repo| repo.log_trust().ok())
     }
 
     /// Opens the run that an address means.

@@ -24,6 +24,17 @@ pub use seen::{Seen, Stamp};
 pub use user::{UserTrust, make_key, read_key, write_key};
 pub use vault_key::VaultKey;
 
+/// How far a log can be relied on, in numbers of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogTrust {
+    /// The records of the log.
+    pub size: u64,
+    /// Those that are signed.
+    pub signed: u64,
+    /// Those that a verification of the whole log on this machine found intact.
+    pub verified: u64,
+}
+
 /// Keys, and the newest head signed with each.
 pub trait Trust: Debug + Send + Sync {
     /// Returns the key of a log; `None` if it is not here. A key that is here and cannot be used, or is that of another log,

@@ -244,7 +244,7 @@ fn list(global: &Global, args: &Log, question: LogQuestion, texts: LogTexts, out
     if args.follows() {
         return follow(global, args, texts, details, out);
     }
-    let OpenedLog { trace, mut terms, found_intact } =
+    let OpenedLog { trace, mut terms, found_intact, trust } =
         question.open(texts, &mut CommandDesk::new(global, out))?;
     if args.graph && terms.to > ONE_BY_ONE_MAX && !is_part && !question.full {
         let causal = Causal::of(&trace, terms.to)?;
@@ -265,7 +265,7 @@ fn list(global: &Global, args: &Log, question: LogQuestion, texts: LogTexts, out
     }
     terms.details = LogDetails { writes: details.writes || terms.folds, ..details };
     let summary = log::log(&trace, terms, &mut |item| out.take(&mut answer, &item))?;
-    answer.ends(LogEnd::Summed { summary, found_intact });
+    answer.ends(LogEnd::Summed { summary, found_intact, trust });
     out.end(&mut answer)
 }
 

@@ -32,7 +32,7 @@ fn logged(terms: LogTerms, page: &Page) -> String {
         text.push_str(&plain(&answer.item_lines(&item, page)));
         Ok(())
     });
-    answer.ends(LogEnd::Summed { summary: summary.unwrap(), found_intact: false });
+    answer.ends(LogEnd::Summed { summary: summary.unwrap(), found_intact: false, trust: None });
     text + &last_text(&mut answer, page)
 }
 

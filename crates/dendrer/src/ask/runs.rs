@@ -17,6 +17,7 @@ use crate::run::trace::Trace;
 use crate::run::trace::{ReadHandle, all_runs};
 use crate::run::unfinished::{self, Unfinished};
 use crate::run::{declared, frontier};
+use crate::trust::LogTrust;
 
 use self::question::RunsQuestion;
 
@@ -58,6 +59,8 @@ pub struct RunsAnswer {
     pub tree: bool,
     /// The last run that is listed, if runs after it were left out because of the limit.
     pub next: Option<RunName>,
+    /// How much of the log is signed and verified here; `None` for a bundle.
+    pub trust: Option<LogTrust>,
 }
 
 /// One run of a list.
@@ -156,7 +159,7 @@ pub fn runs(
     for run in &mut runs {
         run.unknown = unknown_of(store, &run.summary.name, &mut left);
     }
-    Ok(RunsAnswer { runs, matching, total, dropped, unclear, tree: question.tree, next })
+    Ok(RunsAnswer { runs, matching, total, dropped, unclear, tree: question.tree, next, trust: None })
 }
 
 /// Returns the place after a run of the list.

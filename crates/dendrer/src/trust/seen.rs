@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use dendrer_object::{Digest, RunName, StoreId};
+use dendrer_store::TreeHead;
 
 use crate::files::identity;
 
@@ -21,6 +22,9 @@ impl Stamp {
         stamp(dir).map(Stamp)
     }
 }
+
+/// Begins the line of the log as a whole. No run is named like this, with two words after it.
+const LOG: &str = "log to ";
 
 /// The note on one store.
 #[derive(Debug)]
@@ -49,13 +53,23 @@ impl Seen {
         lines.collect()
     }
 
-    /// Adds what a verification found: for each run its tip if it is intact, else `None`. `before` is the stamp from before
-    /// the verification. A note that cannot be written is no failure of the verification.
+    /// Returns size and root of the log that was last verified as a whole and found intact; `None` if it was not. A log that goes
+    /// on keeps it.
+    pub fn log(&self) -> Option<TreeHead> {
+        let text = std::fs::read_to_string(&self.path).ok()?;
+        let (size, root) = text.lines().find_map(|line| line.strip_prefix(LOG))?.split_once(' ')?;
+        Some(TreeHead { size: size.parse().ok()?, root: root.parse().ok()? })
+    }
+
+    /// Adds what a verification found: for each run its tip if it is intact, else `None`; `log` is the log if it was verified as a
+    /// whole, of size 0 if it is not intact. `before` is the stamp from before the verification. A note that cannot be written is
+    /// no failure of the verification.
     pub fn note(
         &self,
         dir: &Path,
         before: Option<Stamp>,
         runs: impl IntoIterator<Item = (RunName, Option<Digest>)>,
+        log: Option<TreeHead>,
     ) {
         let Some(Stamp(stamp)) = before.filter(|before| Some(*before) == Stamp::of(dir)) else { return };
         let mut known = self.known(dir);
@@ -66,7 +80,8 @@ impl Seen {
             };
         }
         let lines: String = known.iter().map(|(run, tip)| format!("{run} {tip}\n")).collect();
-        let text = format!("files {stamp}\n{lines}");
+        let log = log.or_else(|| self.log()).map(|log| format!("{LOG}{} {}\n", log.size, log.root));
+        let text = format!("files {stamp}\n{lines}{}", log.unwrap_or_default());
         let write = || -> std::io::Result<()> {
             std::fs::create_dir_all(self.path.parent().unwrap_or(&self.path))?;
             let temporary = self.path.with_extension("new");

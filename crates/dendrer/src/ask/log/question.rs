@@ -8,6 +8,7 @@ use crate::ask::log::{LogDetails, LogFilter, LogTerms, TextMatch};
 use crate::problem::Problem;
 use crate::run::trace::Trace;
 use crate::source::{Asked, Desk, in_order};
+use crate::trust::LogTrust;
 
 question! {
     /// Asks for the transitions of a run
@@ -69,6 +70,8 @@ pub struct OpenedLog {
     pub terms: LogTerms,
     /// Whether a verification on this machine found the run intact as it is now.
     pub found_intact: bool,
+    /// How much of the log is signed and verified here; `None` for a bundle.
+    pub trust: Option<LogTrust>,
 }
 
 impl Asked for LogQuestion {
@@ -142,7 +145,7 @@ impl LogQuestion {
             lanes: None,
             folds: false,
         };
-        Ok(OpenedLog { trace, terms, found_intact })
+        Ok(OpenedLog { trace, terms, found_intact, trust: source.log_trust() })
     }
 }
 

@@ -35,6 +35,7 @@ impl Asked for RunsQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<RunsAnswer, Problem> {
         let source = desk.look(&Address { bundle: None, run: None, pos: None })?;
         let answer = runs::runs(&source.store, self, &source.found_intact())?;
+        let answer = RunsAnswer { trust: source.log_trust(), ..answer };
         // A condition that cannot be judged for any run is no condition on runs.
         if let Some((run, why)) = answer.unclear.first().filter(|_| answer.unclear.len() == answer.total) {
             let what = format!("the condition cannot be judged for any run, such as {run}");

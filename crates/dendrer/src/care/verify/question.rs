@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_object::merkle::leaf_hash;
+use dendrer_object::merkle::{empty_root, leaf_hash};
 use dendrer_object::note::{Checkpoint, NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, question};
 use dendrer_store::embedded::Options;
 use dendrer_store::prelude::*;
-use dendrer_store::{Embedded, StoreInfo};
+use dendrer_store::{Embedded, StoreInfo, TreeHead};
 
 use super::{of_bundle, of_files};
 use crate::address::{Address, Position};
@@ -17,7 +17,7 @@ use crate::evidence::branches::{BranchesAnswer, branches};
 use crate::evidence::bundle::Opened;
 use crate::evidence::shown::ShownTree;
 use crate::evidence::verify::judge::{VerifiedLog, chains_of, compare_histories};
-use crate::evidence::verify::{VerifyReport, VerifyTerms};
+use crate::evidence::verify::{VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::problem::Problem;
 use crate::repo::is_of_the_log;
 use crate::run::trace::{ReadHandle, Trace};
@@ -320,7 +320,11 @@ impl VerifyPlan<'_> {
             })?;
         }
         if let Some(seen) = trust.seen(info.id) {
-            seen.note(&path, stamp, report.notes());
+            let intact = report.verdict <= VerifyVerdict::Intact;
+            let (size, root) = report.log;
+            let log = root.filter(|_| intact).map_or(TreeHead { size: 0, root: empty_root() }, |root| TreeHead { size, root });
+            let is_whole = self.runs.is_empty() && !report.is_quick;
+            seen.note(&path, stamp, report.notes(), is_whole.then_some(log));
         }
         let is_whole = self.runs.is_empty();
         Ok(VerifiedLog { chains, shown, is_whole, ..verified(path.display().to_string(), report, false, &info) })

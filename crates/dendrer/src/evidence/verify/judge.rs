@@ -160,7 +160,7 @@ impl VerifyReport {
     /// and is intact keeps its note.
     pub fn notes(&self) -> impl Iterator<Item = (RunName, Option<Digest>)> {
         let is_intact = self.verdict <= VerifyVerdict::Intact;
-        self.runs.iter().filter_map(move |run| match (is_intact && run.part.is_none(), run.line.tip) {
+        self.runs.iter().filter_map(move |run| match (is_intact && run.part.is_none() && !self.is_quick, run.line.tip) {
             (true, Some(tip)) => Some((run.run.clone(), Some(tip))),
             (false, _) if is_intact => None,
             _ => Some((run.run.clone(), None)),
