@@ -316,8 +316,11 @@ type Found = (&'static str, Option<u64>);
 /// What verification says of a file: the verdict, each finding's code and tick, and the last good tick.
 fn judge(text: &[u8], tip: Option<Digest>) -> (VerifyVerdict, Vec<Found>, Option<u64>) {
     let opened = bundle::open(PathBuf::from("x.dnd"), text).unwrap();
-    let report =
-        verify::bundle(&opened, &VerifyTerms { tips: tip.into_iter().collect(), replay: true, ..VerifyTerms::default() }).unwrap();
+    let report = verify::bundle(
+        &opened,
+        &VerifyTerms { tips: tip.into_iter().collect(), replay: true, ..VerifyTerms::default() },
+    )
+    .unwrap();
     let findings = report.findings.iter().map(|finding| (finding.code.as_str(), finding.tick)).collect();
     (report.verdict, findings, report.runs[0].line.last_good)
 }

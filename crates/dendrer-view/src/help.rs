@@ -143,7 +143,11 @@ impl Answer for ExplainAnswer {
                 return [&format!("{code}  {title}"), "", *text, "", &exit].map(Line::from).into();
             }
             ExplainAnswer::Word(WordEntry { word, line, text }) => {
-                let of = if line.is_empty() { "a verdict".to_owned() } else { format!("a word of the line {line}") };
+                let of = if line.is_empty() {
+                    "a verdict".to_owned()
+                } else {
+                    format!("a word of the line {line}")
+                };
                 return [&format!("{word}  {of} of verify"), "", *text].map(Line::from).into();
             }
         }

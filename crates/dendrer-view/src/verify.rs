@@ -263,7 +263,9 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     if report.findings_left_out > 0 {
         lines.push(format!("({} more findings)", report.findings_left_out).into());
     }
-    lines.extend(report.not_checked.iter().map(|item| Line::from(format!("not checked: {}", quote::escape(item)))));
+    lines.extend(
+        report.not_checked.iter().map(|item| Line::from(format!("not checked: {}", quote::escape(item)))),
+    );
     let unmet = report.unmet.iter().flat_map(|code| unmet_lines(log, *code));
     lines.extend(unmet.collect::<Vec<_>>());
     let is_good = end_of(report.verdict) == End::Answered;
@@ -322,8 +324,7 @@ fn place(finding: &VerifyFinding) -> String {
 }
 
 fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
-    let text =
-        format!("error[{}]: {}{}", finding.code, place(finding), quote::escape(&finding.message));
+    let text = format!("error[{}]: {}{}", finding.code, place(finding), quote::escape(&finding.message));
     let mut lines = vec![Line::styled(Style::Bad, text)];
     if let (Some(stored), Some(computed)) = (&finding.stored, &finding.computed) {
         let (one, other) = finding.sides();

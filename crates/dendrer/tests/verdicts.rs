@@ -1,7 +1,10 @@
 //! The facts of `verify`: records that a holder of the key forged, older tips, checkpoints, and dates against the order of the log.
 
+use dendrer::bundle;
 use dendrer::kernel::step::Start;
+use dendrer::object::bundle::{Bundle, LogItem};
 use dendrer::object::json::parse_door;
+use dendrer::object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer::object::record::{Author, Body, Header, Record, Seed, cut};
 use dendrer::object::{Code, Digest, Intent, Pointer, Timestamp};
 use dendrer::store::Shared;
@@ -28,7 +31,9 @@ fn forged(store: &Shared, at: usize, change: &dyn Fn(&Record) -> Record) -> Shar
     let mut records = records_of(store);
     let mut ids = vec![(records[at].id(), change(&records[at]))];
     for record in &mut records[at..] {
-        let Some((_, changed)) = ids.iter().find(|(id, _)| *id == record.id() || record.header().prev == Some(*id)) else {
+        let Some((_, changed)) =
+            ids.iter().find(|(id, _)| *id == record.id() || record.header().prev == Some(*id))
+        else {
             continue;
         };
         let is_it = ids[0].0 == record.id();
@@ -165,6 +170,49 @@ fn a_checkpoint_with_another_root_is_an_equivocation() {
     // A checkpoint of more records than the store has: some are lost.
     let report = verified(&store, &checkpoints(9, Digest([1; 32])));
     assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Tampered, vec![(Code::E0307, None)]));
+}
+
+/// A bundle of `r`, as it is and without the last transition: the entry is left out as bundles leave out others, and nothing in the
+/// bundle counts the records.
+#[test]
+fn a_bundle_without_its_last_transition_is_never_complete() {
+    let mut store = recorded();
+    let note = store.sign_checkpoint(&key(7)).unwrap();
+    let export = |runs: &[&str]| {
+        let runs: Vec<_> = runs.iter().map(|run| run_name(run)).collect();
+        Bundle::parse(&bundle::export(&store, &runs, &note).unwrap().to_vec().unwrap()).unwrap()
+    };
+    let whole = export(&["r", "s"]);
+    let report = |bundle: &Bundle, terms: &VerifyTerms| {
+        let text = bundle.write(&|_| vec![0]);
+        let opened = bundle::open("x.dnd".into(), &text[..]).unwrap();
+        verify::bundle(&opened, terms).unwrap()
+    };
+    let all = report(&whole, &VerifyTerms::default());
+    assert!(all.whole.is_complete() && all.verdict == VerifyVerdict::Intact, "{:?}", all.whole);
+    let mut cut = export(&["r"]);
+    let last = cut.log.iter().rposition(|item| matches!(item, LogItem::Entry(_))).unwrap();
+    let LogItem::Entry(entry) = cut.log[last].clone() else { panic!("it is an entry") };
+    // Entries that are left out side by side are one stretch.
+    let LogItem::Omitted { count, .. } = cut.log.remove(last + 1) else { panic!("{:?}", cut.log) };
+    let records = records_of(&store);
+    let leaves: Vec<Digest> = records.iter().map(|record| leaf_hash(&record.entry())).collect();
+    let node = from_leaves(&leaves);
+    let (from, to) = (last as u64, last as u64 + 1 + count);
+    let hashes = cover(from..to).map(|subtree| node(subtree).unwrap()).collect();
+    cut.log[last] = LogItem::Omitted { count: to - from, hashes };
+    cut.records.pop();
+    let found = report(&cut, &VerifyTerms::default());
+    assert_eq!((found.verdict, found.findings.len(), found.runs[0].line.tick), (VerifyVerdict::Intact, 0, 3));
+    assert_eq!(found.whole.partial, [(run_name("r"), PartialReason::NoMap)]);
+    let mut required = found.clone();
+    required.require(true, false, false);
+    assert_eq!(required.unmet, [Code::E0312]);
+    let tips = vec![entry.hash];
+    assert_eq!(
+        report(&cut, &VerifyTerms { tips, ..VerifyTerms::default() }).verdict,
+        VerifyVerdict::Tampered
+    );
 }
 
 #[test]

@@ -117,7 +117,11 @@ enum Form {
 /// The values of `--format`: a bundle, the foreign formats that are written, and the other forms.
 pub(crate) fn forms() -> Vec<&'static str> {
     let foreign = FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name);
-    ["bundle", "checkpoint", "html"].into_iter().chain(foreign).chain(["frontier", "pytest", "training"]).collect()
+    ["bundle", "checkpoint", "html"]
+        .into_iter()
+        .chain(foreign)
+        .chain(["frontier", "pytest", "training"])
+        .collect()
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {

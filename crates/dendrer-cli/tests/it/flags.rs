@@ -353,13 +353,27 @@ fn one_file_that_is_missing_need_not_keep_the_others_from_being_verified() {
     let words = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_uppercase()));
         let lines = lines.filter(|line| line.ends_with(".dnd") || line.contains(".dnd "));
-        lines.map(|line| line.split("  ").map(str::trim).filter(|word| !word.is_empty()).take(2).collect::<Vec<_>>().join(" ")).collect()
+        lines
+            .map(|line| {
+                line.split("  ")
+                    .map(str::trim)
+                    .filter(|word| !word.is_empty())
+                    .take(2)
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            })
+            .collect()
     };
     let going = all(&["--keep-going"]);
     assert_eq!(going.code, 4);
     assert_eq!(
         words(&going.stdout),
-        ["NOT READ gone.dnd", "MALFORMED broken.dnd", "INTACT logistics-run-47.dnd", "TAMPERED corrupt/gap.dnd"]
+        [
+            "NOT READ gone.dnd",
+            "MALFORMED broken.dnd",
+            "INTACT logistics-run-47.dnd",
+            "TAMPERED corrupt/gap.dnd"
+        ]
     );
     assert_eq!(all(&["--keep-going", "--jobs", "3"]).stdout, going.stdout, "in the order they were named");
     let json = demo.json(&[&["verify", "--keep-going"], &files[..]].concat()).1;

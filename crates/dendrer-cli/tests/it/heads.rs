@@ -368,7 +368,11 @@ fn what_is_read_is_signed_as_it_is_read() {
         let restore = ran(restore.wait_with_output().unwrap());
         assert_eq!(restore.code, 0, "{when}: {}", restore.stderr);
         let verified = place.run(&["verify", "--all", "--store", &to]);
-        assert!(verified.code == 0 || verified.stdout.contains("were signed here"), "{when}: {}", verified.stdout);
+        assert!(
+            verified.code == 0 || verified.stdout.contains("were signed here"),
+            "{when}: {}",
+            verified.stdout
+        );
         let mut verified = place.command(&["verify", "--all", "--store", &to]);
         let verified = ran(verified.env("XDG_CONFIG_HOME", nobody).output().unwrap());
         assert_eq!(verified.code, 0, "{when}: {}", verified.stdout);

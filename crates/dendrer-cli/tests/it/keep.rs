@@ -292,7 +292,11 @@ fn a_full_or_closed_disk_ends_a_backup_and_the_next_one_goes_on() {
     let closed = step("closed");
     assert!(closed.code == 8 && closed.stderr.contains("E0801"), "{}", closed.stderr);
     // The store was signed further since, so the older backup shows as what it is: behind.
-    assert!(step("still").stdout.contains("signed here") || step("still").code == 0, "{}", step("still").stdout);
+    assert!(
+        step("still").stdout.contains("signed here") || step("still").code == 0,
+        "{}",
+        step("still").stdout
+    );
     assert_eq!(step("open").code, 0, "{}", step("open").stderr);
 }
 

@@ -206,6 +206,13 @@ fn a_row_that_is_missing_or_wrong_is_told_as_one_of_the_index() {
     let right = with(None);
     assert!(right.iter().all(|ran| ran.code == 0));
     for lie in &lies {
+        with(None);
+        sql(&place, lie);
+        for target in ["a", "f", "--all"] {
+            let found = place.run(&["verify", target, "--replay"]);
+            let is_told = found.stdout.contains("derived   damaged: index");
+            assert!(found.code == 0 && is_told, "{lie}\n{target}: {}{}", found.stdout, found.stderr);
+        }
         for ((question, ran), right) in questions.iter().zip(with(Some(lie))).zip(&right) {
             let is_right = ran.code == 0 && (question[0] == "commit" || ran.stdout == right.stdout);
             let said = format!("{}{}", ran.stdout, ran.stderr);

@@ -44,10 +44,11 @@ fn steady(text: &str) -> String {
     }
     out.pop();
     // The short form of the key that signed.
-    let lines = out.split('\n').map(|line| match line.strip_prefix("signer    ").and_then(|rest| rest.get(8..)) {
-        Some(rest) => format!("signer    ........{rest}"),
-        None => line.to_owned(),
-    });
+    let lines =
+        out.split('\n').map(|line| match line.strip_prefix("signer    ").and_then(|rest| rest.get(8..)) {
+            Some(rest) => format!("signer    ........{rest}"),
+            None => line.to_owned(),
+        });
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -264,7 +264,11 @@ fn a_changed_byte_of_the_bundle_is_tampered() {
     let second = text.replace("</body>", &format!("{BEGIN}{END}</body>"));
     let ran = verify(&place, second.as_bytes());
     assert_eq!(ran.code, 4, "{}", ran.stdout);
-    assert!(ran.stdout.contains("MALFORMED    E0306: there is a second bundle in the page"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("MALFORMED    E0306: there is a second bundle in the page"),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

@@ -257,7 +257,9 @@ fn replay(report: &VerifyReport) -> Replayed {
         };
         return Replayed { word: "NOT RUN", at: None, missing: None, detail: detail.to_owned() };
     }
-    let passed = |(run, ticks): &(&RunReport, u64)| ticks - run.part.map_or(0, |(from, _)| from.saturating_sub(1)).min(*ticks);
+    let passed = |(run, ticks): &(&RunReport, u64)| {
+        ticks - run.part.map_or(0, |(from, _)| from.saturating_sub(1)).min(*ticks)
+    };
     let (again, all): (u64, u64) = (made.iter().map(passed).sum(), made.iter().map(|(_, ticks)| ticks).sum());
     let detail = format!("{again} of {all} states reproduced by the recorded reducer");
     Replayed { word: "OK", at: None, missing: None, detail }
@@ -277,7 +279,9 @@ fn state(report: &VerifyReport) -> Known {
         let is_found = report.findings.iter().any(|one| one.run.as_ref() == Some(&run.run));
         let is_broken = run.line.broken || is_found && report.verdict != VerifyVerdict::Equivocation;
         let found = match &run.unknown {
-            _ if is_broken => Some((run.line.last_good.map_or(0, |tick| tick + 1), "the record does not hold".to_owned())),
+            _ if is_broken => {
+                Some((run.line.last_good.map_or(0, |tick| tick + 1), "the record does not hold".to_owned()))
+            }
             None => {
                 let cause = "a change is missing, erased or withheld";
                 Some((run.closed_from.unwrap_or(0), cause.to_owned()))
@@ -330,7 +334,9 @@ pub(super) fn lines(log: &VerifiedLog) -> Vec<Line> {
     let word = derived_word(report);
     lines.push(match &report.derived {
         Derived::None => line(None, "derived", word, ""),
-        Derived::Index(covered) => line(Some(Style::Good), "derived", word, &format!("index to record {covered}")),
+        Derived::Index(covered) => {
+            line(Some(Style::Good), "derived", word, &format!("index to record {covered}"))
+        }
         Derived::Damaged(how) => line(Some(Style::Warn), "derived", "damaged: index", &quote::escape(how)),
     });
     lines.extend(report.compared.as_ref().map(compared_line));
@@ -365,7 +371,12 @@ fn record_line(report: &VerifyReport) -> Line {
 fn whole_line(report: &VerifyReport) -> Line {
     let whole = &report.whole;
     if let (true, Some(size)) = (whole.is_complete(), whole.checkpoint) {
-        return line(Some(Style::Good), "whole", "COMPLETE", &format!("to checkpoint {size}, every entry read"));
+        return line(
+            Some(Style::Good),
+            "whole",
+            "COMPLETE",
+            &format!("to checkpoint {size}, every entry read"),
+        );
     }
     let of = names(whole.partial.iter().map(|(run, _)| run));
     let is_newer = whole.partial.iter().all(|(_, why)| *why == PartialReason::AfterMap);
@@ -403,12 +414,16 @@ fn witness_line(report: &VerifyReport) -> Line {
     }
     let one = |witness: &Witness| {
         let Witness { kind, run, to, after, .. } = witness;
-        let of = run.as_ref().filter(|_| report.runs.len() > 1).map_or_else(String::new, |run| format!(" of {run}"));
+        let of = run
+            .as_ref()
+            .filter(|_| report.runs.len() > 1)
+            .map_or_else(String::new, |run| format!(" of {run}"));
         let (place, unit) = match kind {
             WitnessKind::Tip => (format!("tick {to}{of}"), ["tick follows", "ticks follow"]),
             _ => (to.to_string(), ["record follows", "records follow"]),
         };
-        let after = if *after == 0 { String::new() } else { format!(" ({})", count(*after, unit[0], unit[1])) };
+        let after =
+            if *after == 0 { String::new() } else { format!(" ({})", count(*after, unit[0], unit[1])) };
         format!("to {place} by the {kind} given{after}")
     };
     let by: Vec<String> = report.witnesses.iter().map(one).collect();
@@ -420,7 +435,9 @@ fn compared_line(compared: &ComparedLog) -> Line {
     let (style, detail) = match (compared.word, compared.at) {
         (ComparedWord::Same, at) => (Style::Good, format!("to {} with {with}", at.unwrap_or(0))),
         (ComparedWord::Equivocation, at) => (Style::Bad, format!("at {} with {with}", at.unwrap_or(0))),
-        (ComparedWord::NotCompared, _) => (Style::Warn, format!("with {with}: what both show does not decide it")),
+        (ComparedWord::NotCompared, _) => {
+            (Style::Warn, format!("with {with}: what both show does not decide it"))
+        }
     };
     line(Some(style), "compared", compared.word.as_str(), &detail)
 }
@@ -435,7 +452,9 @@ fn note_lines(report: &VerifyReport) -> Vec<Line> {
     }
     for note in of(NoteCode::DatedBack).take(NAMES_MAX) {
         let run = note.run.as_ref().map_or_else(String::new, |run| format!("{run}, "));
-        let times = note.times.map_or_else(String::new, |(ts, after)| format!(" is dated {ts}, after one of {after}"));
+        let times = note
+            .times
+            .map_or_else(String::new, |(ts, after)| format!(" is dated {ts}, after one of {after}"));
         let detail = format!("{run}record {}{times}", note.position);
         lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
     }

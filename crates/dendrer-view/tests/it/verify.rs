@@ -1,9 +1,9 @@
 use dendrer::care::verify::question::{VerifyOutcome, malformed};
+use dendrer::evidence::shown::ShownTree;
 use dendrer::store::Shared;
 use dendrer::verify::facts::{ComparedWord, NoteCode, PartialReason};
 use dendrer::verify::judge::{VerifiedLog, compare_histories};
 use dendrer::verify::{self, VerifyTerms, VerifyVerdict};
-use dendrer::evidence::shown::ShownTree;
 use dendrer_object::Code;
 use dendrer_object::merkle::leaf_hash;
 use dendrer_testkit::{info, key, memory, records_of, store_of};
@@ -236,13 +236,17 @@ fn one_line_for_each_fact() {
     assert_eq!(answer(&[outcome(log.clone())]).end(), End::Problem(Code::E0306));
     assert_eq!(labels(outcome(log)), [&facts[..], &["MALFORMED"]].concat());
     // A file that is missing is no malformed one.
-    assert_eq!(malformed("x.dnd", Problem::new(Code::E0108, "x.dnd is missing")).unwrap_err().code, Code::E0108);
+    assert_eq!(
+        malformed("x.dnd", Problem::new(Code::E0108, "x.dnd is missing")).unwrap_err().code,
+        Code::E0108
+    );
 }
 
 #[test]
 fn every_word_is_explained() {
     let of_types = [VerifyVerdict::WORDS, PartialReason::WORDS, NoteCode::WORDS, ComparedWord::WORDS];
-    let of_lines = ["INTACT so far", "COMPLETE", "partial", "OK", "NOT RUN", "KNOWN", "INCOMPLETE", "unknown here"];
+    let of_lines =
+        ["INTACT so far", "COMPLETE", "partial", "OK", "NOT RUN", "KNOWN", "INCOMPLETE", "unknown here"];
     let more = ["WITNESSED", "UNWITNESSED", "damaged", "none"];
     for known in of_types.concat().iter().chain(&of_lines).chain(&more) {
         assert!(word(known).is_some_and(|entry| entry.text.ends_with('.')), "{known}");

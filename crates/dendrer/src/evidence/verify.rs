@@ -903,9 +903,9 @@ impl<'a> Checker<'a> {
             true => self.bundle_leaves_out == 0,
             false => (self.peaks.size(), self.peaks.root()) == (tree.size, tree.root),
         };
-        let ends = runs.iter().map(|report| {
-            (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1))
-        });
+        let ends = runs
+            .iter()
+            .map(|report| (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1)));
         let whole = Whole::decide(ends, self.signed, is_every, self.bundle_leaves_out);
         let root = match self.peaks.size() == tree.size {
             true => Some(self.peaks.root()),
@@ -962,14 +962,16 @@ impl<'a> Checker<'a> {
             };
             let asked = self.options.to.get(&run).map_or(line.tick, |to| line.tick.min(*to));
             self.compare_index(&run, &line);
-            let replay = (self.options.replay && !line.broken).then(|| self.replay(&run, asked)).transpose()?;
+            let replay =
+                (self.options.replay && !line.broken).then(|| self.replay(&run, asked)).transpose()?;
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
             let is_part = passed > 0 || self.options.to.contains_key(&run);
             let part = is_part.then_some((self.options.from, line.tick));
             let unknown = self.unknown_places(&run, asked);
             let unfinished =
                 Trace::open(&self.store, &run).and_then(|trace| trace.unfinished()).ok().flatten();
-            let lineage = Trace::open(&self.store, &run).map(|trace| trace.lineage().to_vec()).unwrap_or_default();
+            let lineage =
+                Trace::open(&self.store, &run).map(|trace| trace.lineage().to_vec()).unwrap_or_default();
             let closed = lineage.iter().filter_map(|(owner, _)| self.closed_from.get(owner).copied());
             let closed_from = closed.min();
             runs.push(RunReport { run, line, passed, part, asked, replay, unknown, closed_from, unfinished });
@@ -982,7 +984,8 @@ impl<'a> Checker<'a> {
         let known = Trace::open(&self.store, run).map(|trace| trace.tip());
         let differs = known.is_ok_and(|tip| tip != line.tick && !self.options.to.contains_key(run));
         if differs && self.is_bundle {
-            let message = format!("the log has {} ticks of {run}, and its records are read as others", line.tick);
+            let message =
+                format!("the log has {} ticks of {run}, and its records are read as others", line.tick);
             self.found(Code::E0302, None, None, message);
         }
         if differs && !self.is_bundle {
@@ -1018,7 +1021,8 @@ impl<'a> Checker<'a> {
                 }
                 None if self.is_bundle => {
                     let records = records(size);
-                    let message = format!("the log of {records} that was signed here: the bundle has that of {now}");
+                    let message =
+                        format!("the log of {records} that was signed here: the bundle has that of {now}");
                     self.not_checked.push(message);
                     continue;
                 }
@@ -1038,8 +1042,7 @@ impl<'a> Checker<'a> {
                     let found = runs.first().and_then(|report| report.line.tip);
                     // Found is what the run has; given is what it was to be.
                     let sides = found.map(|found| (tip.to_string(), found.to_string()));
-                    let message =
-                        "the record is consistent with itself, but the tip that was given is not on its chain";
+                    let message = "the record is consistent with itself, but the tip that was given is not on its chain";
                     self.found(Code::E0304, None, sides, message.to_owned());
                 }
             }
@@ -1072,7 +1075,10 @@ impl<'a> Checker<'a> {
                 // A bundle need not have the nodes of another size, and may be older.
                 None if self.is_bundle => {}
                 None => {
-                    let message = format!("the checkpoint that was given is of {}, and the log has {now}", records(size));
+                    let message = format!(
+                        "the checkpoint that was given is of {}, and the log has {now}",
+                        records(size)
+                    );
                     self.found(Code::E0307, None, None, message);
                 }
             }

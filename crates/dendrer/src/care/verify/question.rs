@@ -95,10 +95,14 @@ impl Asked for VerifyQuestion {
         }
         let plan = self.plan(desk.bundle_here())?;
         let trust = desk.trust();
-        let found: Vec<_> = plan.bundles.iter().map(|address| {
-            let opened = desk.bundle(address.bundle.as_deref().unwrap_or_default());
-            plan.bundle(address, opened.as_ref().map_err(Problem::clone), &*trust)
-        }).collect();
+        let found: Vec<_> = plan
+            .bundles
+            .iter()
+            .map(|address| {
+                let opened = desk.bundle(address.bundle.as_deref().unwrap_or_default());
+                plan.bundle(address, opened.as_ref().map_err(Problem::clone), &*trust)
+            })
+            .collect();
         let outcomes = plan.outcomes(found)?;
         plan.end(outcomes, desk).map(VerifyReply::Logs)
     }
@@ -274,7 +278,10 @@ impl VerifyPlan<'_> {
     fn terms_of(&self, info: &StoreInfo) -> Result<VerifyTerms, Problem> {
         let opened = |note: &SignedNote| {
             let wrong = |error: NoteError| {
-                Problem::new(Code::E0308, format!("the checkpoint that was given is none of this log: {error}"))
+                Problem::new(
+                    Code::E0308,
+                    format!("the checkpoint that was given is none of this log: {error}"),
+                )
             };
             let checkpoint = Checkpoint::open(note, &info.id.origin(), &info.key).map_err(wrong)?;
             Ok::<_, Problem>((checkpoint.size(), checkpoint.root()))
@@ -322,12 +329,19 @@ impl VerifyPlan<'_> {
         if let Some(seen) = trust.seen(info.id) {
             let intact = report.verdict <= VerifyVerdict::Intact;
             let (size, root) = report.log;
-            let log = root.filter(|_| intact).map_or(TreeHead { size: 0, root: empty_root() }, |root| TreeHead { size, root });
+            let log = root
+                .filter(|_| intact)
+                .map_or(TreeHead { size: 0, root: empty_root() }, |root| TreeHead { size, root });
             let is_whole = self.runs.is_empty() && !report.is_quick;
             seen.note(&path, stamp, report.notes(), is_whole.then_some(log));
         }
         let is_whole = self.runs.is_empty();
-        Ok(VerifiedLog { chains, shown, is_whole, ..verified(path.display().to_string(), report, false, &info) })
+        Ok(VerifiedLog {
+            chains,
+            shown,
+            is_whole,
+            ..verified(path.display().to_string(), report, false, &info)
+        })
     }
 }
 
@@ -355,7 +369,9 @@ pub fn verify_bundle(
     let to = match (&address.pos, &all[..]) {
         (None, _) => BTreeMap::new(),
         (Some(place), [run]) => [last_tick(place, &opened.store, run).map_err(in_bundle)?].into(),
-        (Some(_), _) => return Err(in_bundle(Problem::new(Code::E0106, "a tick is that of one run; name that run"))),
+        (Some(_), _) => {
+            return Err(in_bundle(Problem::new(Code::E0106, "a tick is that of one run; name that run")));
+        }
     };
     let terms = VerifyTerms { runs: named, from, to, ..terms.clone() };
     let report = of_bundle(opened, &terms, trust)?;

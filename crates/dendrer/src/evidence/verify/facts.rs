@@ -170,7 +170,9 @@ impl Notes {
     /// Looks at a record. Of each run the first record that is dated back is noted.
     pub(super) fn take(&mut self, position: u64, record: &Record) {
         let (header, run) = (record.header(), record.header().run.clone());
-        if header.kind == Kind::Run && record.body().value("/stage").is_some_and(|stage| stage == 0_u64.into()) {
+        if header.kind == Kind::Run
+            && record.body().value("/stage").is_some_and(|stage| stage == 0_u64.into())
+        {
             self.list.push(VerifyNote { code: NoteCode::Stage0, position, run: run.clone(), times: None });
         }
         if let Some(latest) = self.latest.filter(|latest| header.ts.ms() + SKEW_MS < latest.ms())

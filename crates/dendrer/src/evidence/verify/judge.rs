@@ -160,10 +160,12 @@ impl VerifyReport {
     /// and is intact keeps its note.
     pub fn notes(&self) -> impl Iterator<Item = (RunName, Option<Digest>)> {
         let is_intact = self.verdict <= VerifyVerdict::Intact;
-        self.runs.iter().filter_map(move |run| match (is_intact && run.part.is_none() && !self.is_quick, run.line.tip) {
-            (true, Some(tip)) => Some((run.run.clone(), Some(tip))),
-            (false, _) if is_intact => None,
-            _ => Some((run.run.clone(), None)),
+        self.runs.iter().filter_map(move |run| {
+            match (is_intact && run.part.is_none() && !self.is_quick, run.line.tip) {
+                (true, Some(tip)) => Some((run.run.clone(), Some(tip))),
+                (false, _) if is_intact => None,
+                _ => Some((run.run.clone(), None)),
+            }
         })
     }
 }
@@ -232,8 +234,10 @@ fn compare_two(own: &VerifiedLog, twin: &VerifiedLog) -> (ComparedLog, Option<Ve
         (None, TreesCompared::Same(size)) => return (result(ComparedWord::Same, Some(size)), None),
         (None, TreesCompared::NotCompared) => return (result(ComparedWord::NotCompared, None), None),
     };
-    let message =
-        format!("the same key signed {}, which has another record at {what}: there are two histories", twin.name);
+    let message = format!(
+        "the same key signed {}, which has another record at {what}: there are two histories",
+        twin.name
+    );
     let (stored, computed) = sides.map(|sides| sides.map(|side| side.short()).into()).unzip();
     let finding = VerifyFinding { code: ANOTHER_LOG, run, tick, position, message, stored, computed };
     (result(ComparedWord::Equivocation, Some(size)), Some(finding))

@@ -23,7 +23,12 @@ type Fault = (Code, Option<(String, String)>, String);
 
 impl States {
     /// Takes the next record of a run, and returns what is wrong with its root and its author.
-    pub(super) fn take(&mut self, store: &Arc<dyn Store>, entry: &Entry, record: Option<&Record>) -> Vec<Fault> {
+    pub(super) fn take(
+        &mut self,
+        store: &Arc<dyn Store>,
+        entry: &Entry,
+        record: Option<&Record>,
+    ) -> Vec<Fault> {
         let Some(run) = &entry.run else { return Vec::new() };
         let Some(record) = record else {
             self.0.remove(run);
@@ -73,7 +78,11 @@ impl States {
             Err(ReplayError::Divergence(found)) => {
                 let text = |side: &Option<Value>| side.as_ref().map_or_else(String::new, ToString::to_string);
                 let sides = Some((text(&found.expected), text(&found.found)));
-                faults.push((Code::E0301, sides, "its delta makes another state root than it records".to_owned()));
+                faults.push((
+                    Code::E0301,
+                    sides,
+                    "its delta makes another state root than it records".to_owned(),
+                ));
             }
             Err(error) => faults.push((Code::E0301, None, format!("its delta makes no state: {error}"))),
         }
