@@ -9,10 +9,10 @@ use dendrer_object::document::As;
 use dendrer_object::{Code, Digest, Object, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::certainty::{Places, UnknownPlace, unknown_places};
+use crate::certainty::{UnknownPlace, unknown_places};
 use crate::problem::{Problem, ShownProblem as _};
 use crate::{count, quote};
-use facts::VerifyLines;
+use facts::{VerifyLines, place, since};
 
 mod facts;
 pub mod words;
@@ -27,7 +27,7 @@ fn end_of(verdict: VerifyVerdict) -> End {
     }
 }
 
-/// What no verdict proves.
+/// The limit of every verdict.
 const MEANING: &str = "does not prove that inputs were true";
 
 /// The verification of one log or of several.
@@ -227,7 +227,7 @@ fn unreadable_lines(name: &str, problem: &Problem) -> Vec<Line> {
     lines
 }
 
-/// Lists what was not checked, what the lines of the facts say included.
+/// Lists the parts that were not checked, with those that have a line of their own.
 fn not_checked(report: &VerifyReport) -> Vec<String> {
     let unsigned = report.log.0 - report.signed.unwrap_or(0).min(report.log.0);
     let left_out = report.whole.left_out;
@@ -314,15 +314,6 @@ fn unmet_lines(log: &VerifiedLog, code: Code) -> Vec<Line> {
     lines
 }
 
-/// Returns the place of a finding, with what separates it from the sentence.
-fn place(finding: &VerifyFinding) -> String {
-    match (&finding.run, finding.tick) {
-        (Some(run), Some(tick)) => format!("{run}@{tick}: "),
-        (Some(run), None) => format!("{run}: "),
-        _ => String::new(),
-    }
-}
-
 fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
     let text = format!("error[{}]: {}{}", finding.code, place(finding), quote::escape(&finding.message));
     let mut lines = vec![Line::styled(Style::Bad, text)];
@@ -350,11 +341,6 @@ fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
     }
     lines.push(format!("      see: dendrer explain {}", finding.code).into());
     lines
-}
-
-/// The first tick from which on a place is unknown.
-fn since(unknown: &Places) -> Option<u64> {
-    unknown.iter().map(|(_, since)| since.tick).min()
 }
 
 /// Names the part that was verified, if it is not the whole: `, ticks 20 to 47 alone`.

@@ -7,11 +7,11 @@ use dendrer::verify::facts::{
     ComparedLog, ComparedWord, Derived, NoteCode, PartialReason, VerifyNote, Witness, WitnessKind,
 };
 use dendrer::verify::judge::VerifiedLog;
-use dendrer::verify::{RunReport, VerifyReport, VerifyVerdict};
+use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
 use dendrer_object::{RunName, Timestamp, document};
 
 use crate::answer::{Line, Style};
-use crate::certainty::unknown_words;
+use crate::certainty::{Places, unknown_words};
 use crate::{count, quote, verdict};
 
 /// The column at which the words of a line begin, and that of the detail.
@@ -20,7 +20,7 @@ const COLUMNS: [usize; 2] = [10, 23];
 /// The most runs that a line names.
 const NAMES_MAX: usize = 3;
 
-/// What `--quick` leaves out.
+/// The checks that `--quick` leaves out.
 const STATES: [&str; 2] = ["deltas against roots", "authors"];
 
 document! {
@@ -36,7 +36,7 @@ document! {
         state: StateLine = StateLine::of(&state(report)),
         /// The keys that signed the log
         signer: SignerLine = SignerLine::of(report),
-        /// What agrees from outside
+        /// The witnesses that agree
         witness: WitnessLine = WitnessLine::of(report),
         /// Data that follows from the log
         derived: DerivedLine = DerivedLine::of(report),
@@ -52,14 +52,14 @@ document! {
         word: ["INTACT" | "INTACT so far" | "TAMPERED" | "MALFORMED" | "UNVERIFIABLE"] = record_word(report),
         /// The number of records of the runs that were opened; of all records if no run was named
         records: u64 = report.asked_records,
-        /// What was not checked of them
+        /// The checks that were left out
         left_out: Vec<String> = STATES.iter().filter(|_| report.is_quick).map(ToString::to_string).collect(),
         /// The places that do not hold
         faults: Vec<FaultObject> = report.findings.iter().map(FaultObject::of).collect(),
     }
 
     /// A place that does not hold
-    object FaultObject(finding: &dendrer::verify::VerifyFinding) {
+    object FaultObject(finding: &VerifyFinding) {
         /// The code
         code: dendrer_object::Code = finding.code,
         /// The run; null if it concerns none
@@ -104,7 +104,7 @@ document! {
         word: ["OK" | "NOT RUN" | "DIVERGED" | "UNVERIFIABLE"] = found.word,
         /// The tick at which it ended; null if it did not, or has none
         at: Option<u64> = found.at,
-        /// What is missing, in words; null if nothing is
+        /// The missing part, in words; null if replay was not stopped by one
         missing: Option<String> = found.missing.clone(),
     }
 
@@ -138,17 +138,17 @@ document! {
         how: ["first"] = "first",
     }
 
-    /// What agrees from outside
+    /// The witnesses that agree
     object WitnessLine(report: &VerifyReport) {
         /// The result
         word: ["WITNESSED" | "UNWITNESSED"] = witness_word(report),
-        /// What agrees
+        /// The witnesses
         by: Vec<WitnessObject> = report.witnesses.iter().map(WitnessObject::of).collect(),
     }
 
     /// Something that agrees
     object WitnessObject(witness: &Witness) {
-        /// What it is
+        /// The kind
         kind: WitnessKind = witness.kind,
         /// The run, of a tip
         run?: &RunName = witness.run.as_ref(),
@@ -286,7 +286,7 @@ fn state(report: &VerifyReport) -> Known {
                 let cause = "a change is missing, erased or withheld";
                 Some((run.closed_from.unwrap_or(0), cause.to_owned()))
             }
-            Some(places) => super::since(places).zip(unknown_words(places)),
+            Some(places) => since(places).zip(unknown_words(places)),
         };
         open.extend(found.map(|(from, cause)| (from, cause, run.run.clone())));
     }
@@ -354,7 +354,7 @@ fn record_line(report: &VerifyReport) -> Line {
         ("TAMPERED", Some(finding), _) => {
             let more = (report.findings.len() + report.findings_left_out) as u64 - 1;
             let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-            format!("{}: {}{}{more}", finding.code, super::place(finding), quote::escape(&finding.message))
+            format!("{}: {}{}{more}", finding.code, place(finding), quote::escape(&finding.message))
         }
         ("UNVERIFIABLE", _, Some(first)) => quote::escape(first),
         _ => {
@@ -459,4 +459,18 @@ fn note_lines(report: &VerifyReport) -> Vec<Line> {
         lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
     }
     lines
+}
+
+/// Returns the place of a finding, with what separates it from the sentence.
+pub(super) fn place(finding: &VerifyFinding) -> String {
+    match (&finding.run, finding.tick) {
+        (Some(run), Some(tick)) => format!("{run}@{tick}: "),
+        (Some(run), None) => format!("{run}: "),
+        _ => String::new(),
+    }
+}
+
+/// The first tick from which on a place is unknown.
+pub(super) fn since(unknown: &Places) -> Option<u64> {
+    unknown.iter().map(|(_, since)| since.tick).min()
 }

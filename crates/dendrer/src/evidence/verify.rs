@@ -28,7 +28,7 @@ use crate::run::unfinished::Unfinished;
 
 use states::States;
 
-use facts::{ComparedLog, ComparedWord, Derived, Notes, VerifyNote, Whole, Witness, WitnessKind};
+use facts::{ComparedLog, ComparedWord, Derived, Notes, VerifyNote, WholeFact, Witness, WitnessKind};
 
 pub use crate::run::replay::{replay, replay_range};
 pub mod facts;
@@ -50,9 +50,9 @@ const FINDINGS_MAX: usize = 20;
 pub struct VerifyTerms {
     /// The runs; `None` for all of them.
     pub runs: Option<Vec<RunName>>,
-    /// The first tick whose records are opened. What stands before it is taken as it is, but for its place in the log.
+    /// The first tick whose records are opened. The records before it are taken as they are, but for their places in the log.
     pub from: u64,
-    /// The last tick that is asked about, of runs that are not asked about whole. What follows is not read.
+    /// The last tick that is asked about, of runs that are not asked about whole. The records after it are not read.
     pub to: BTreeMap<RunName, u64>,
     /// Whether to leave out what takes the states: deltas against roots, and authors.
     pub quick: bool,
@@ -64,7 +64,7 @@ pub struct VerifyTerms {
     pub keys: Vec<VerifierKey>,
     /// Sizes and roots of the log kept elsewhere, which witness it.
     pub checkpoints: Vec<(u64, Digest)>,
-    /// Sizes and roots that this machine signed, which the log must extend. They witness nothing: they lie with the key.
+    /// Sizes and roots that this machine signed, which the log must extend. They lie with the key, so they witness nothing.
     pub pinned: Vec<(u64, Digest)>,
 }
 
@@ -166,8 +166,8 @@ pub struct VerifyReport {
     /// Whether this machine, or a key that was given, knows that key.
     pub is_key_known: bool,
     /// Whether every record is here.
-    pub whole: Whole,
-    /// What agrees from outside.
+    pub whole: WholeFact,
+    /// The witnesses that agree.
     pub witnesses: Vec<Witness>,
     /// The data that follows from the log.
     pub derived: Derived,
@@ -175,7 +175,7 @@ pub struct VerifyReport {
     pub compared: Option<ComparedLog>,
     /// Remarks on records.
     pub notes: Vec<VerifyNote>,
-    /// What was not checked and has no line of its own, in words.
+    /// Parts that were not checked and have no line of their own, in words.
     pub not_checked: Vec<String>,
     /// The first value of a record that is erased or withheld, or a part that is missing, in words.
     pub unreadable: Option<String>,
@@ -409,13 +409,13 @@ impl<'a> Checker<'a> {
     fn wanted(&self, run: Option<&RunName>) -> bool {
         match (&self.options.runs, run) {
             (None, _) => true,
-            // What stands beside all runs concerns each of them: the key of the log.
+            // A record of no run concerns each of them: the key of the log.
             (Some(_), None) => true,
             (Some(wanted), Some(run)) => wanted.contains(run) || self.is_ancestor(run),
         }
     }
 
-    /// Whether a run is one that was asked about, and not what one of these rests on.
+    /// Whether a run is one that was asked about, and no parent of one.
     fn is_asked(&self, run: &RunName) -> bool {
         self.options.runs.as_ref().is_none_or(|runs| runs.contains(run))
     }
@@ -906,7 +906,7 @@ impl<'a> Checker<'a> {
         let ends = runs
             .iter()
             .map(|report| (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1)));
-        let whole = Whole::decide(ends, self.signed, is_every, self.bundle_leaves_out);
+        let whole = WholeFact::decide(ends, self.signed, is_every, self.bundle_leaves_out);
         let root = match self.peaks.size() == tree.size {
             true => Some(self.peaks.root()),
             false => self.roots.get(&tree.size).copied(),
@@ -1007,7 +1007,7 @@ impl<'a> Checker<'a> {
         replay_range(&trace, begin, end, &*reducer, false, &mut on)
     }
 
-    /// Compares the log with what this machine signed of it. That lies with the key, so it speaks against the log and never for it.
+    /// Compares the log with the heads that this machine signed. They lie with the key, so they are no witness.
     fn check_pinned(&mut self) {
         let now = self.store.tree().size;
         for (size, root) in self.options.pinned.iter().copied() {
@@ -1032,7 +1032,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Compares what was given from outside; what agrees is a witness.
+    /// Compares tips and checkpoints that were given; one that agrees is a witness.
     fn witnesses(&mut self, runs: &[RunReport]) -> Vec<Witness> {
         let (mut agreed, options) = (Vec::new(), self.options);
         for tip in &options.tips {
@@ -1092,7 +1092,7 @@ impl<'a> Checker<'a> {
         let is_on_chain = owner == report.run
             || Trace::open(&self.store, &report.run)
                 .is_ok_and(|trace| trace.lineage().iter().any(|(run, end)| *run == owner && to <= *end));
-        // A tip binds what leads to it, and not what is beside it.
+        // A tip binds the chain up to it, and no refusal after it.
         let is_alone = self.ends.get(&report.run).is_none_or(|(chain, last)| chain == last);
         if is_on_chain && to >= report.asked && !is_alone {
             let run = &report.run;

@@ -53,8 +53,8 @@ impl Seen {
         lines.collect()
     }
 
-    /// Returns size and root of the log that was last verified as a whole and found intact; `None` if it was not. A log that goes
-    /// on keeps it.
+    /// Returns size and root of the log that was last verified as a whole and found intact; `None` if it was not. A log that grows
+    /// keeps it.
     pub fn log(&self) -> Option<TreeHead> {
         let text = std::fs::read_to_string(&self.path).ok()?;
         let (size, root) = text.lines().find_map(|line| line.strip_prefix(LOG))?.split_once(' ')?;

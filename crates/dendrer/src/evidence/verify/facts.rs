@@ -1,4 +1,4 @@
-//! The facts that `verify` reports beside the verdict: one for each line, none folded into another.
+//! The facts that `verify` reports with the verdict: one for each line, none folded into another.
 //!
 //! Rule: VERIFIED is given in one place, [`VerifyReport::raise`], and only to a log that is intact, complete and witnessed up to
 //! the last tick that was asked about; test `verified_takes_all_three_facts`.
@@ -22,7 +22,7 @@ dendrer_object::words! {
 }
 
 dendrer_object::words! {
-    /// What agrees with a log from outside.
+    /// The kind of a witness.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum WitnessKind {
         /// A tip that was given.
@@ -40,7 +40,7 @@ dendrer_object::words! {
     pub enum NoteCode {
         /// The run was recorded at stage 0, so nothing was enforced.
         Stage0 = "stage_0",
-        /// A record is dated before one that stands earlier in the log.
+        /// A record is dated before one that is earlier in the log.
         DatedBack = "dated_back",
     }
 }
@@ -60,7 +60,7 @@ dendrer_object::words! {
 
 /// Whether every record is here that was asked about.
 #[derive(Debug, Clone, Default)]
-pub struct Whole {
+pub struct WholeFact {
     /// The size of the signed log that counts the records; `None` if nothing does.
     pub checkpoint: Option<u64>,
     /// The runs of which records may be missing.
@@ -69,7 +69,7 @@ pub struct Whole {
     pub left_out: u64,
 }
 
-impl Whole {
+impl WholeFact {
     /// Whether no record is missing.
     pub fn is_complete(&self) -> bool {
         self.checkpoint.is_some() && self.partial.is_empty()
@@ -82,21 +82,21 @@ impl Whole {
         signed: Option<u64>,
         is_every: bool,
         left_out: u64,
-    ) -> Whole {
+    ) -> WholeFact {
         let reason = |end: u64| match signed {
             Some(size) if is_every && end <= size => None,
             Some(_) if is_every => Some(PartialReason::AfterMap),
             _ => Some(PartialReason::NoMap),
         };
         let partial = runs.into_iter().filter_map(|(run, end)| Some((run, reason(end)?))).collect();
-        Whole { checkpoint: signed, partial, left_out }
+        WholeFact { checkpoint: signed, partial, left_out }
     }
 }
 
 /// Something outside that agrees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
-    /// What agrees.
+    /// Its kind.
     pub kind: WitnessKind,
     /// The run, of a tip; `None` if it speaks of the log.
     pub run: Option<RunName>,
@@ -104,12 +104,12 @@ pub struct Witness {
     pub to: u64,
     /// How many ticks or records that were asked about follow.
     pub after: u64,
-    /// Whether it covers the last tick that was asked about, and what is beside the chain up to it.
+    /// Whether it covers the last tick that was asked about, and the records of the run that are off the chain.
     pub is_all: bool,
 }
 
 impl Witness {
-    /// Returns what agrees in one phrase.
+    /// Returns the witness in one phrase.
     pub fn words(&self) -> String {
         let Witness { kind, run, to, .. } = self;
         match (kind, run) {
@@ -122,7 +122,7 @@ impl Witness {
 /// Data that follows from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Derived {
-    /// There is none.
+    /// No such data exists.
     #[default]
     None,
     /// The index is right up to a record.

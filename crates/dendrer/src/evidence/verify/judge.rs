@@ -11,7 +11,7 @@ use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
 
-use super::facts::{ComparedLog, ComparedWord, Derived, Whole, Witness, WitnessKind};
+use super::facts::{ComparedLog, ComparedWord, Derived, WholeFact, Witness, WitnessKind};
 use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::error::Error;
 use crate::evidence::shown::{ShownTree, TreesCompared};
@@ -129,7 +129,7 @@ impl VerifyReport {
         }
         for damage in structure.findings {
             if damage.kind == DamageKind::Index {
-                // The index follows from the log, so its damage says nothing of the record.
+                // The index follows from the log, so its damage is not that of the record.
                 self.derived = Derived::Damaged(damage.found);
                 continue;
             }
@@ -197,8 +197,8 @@ fn parted(a: &VerifiedLog, b: &VerifiedLog) -> Option<(RunName, u64, [Digest; 2]
     })
 }
 
-/// Compares copies of the same log: each may be what was signed, and they still be two histories. What both show is compared
-/// leaf by leaf and subtree by subtree, and the runs that both have tick by tick, whatever the sizes of the logs.
+/// Compares copies of the same log, which may be two histories of one key. Leaves and subtrees that both show are compared, and the
+/// runs that both have tick by tick, whatever the sizes of the logs.
 pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
     for at in 0..logs.len() {
         for other in (0..logs.len()).filter(|other| *other != at) {
@@ -271,7 +271,7 @@ impl VerifyReport {
             signed: None,
             key: None,
             is_key_known: false,
-            whole: Whole::default(),
+            whole: WholeFact::default(),
             witnesses: Vec::new(),
             derived: Derived::None,
             compared: None,

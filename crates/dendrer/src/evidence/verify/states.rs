@@ -50,7 +50,7 @@ impl States {
             self.0.extend(state.map(|state| (run.clone(), state)));
             return;
         }
-        // A fork goes on from a state of its parent, which is at hand if the parent has not gone on.
+        // A fork begins with a state of its parent, which is at hand if the parent has not gone on.
         let lineage = trace.lineage();
         let Some((owner, tick)) = lineage.iter().rev().nth(1) else { return };
         let known = self.0.get(owner).filter(|(at, _)| at == tick);
@@ -73,7 +73,7 @@ impl States {
         }
         match recorded_state(&state, record) {
             Ok(after) => drop(self.0.insert(run.clone(), (tick + 1, after))),
-            // What was erased or withheld is reported as that.
+            // A value that was erased or withheld is reported as that.
             Err(ReplayError::Erased { .. }) => {}
             Err(ReplayError::Divergence(found)) => {
                 let text = |side: &Option<Value>| side.as_ref().map_or_else(String::new, ToString::to_string);
