@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dendrer::care::erase::ErasePlace;
 use dendrer::checkpoint::{
     ChannelPut, CheckpointError, CheckpointFound, CheckpointKey, CheckpointPut, Checkpoints, TypedBytes,
     WritePut, WritesPut,
@@ -73,6 +74,14 @@ fn texts(list: Vec<String>) -> Vec<Arc<str>> {
 /// Checkpoints of the namespaces around another one, by namespace and id.
 fn pairs(list: Vec<(String, String)>) -> Vec<(Arc<str>, Arc<str>)> {
     list.into_iter().map(|(namespace, id)| (namespace.into(), id.into())).collect()
+}
+
+/// A place that a deletion left: its run, its tick and its field.
+type Left = (String, u64, String);
+
+fn left(places: Vec<ErasePlace>) -> Vec<Left> {
+    let named = |place: ErasePlace| Some((place.run?.to_string(), place.at?.tick()?, place.place.dotted()));
+    places.into_iter().filter_map(named).collect()
 }
 
 /// What an error is, beyond its code.
@@ -186,6 +195,7 @@ impl NativeSaver {
         may_fork: bool,
         claim: Option<String>,
         around: Vec<(String, String)>,
+        addressed: Option<String>,
     ) -> PyResult<()> {
         let channels = channels.iter().map(|(name, version, value)| ChannelPut {
             name: name.as_str().into(),
@@ -206,7 +216,7 @@ impl NativeSaver {
             noted: Vec::new(),
         };
         let around = pairs(around);
-        self.call(py, |all| all.put_below(&put, &around))
+        self.call(py, |all| all.put_below(&put, &around, addressed.as_deref()))
     }
 
     /// Puts writes of a task.
@@ -288,14 +298,14 @@ impl NativeSaver {
         Ok(threads.iter().map(ToString::to_string).collect())
     }
 
-    fn delete_thread(&self, py: Python<'_>, thread: String) -> PyResult<()> {
+    fn delete_thread(&self, py: Python<'_>, thread: String) -> PyResult<Vec<Left>> {
         let thread = thread.into();
-        self.call(py, |all| all.delete_thread(&thread))
+        self.call(py, |all| all.delete_thread(&thread)).map(left)
     }
 
-    fn delete_made_by(&self, py: Python<'_>, made_by: Vec<String>) -> PyResult<()> {
+    fn delete_made_by(&self, py: Python<'_>, made_by: Vec<String>) -> PyResult<Vec<Left>> {
         let made_by = texts(made_by);
-        self.call(py, |all| all.delete_made_by(&made_by))
+        self.call(py, |all| all.delete_made_by(&made_by)).map(left)
     }
 
     fn copy_thread(&self, py: Python<'_>, from: String, to: String) -> PyResult<()> {
@@ -304,7 +314,7 @@ impl NativeSaver {
     }
 
     /// Removes every checkpoint of a thread but some, by namespace and id.
-    fn keep_only(&self, py: Python<'_>, thread: String, kept: Vec<(String, String)>) -> PyResult<()> {
+    fn keep_only(&self, py: Python<'_>, thread: String, kept: Vec<(String, String)>) -> PyResult<Vec<Left>> {
         let thread: Arc<str> = thread.into();
         let kept: Vec<CheckpointKey> = kept
             .into_iter()
@@ -314,7 +324,7 @@ impl NativeSaver {
                 id: id.into(),
             })
             .collect();
-        self.call(py, |all| all.keep_only(&thread, &kept))
+        self.call(py, |all| all.keep_only(&thread, &kept)).map(left)
     }
 
     /// Claims a thread, and returns the claim.

@@ -34,6 +34,8 @@ document! {
         although: Vec<As<ErasedField>> = fields(&plan.although),
         /// The runs whose exact imported file was destroyed in the vault as well
         vault: &[RunName] = &plan.vault[..],
+        /// The puts and writes of threads whose exact bytes were destroyed in the vault as well, by the field that names them
+        exact: Vec<As<ErasedField>> = plan.exact.iter().map(|(place, _)| As::new(place.to_value())).collect(),
         /// The number of records that were committed meanwhile and not searched
         not_searched: u64 = erased.not_searched,
     }
@@ -74,6 +76,9 @@ impl Answer for Erased {
             .iter()
             .map(|run| format!("{verb}  {run}  the exact file in the vault  (contains the value)"));
         lines.extend(of_vault.map(Line::from));
+        let exact: Vec<ErasePlace> = plan.exact.iter().map(|(place, _)| place.clone()).collect();
+        let exact = grouped(&exact);
+        lines.extend(exact.iter().map(|line| format!("{verb}  {line}, exact bytes in the vault").into()));
         let stays = grouped(&plan.although);
         lines.extend(stays.iter().map(|line| Line::styled(Style::Warn, format!("stays   {line}"))));
         match &self.record {

@@ -38,6 +38,12 @@ const NUMPY_ARRAY: i8 = 6;
 /// Extension: what a delta channel holds.
 const DELTA_SNAPSHOT: i8 = 7;
 
+/// Modules of pydantic whose `SecretStr`, `SecretBytes` and `Secret` hide their value.
+const PYDANTIC_TYPES: [&str; 2] = ["pydantic.types", "pydantic.v1.types"];
+
+/// A value that its class hides, as pydantic writes it.
+const MASKED: &str = "**********";
+
 /// Reads what LangGraph's default serializer writes (langgraph-checkpoint 4.3).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LangGraph;
@@ -161,10 +167,15 @@ fn extension(code: i8, mut bytes: &[u8], depth: usize) -> Option<Value> {
     match (code, &parts[..]) {
         (
             SINGLE_ARG | POS_ARGS | KW_ARGS | METHOD_SINGLE_ARG | PYDANTIC_V1 | PYDANTIC_V2,
-            [_, class, arg, ..],
+            [module, class, arg, ..],
         ) => {
+            let [module, class] = [module, class]
+                .map(|name| if let ValueRef::String(name) = name { name.as_str() } else { None });
+            let is_masked = class.is_some_and(|class| class.starts_with("Secret"));
+            if is_masked && module.is_some_and(|module| PYDANTIC_TYPES.contains(&module)) {
+                return Some(Value::from(MASKED));
+            }
             let found = value(arg, depth.checked_sub(1)?)?;
-            let class = if let ValueRef::String(name) = class { name.as_str() } else { None };
             let is_set = code == SINGLE_ARG && matches!(class, Some("set" | "frozenset"));
             Some(if is_set { in_order(found) } else { found })
         }
@@ -239,6 +250,29 @@ mod tests {
         }
         let encrypted = TypedBytes { tag: "msgpack+aes".into(), bytes: [0xc0][..].into() };
         assert_eq!(LangGraph.whole(&encrypted), None);
+    }
+
+    #[test]
+    fn a_secret_of_pydantic_is_masked() {
+        let of = |module: &[u8], class: &[u8]| {
+            let parts: [&[u8]; 5] = [
+                &[0x93, 0xa0 + module.len() as u8],
+                module,
+                &[0xa0 + class.len() as u8],
+                class,
+                &[0xa2, b'h', b'i'],
+            ];
+            let inner = parts.concat();
+            LangGraph
+                .whole(&typed(&[&[0xc7, inner.len() as u8, 0][..], &inner].concat()))
+                .unwrap()
+                .to_string()
+        };
+        for class in [&b"SecretStr"[..], b"SecretBytes", b"Secret"] {
+            assert_eq!(of(b"pydantic.types", class), r#""**********""#);
+            assert_eq!(of(b"pydantic.v1.types", class), r#""**********""#);
+        }
+        assert_eq!(of(b"game.names", b"SecretStr"), r#""hi""#);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use dendrer_kernel::step::Start;
+use dendrer_object::record::Record;
 use dendrer_object::{Code, Digest, RunName, Value, marker};
 use dendrer_store::prelude::*;
 
@@ -442,9 +443,16 @@ impl Checkpoints {
             },
         };
         let Some(stored) = thread.stored(namespace, &id).cloned() else { return Ok(None) };
-        thread.active = Some(stored.run);
+        // The root alone decides which run a put without a place continues.
+        if namespace.is_empty() || thread.active.is_none() {
+            thread.active = Some(stored.run);
+        }
         let edited = thread.edited(&id);
-        self.check_record(thread, &stored).map_err(&edited)?;
+        let record = self.check_record(thread, &stored).map_err(&edited)?;
+        if record.body().fields().iter().any(|field| record.body().text(field).is_none()) {
+            // Another process erased a value: what this one holds of it is not read any more.
+            thread.forget_held();
+        }
         let [checkpoint, metadata] = self.own(thread, &stored, &edited)?;
         let channels = self.channels(thread, namespace, &stored, &edited)?.into_iter();
         let channels = channels.map(|(name, _, value)| (Arc::clone(name), value)).collect();
@@ -479,13 +487,13 @@ impl Checkpoints {
     }
 
     /// Fails if the record of a checkpoint is not the one that was read when it was put or found.
-    fn check_record(&self, thread: &Thread, stored: &Stored) -> Result<(), String> {
+    fn check_record(&self, thread: &Thread, stored: &Stored) -> Result<Record, String> {
         let run = &thread.runs[stored.run];
         let store = self.repo.writer().map_err(|error| error.to_string())?;
         let trace = crate::run::trace::Trace::open(store, &run.name).map_err(|error| error.to_string())?;
         let record = trace.record(stored.tick).map_err(|error| error.to_string())?;
         match record.id() == stored.record {
-            true => Ok(()),
+            true => Ok(record),
             false => Err(format!("tick {} of {} is another record", stored.tick, run.name)),
         }
     }

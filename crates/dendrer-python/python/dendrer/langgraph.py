@@ -14,6 +14,7 @@ import copy
 import json
 import os
 import random
+import shlex
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +41,9 @@ from dendrer._errors import UsageError
 __all__ = ["DendrerSaver", "acopy_from", "copy_from"]
 
 T = TypeVar("T")
+
+#: How many records a warning names.
+_SHOWN = 20
 
 
 class _Turns:
@@ -88,6 +92,8 @@ class _Open:
         self.is_closed = False
         #: Checkpoints that were asked for by their ids: what follows one of them may be a fork.
         self.asked: set[tuple[str, str, str]] = set()
+        #: Of each thread the checkpoint of the root that was asked for by its id last, until the newest one is asked for.
+        self.addressed: dict[str, str] = {}
         self.opened()
         _fork.watch(self)
 
@@ -280,6 +286,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
             parent is not None and (thread, namespace, parent) in self._open.asked,
             self._claims.get(thread),
             _around(config, namespace, merged),
+            self._open.addressed.get(thread),
         )
         return _config(_given(config)["thread_id"], namespace, checkpoint["id"])
 
@@ -321,6 +328,11 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
         thread, namespace, _ = _place(config)
         checkpoint = get_checkpoint_id(config)
         found = self._open.opened().get(thread, namespace, checkpoint)
+        if not namespace and checkpoint is not None:
+            self._open.addressed[thread] = checkpoint
+        elif not namespace and "checkpoint_id" not in _given(config):
+            # LangGraph compares an addressed checkpoint with the newest, and then names no id: the address is still meant.
+            self._open.addressed.pop(thread, None)
         if found is None:
             return None
         if checkpoint is not None:
@@ -375,12 +387,35 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
             yield one
 
     def delete_thread(self, thread_id: str) -> None:
-        """Deletes a thread: its values are erased from the record, and destroyed in the vault."""
-        self._open.opened().delete_thread(_text(thread_id))
+        """Deletes a thread: its values are erased from the record, and destroyed in the vault.
+
+        A warning names the records that others made from the thread and that stay: notes, and runs that were forked or rebased.
+        """
+        self._warn_of(self._open.opened().delete_thread(_text(thread_id)))
+
+    def _warn_of(self, left: builtins.list[tuple[str, int, str]]) -> None:
+        """Warns of records that a deletion left, with a command for each."""
+        fields: dict[tuple[str, int], str] = {}
+        for run, tick, field in left:
+            fields.setdefault((run, tick), field)
+        if not fields:
+            return
+        commands = []
+        for (run, tick), field in builtins.list(fields.items())[:_SHOWN]:
+            # The state of the casebook has the text of a note once more.
+            also = ["--also", "delta"] if (run, field) == ("casebook", "intent.description") else []
+            # By its values: the places in a change of state are those of every thread.
+            place = "state" if field == "delta" else field
+            words = ["dendrer", "erase", f"{run}@{tick}", place, *also, "--reason", "thread deleted", "--store", self._open.path]
+            commands.append(shlex.join(words))
+        if any("--also" in command for command in commands):
+            commands.append("(without the text of a note its casebook takes no later entry)")
+        more = [f"and {len(fields) - _SHOWN} more"] if len(fields) > _SHOWN else []
+        _made.warn("\n".join(["records made from what was deleted stay, and may have its values; to erase them:", *commands, *more]))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Deletes the checkpoints that some runs of LangGraph made. What is left of a thread moves to a new run."""
-        self._open.opened().delete_made_by(_texts(run_ids))
+        self._warn_of(self._open.opened().delete_made_by(_texts(run_ids)))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies a thread: every checkpoint, with what it follows and the writes beside it."""
@@ -393,13 +428,13 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
         native = self._open.opened()
         for thread in _texts(thread_ids):
             if strategy == "delete":
-                native.delete_thread(thread)
+                self._warn_of(native.delete_thread(thread))
                 continue
             newest: dict[str, str] = {}
             for _, namespace, id in native.list(thread, None, None, None):
                 newest.setdefault(namespace, id)
             kept = [place for namespace, id in newest.items() for place in self._needed(thread, namespace, id)]
-            native.keep_only(thread, kept)
+            self._warn_of(native.keep_only(thread, kept))
 
     def _needed(self, thread: str, namespace: str, id: str) -> Iterator[tuple[str, str]]:
         """A checkpoint, and the ancestors up to which its delta channels are rebuilt from writes."""

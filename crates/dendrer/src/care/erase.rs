@@ -11,11 +11,14 @@ mod needles;
 mod place;
 pub mod question;
 
+use std::sync::Arc;
+
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::prelude::*;
 
 use self::lineage::Lineage;
+pub(crate) use self::lineage::said_in;
 use self::place::{Named, Unmeant};
 use super::Follow;
 use crate::address::{Address, Position, RecordAt};
@@ -100,6 +103,8 @@ pub struct ErasePlan {
     pub although: Vec<ErasePlace>,
     /// The runs whose imported file is in the vault: it has the value, and is destroyed as a whole.
     pub vault: Vec<RunName>,
+    /// The puts and writes of threads whose exact bytes are destroyed in the vault, by the field that names their place there.
+    pub exact: Vec<(ErasePlace, Arc<str>)>,
     /// The size of the log that was searched.
     searched: u64,
 }
@@ -255,6 +260,7 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
         by: redactor.text(&terms.by).0,
         erased: found.erased,
         although: found.although,
+        exact: found.exact,
         searched,
     })
 }
@@ -294,6 +300,10 @@ impl ErasePlan {
                 Err(error) => return Err(EraseError::Vault(error)),
             }
         }
+        for (place, at) in &self.exact {
+            let run = place.run.as_ref().unwrap_or(&self.run);
+            vault.destroy_each(run, std::slice::from_ref(at)).map_err(EraseError::Vault)?;
+        }
         let position = repo.writer()?.clone().erase(&record, &targets).map_err(Error::from)?;
         let not_searched = position.saturating_sub(self.searched);
         Ok(Erased { plan: self, record: Some(record), not_searched })
@@ -303,7 +313,12 @@ impl ErasePlan {
     fn content(&self) -> Value {
         let about = [("record", Value::from(self.record)), ("run", Value::from(self.run.as_str()))];
         let about = Value::record(about.into_iter().chain(place_members(Some(self.at))));
-        Value::record([
+        let exact = self.exact.iter().map(|(place, at)| {
+            let run = place.run.as_ref().map(RunName::as_str);
+            Value::record([("at", Value::from(&**at)), ("run", Value::from(run))])
+        });
+        let exact = (!self.exact.is_empty()).then(|| ("exact", Value::array(exact)));
+        let members = [
             ("about", about),
             ("although", Value::array(self.although.iter().map(ErasePlace::to_value))),
             ("by", Value::from(self.by.as_str())),
@@ -311,7 +326,8 @@ impl ErasePlan {
             ("place", Value::from(self.path.as_str())),
             ("reason", Value::from(self.reason.as_str())),
             ("vault", Value::array(self.vault.iter().map(|run| Value::from(run.as_str())))),
-        ])
+        ];
+        Value::record(members.into_iter().chain(exact))
     }
 }
 

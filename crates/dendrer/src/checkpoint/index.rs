@@ -93,6 +93,8 @@ pub(super) struct ThreadRun {
     pub(super) recorder: Option<Recorder>,
     /// Whether everything in it was removed: nothing is put into it.
     pub(super) is_removed: bool,
+    /// Whether the values of a put or a write can be read; `None` before the first one.
+    is_open: Option<bool>,
     /// The places of the vault of a run that was removed, until this process knows that they are all destroyed and that the values
     /// of the record are erased. The process that removed it may have been interrupted.
     pub(super) left: Option<Vec<Arc<str>>>,
@@ -102,6 +104,9 @@ pub(super) struct ThreadRun {
 
 /// Which checkpoint of a thread: its namespace and its id.
 type Place = (Arc<str>, Arc<str>);
+
+/// A run, by number, up to a tick.
+pub(super) type Line = (usize, u64);
 
 /// A place of the vault, and what is there.
 type Held = (Arc<str>, TypedBytes);
@@ -144,6 +149,7 @@ impl ThreadRun {
             upto: parent.map_or(0, |(_, tick)| tick),
             recorder: None,
             is_removed: false,
+            is_open: None,
             left: None,
             shown: BTreeMap::new(),
         }
@@ -263,6 +269,10 @@ impl Thread {
             ControlFlow::Continue(())
         })?;
         self.runs[at].upto = tip;
+        // Without its state a run takes no mark that it was removed: it is removed once no value of it is left.
+        if self.runs[at].is_open == Some(false) && !self.runs[at].is_removed {
+            self.forget_run(at);
+        }
         Ok(())
     }
 
@@ -270,7 +280,11 @@ impl Thread {
     pub(super) fn apply(&mut self, run: usize, tick: u64, record: &Record) {
         self.runs[run].upto = self.runs[run].upto.max(tick);
         let body = record.body();
+        let values = ["/intent/metadata", "/intent/values"];
         if is_of_thread(record) {
+            let mut shown = body.fields().iter().filter(|field| values.contains(&field.pointer.as_str()));
+            let is_open = shown.next().map(|field| body.text(field).is_some());
+            self.runs[run].is_open = is_open.max(self.runs[run].is_open);
             self.apply_members(run, tick, record, &|place| body.value(place));
         }
     }
@@ -278,6 +292,7 @@ impl Thread {
     /// Takes in a record that this process made of an intent, of which the saver's own members are on record as they are.
     pub(super) fn apply_own(&mut self, run: usize, tick: u64, record: &Record, intent: &Intent) {
         self.runs[run].upto = self.runs[run].upto.max(tick);
+        self.runs[run].is_open = Some(true);
         let shown = intent.member("intent");
         let value = |place: &str| shown?.get(place.strip_prefix("/intent/")?).cloned();
         let is_kept = |name: &&str| {
@@ -329,7 +344,9 @@ impl Thread {
                 channels.insert(name, found);
             }
             for name in gone.into_iter().flat_map(|gone| gone.iter()) {
-                channels.remove(name.as_str()?);
+                let name: Arc<str> = name.as_str()?.into();
+                channels.remove(&name);
+                self.runs[run].shown.remove(&(Arc::clone(&namespace), name));
             }
         }
         let stored = Stored {
@@ -526,7 +543,11 @@ impl Thread {
 
     /// Whether a run has a record at a tick of another run: its own, or inherited.
     pub(super) fn sees(&self, run: usize, other: usize, tick: u64) -> bool {
-        let (mut run, mut upto) = (run, u64::MAX);
+        self.sees_from((run, u64::MAX), other, tick)
+    }
+
+    /// As [`Thread::sees`], of a run up to a tick.
+    fn sees_from(&self, (mut run, mut upto): Line, other: usize, tick: u64) -> bool {
         loop {
             if run == other {
                 return tick <= upto;
@@ -540,17 +561,43 @@ impl Thread {
 
     /// A checkpoint that follows another one, in the view of a run.
     pub(super) fn follower(&self, run: usize, namespace: &str, id: &str) -> Option<&Arc<str>> {
-        let place = (namespace.into(), id.into());
-        let followers = self.followers.get(&place)?;
-        followers.iter().find(|follower| {
-            let stored = self.stored(namespace, follower);
-            stored.is_some_and(|stored| self.sees(run, stored.run, stored.tick))
-        })
+        self.followers_in((run, u64::MAX), namespace, id).next().map(|(follower, _)| follower)
+    }
+
+    /// The checkpoints that follow another one, in the view of a run up to a tick.
+    pub(super) fn followers_in(
+        &self,
+        line: Line,
+        namespace: &str,
+        id: &str,
+    ) -> impl Iterator<Item = (&Arc<str>, &Stored)> {
+        let followers = self.followers.get(&(namespace.into(), id.into())).into_iter().flatten();
+        let stored =
+            followers.filter_map(move |id| self.stored.get_key_value(&(namespace.into(), Arc::clone(id))));
+        let seen = stored.filter(move |(_, stored)| self.sees_from(line, stored.run, stored.tick));
+        seen.map(|((_, id), stored)| (id, stored))
+    }
+
+    /// Whether a checkpoint is the last of its namespace in the view of a run up to a tick, but for the checkpoint `id` after it.
+    pub(super) fn is_last_but(
+        &self,
+        line: Line,
+        namespace: &str,
+        (at, stored): (&str, &Stored),
+        id: &str,
+    ) -> bool {
+        self.sees_from(line, stored.run, stored.tick)
+            && self.followers_in(line, namespace, at).all(|(follower, _)| **follower == *id)
     }
 
     /// Keeps what a channel holds, for the next checkpoint.
     pub(super) fn hold(&mut self, namespace: &Arc<str>, channel: &Arc<str>, at: Arc<str>, value: TypedBytes) {
         self.held.insert((Arc::clone(namespace), Arc::clone(channel)), (at, value));
+    }
+
+    /// Forgets what channels hold: it is read from the vault again.
+    pub(super) fn forget_held(&mut self) {
+        self.held.clear();
     }
 
     /// The content of a channel of a namespace that this process put last, and its place.

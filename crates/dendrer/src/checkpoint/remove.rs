@@ -1,19 +1,23 @@
 //! Removes checkpoints: what is left moves to a new run, and the values of the old runs are erased.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_object::{RunName, Value};
+use dendrer_kernel::replay::ReplayError;
+use dendrer_object::record::{Author, Record};
+use dendrer_object::{Pointer, RunName, Value};
 use dendrer_store::prelude::*;
+use dendrer_store::{RunSummary, Shared};
 
 use super::index::{ChannelAt, StoredWrite, Thread};
 use super::messages::Listed;
 use super::{ChannelPut, CheckpointError, CheckpointKey, CheckpointPut, Checkpoints, WritePut, WritesPut};
 use crate::address::RecordAt;
-use crate::care::erase::{ErasePlace, EraseReason, erase_places};
+use crate::care::erase::{ErasePlace, EraseReason, erase_places, said_in};
 use crate::error::Error;
-use crate::run::thread::REMOVED;
-use crate::run::trace::Trace;
+use crate::run::casebook_name;
+use crate::run::thread::{REMOVED, thread_of};
+use crate::run::trace::{Trace, all_runs, read};
 use crate::vault::VaultError;
 
 /// The fields of a transition with what users wrote, or with a digest over it.
@@ -21,21 +25,30 @@ const ERASED: [&str; 6] =
     ["/delta", "/intent/metadata", "/intent/values", "/messages", "/state_root", "/redaction"];
 
 impl Checkpoints {
-    /// Removes a thread: every value of its runs is erased, and what is in the vault is destroyed.
-    pub fn delete_thread(&mut self, thread: &Arc<str>) -> Result<(), CheckpointError> {
+    /// Removes a thread: every value of its runs is erased, and what is in the vault is destroyed. The findings of
+    /// analyses in the casebook about those runs go too. Returns the records that link to them and stay: they may have values of the thread.
+    pub fn delete_thread(&mut self, thread: &Arc<str>) -> Result<Vec<ErasePlace>, CheckpointError> {
         self.retain(thread, false, &mut |_, _| false)
     }
 
-    /// Removes the checkpoints that some runs of the framework made, from every thread.
-    pub fn delete_made_by(&mut self, made_by: &[Arc<str>]) -> Result<(), CheckpointError> {
+    /// As [`Checkpoints::delete_thread`], of the checkpoints that some runs of the framework made, from every thread.
+    pub fn delete_made_by(&mut self, made_by: &[Arc<str>]) -> Result<Vec<ErasePlace>, CheckpointError> {
+        let mut left = Vec::new();
         for thread in self.threads()? {
-            self.retain(&thread, true, &mut |_, made| made.is_none_or(|made| !made_by.contains(made)))?;
+            let is_kept = &mut |_: &CheckpointKey, made: Option<&Arc<str>>| {
+                made.is_none_or(|made| !made_by.contains(made))
+            };
+            left.extend(self.retain(&thread, true, is_kept)?);
         }
-        Ok(())
+        Ok(left)
     }
 
-    /// Removes every checkpoint of a thread but some.
-    pub fn keep_only(&mut self, thread: &Arc<str>, keys: &[CheckpointKey]) -> Result<(), CheckpointError> {
+    /// As [`Checkpoints::delete_thread`], of every checkpoint but some.
+    pub fn keep_only(
+        &mut self,
+        thread: &Arc<str>,
+        keys: &[CheckpointKey],
+    ) -> Result<Vec<ErasePlace>, CheckpointError> {
         self.retain(thread, false, &mut |key, _| keys.contains(key))
     }
 
@@ -53,12 +66,12 @@ impl Checkpoints {
         id: &Arc<str>,
         keeps_early: bool,
         is_kept: &mut dyn FnMut(&CheckpointKey, Option<&Arc<str>>) -> bool,
-    ) -> Result<(), CheckpointError> {
-        self.erase_left(id)?;
+    ) -> Result<Vec<ErasePlace>, CheckpointError> {
+        let mut stays = self.erase_left(id)?;
         let Some((copies, old)) =
             self.with(id, |all, thread| all.kept_of(thread, keeps_early, is_kept))??
         else {
-            return Ok(());
+            return Ok(stays);
         };
         let marked = self.put_and_mark(id, &copies, &old);
         if marked.is_err() {
@@ -66,7 +79,8 @@ impl Checkpoints {
             self.threads.remove(id);
         }
         marked?;
-        self.erase_left(id)
+        stays.extend(self.erase_left(id)?);
+        Ok(stays)
     }
 
     /// Reads what is kept of a thread, and forgets its runs: the copies, and the numbers of the runs; `None` if all is kept.
@@ -112,17 +126,37 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Erases what is left of the runs that were removed, also by a process that was interrupted.
-    fn erase_left(&mut self, id: &Arc<str>) -> Result<(), CheckpointError> {
+    /// Erases what is left of the runs that were removed, also by a process that was interrupted. Returns what stays elsewhere.
+    fn erase_left(&mut self, id: &Arc<str>) -> Result<Vec<ErasePlace>, CheckpointError> {
         let left = self.with(id, |_, thread| {
             let left = thread.runs.iter().enumerate().filter_map(|(at, run)| Some((at, run.left.clone()?)));
             left.collect::<Vec<_>>()
         })?;
+        let store = self.repo.writer()?.clone();
+        let mut found = Vec::new();
         for (run, places) in left {
-            self.erase_run(id, run, &places)?;
+            let name = self.name_of_run(id, run)?;
+            found.push((run, places, fields_of(&store, &name)?, name));
+        }
+        let removed: Vec<RunName> =
+            found.iter().filter(|(_, _, fields, _)| !fields.is_empty()).map(|one| one.3.clone()).collect();
+        // Findings about the runs go before their values: an interrupted deletion finds them again.
+        let (goes, stays) =
+            if removed.is_empty() { Default::default() } else { made_from(&store, &removed)? };
+        if !goes.is_empty() {
+            erase_places(&self.repo, &removed[0], &goes, WHY, AGENT_WORDS)?;
+        }
+        for (run, places, fields, name) in found {
+            match self.vault.destroy_each(&name, &places) {
+                Ok(()) | Err(VaultError::Nothing { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if !fields.is_empty() {
+                erase_places(&self.repo, &name, &fields, WHY, AGENT_WORDS)?;
+            }
             self.with(id, |_, thread| thread.runs[run].left = None)?;
         }
-        Ok(())
+        Ok(stays)
     }
 
     /// Reads checkpoints and the writes beside them, in the order in which they were put.
@@ -156,7 +190,7 @@ impl Checkpoints {
                 claim: None,
                 noted: Vec::new(),
             };
-            copies.push(((stored.run, stored.tick), Copy::Checkpoint(Box::new(put))));
+            copies.push(((stored.run, stored.tick), Copy::Checkpoint(Box::new(put), None)));
         }
         for (place, writes) in thread.all_writes() {
             let is_kept = match thread.stored(&place.0, &place.1) {
@@ -169,6 +203,17 @@ impl Checkpoints {
             }
         }
         copies.sort_by_key(|(at, _)| *at);
+        // Checkpoints of subgraphs go into the run of the root's.
+        let mut roots: BTreeMap<usize, Arc<str>> = BTreeMap::new();
+        for ((run, _), copy) in &mut copies {
+            match copy {
+                Copy::Checkpoint(put, _) if put.namespace.is_empty() => {
+                    roots.insert(*run, Arc::clone(&put.id));
+                }
+                Copy::Checkpoint(_, root) => *root = roots.get(run).cloned(),
+                Copy::Writes(_) => {}
+            }
+        }
         Ok(copies.into_iter().map(|(_, copy)| copy).collect())
     }
 
@@ -195,7 +240,7 @@ impl Checkpoints {
 
     fn put_copy(&mut self, copy: &Copy) -> Result<(), CheckpointError> {
         match copy {
-            Copy::Checkpoint(put) => self.put_again(put),
+            Copy::Checkpoint(put, root) => self.put_again(put, root.as_deref()),
             Copy::Writes(put) => self.put_writes_again(put),
         }
     }
@@ -207,7 +252,11 @@ impl Checkpoints {
     /// Says in a run that everything in it was removed.
     fn mark_removed(&mut self, id: &Arc<str>, number: usize) -> Result<(), CheckpointError> {
         let name = self.name_of_run(id, number)?;
-        let mut recorder = self.repo.recorder(&name)?;
+        let mut recorder = match self.repo.recorder(&name) {
+            // A value of it was erased: nothing can be added to the run.
+            Err(Error::Replay(ReplayError::Erased { .. })) => return Ok(()),
+            recorder => recorder?,
+        };
         let about = Value::record([("all", Value::Bool(true))]);
         let intent =
             self.intent("observation.add", Value::object(), None, REMOVED, about, &Listed::default());
@@ -215,53 +264,98 @@ impl Checkpoints {
         recorder.commit()?;
         Ok(())
     }
+}
 
-    /// Erases the values of a run, and destroys what the vault has of it.
-    fn erase_run(
-        &mut self,
-        id: &Arc<str>,
-        number: usize,
-        places: &[Arc<str>],
-    ) -> Result<(), CheckpointError> {
-        let name = self.name_of_run(id, number)?;
-        let store = self.repo.writer()?.clone();
-        let trace = Trace::open(&store, &name)?;
-        let first = store.run(&name)?.and_then(|summary| summary.first_own_tick).unwrap_or(0);
-        let mut erased = Vec::new();
-        let mut found = Vec::new();
-        trace.each_record(first.max(1), trace.tip(), &mut |record| {
-            found.push(record);
-            Ok(())
-        })?;
-        for record in &found {
-            let position = store.find(&record.id())?.ok_or_else(|| Error::IndexDiffers {
-                what: format!("record {} is in no index", record.id()),
-            })?;
-            for field in record.body().fields() {
-                let is_erased = ERASED.iter().any(|begins| field.pointer.as_str().starts_with(begins));
-                if is_erased && record.body().text(field).is_some() {
-                    erased.push(ErasePlace {
-                        run: Some(name.clone()),
-                        at: record.header().tick.map(RecordAt::Tick),
-                        record: record.id(),
-                        position,
-                        place: field.pointer.clone(),
-                        reason: EraseReason::Asked,
-                    });
-                }
+/// Lists the values that a run has.
+fn fields_of(store: &Shared, name: &RunName) -> Result<Vec<ErasePlace>, Error> {
+    let Some(summary) = store.run(name)? else { return Ok(Vec::new()) };
+    let mut erased = Vec::new();
+    each_own(store, &summary, &mut |record| {
+        for field in record.body().fields() {
+            let is_erased = ERASED.iter().any(|begins| field.pointer.as_str().starts_with(begins));
+            if is_erased && record.body().text(field).is_some() {
+                erased.push(place_in(store, name, &record, &field.pointer)?);
             }
         }
-        match self.vault.destroy_each(&name, places) {
-            Ok(()) | Err(VaultError::Nothing { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
-        if erased.is_empty() {
-            return Ok(());
-        }
-        erase_places(&self.repo, &name, &erased, "the thread or checkpoint was deleted", AGENT_WORDS)?;
         Ok(())
-    }
+    })?;
+    Ok(erased)
 }
+
+/// Finds the records outside of some runs that were made from theirs, by their links: the findings of analyses in the casebook,
+/// which go, and what others wrote, which stays.
+fn made_from(store: &Shared, removed: &[RunName]) -> Result<(Vec<ErasePlace>, Vec<ErasePlace>), Error> {
+    let mut ids = BTreeSet::new();
+    let (of_thread, others): (Vec<_>, Vec<_>) =
+        all_runs(store)?.into_iter().partition(|run| removed.contains(&run.name));
+    for run in of_thread {
+        ids.insert(read(store, run.begin)?.id());
+        each_own(store, &run, &mut |record| {
+            ids.insert(record.id());
+            Ok(())
+        })?;
+    }
+    // A run that began earlier may have taken something over from one that began later.
+    let (mut goes, stays) = loop {
+        let known = ids.len();
+        let (mut goes, mut stays) = (Vec::new(), Vec::new());
+        for run in &others {
+            let begin = read(store, run.begin)?;
+            let is_fork = run.parent.is_some_and(|parent| ids.contains(&parent));
+            // A thread has links to nothing but itself.
+            if thread_of(&begin).is_some() && !is_fork {
+                continue;
+            }
+            let is_casebook = casebook_name::is_marked(&begin) && run.name.as_str() == casebook_name::NAME;
+            each_own(store, run, &mut |record| {
+                let origin = record.body().value("/origin").and_then(|origin| origin.as_str()?.parse().ok());
+                let linked = record.header().links.iter().map(|link| link.hash);
+                if !is_fork && !linked.chain(origin).any(|id| ids.contains(&id)) {
+                    return Ok(());
+                }
+                ids.insert(record.id());
+                let is_found = is_casebook && record.header().author == Author::Kernel;
+                // The state of the casebook has names and places of findings, and no values.
+                let said = said_in(&record).filter(|field| !(is_casebook && field.as_str() == "/delta"));
+                for place in said {
+                    let found = place_in(store, &run.name, &record, place)?;
+                    if is_found { goes.push(found) } else { stays.push(found) }
+                }
+                Ok(())
+            })?;
+        }
+        if ids.len() == known {
+            break (goes, stays);
+        }
+    };
+    goes.sort_by_key(|place| place.position);
+    Ok((goes, stays))
+}
+
+/// Reads the records that a run owns, but for its beginning.
+fn each_own(
+    store: &Shared,
+    run: &RunSummary,
+    f: &mut dyn FnMut(Record) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let trace = Trace::open(store, &run.name)?;
+    trace.each_record(run.first_own_tick.unwrap_or(0).max(1), trace.tip(), f)
+}
+
+fn place_in(store: &Shared, run: &RunName, record: &Record, place: &Pointer) -> Result<ErasePlace, Error> {
+    let what = || format!("record {} is in no index", record.id());
+    Ok(ErasePlace {
+        run: Some(run.clone()),
+        at: record.header().tick.map(RecordAt::Tick),
+        record: record.id(),
+        position: store.find(&record.id())?.ok_or_else(|| Error::IndexDiffers { what: what() })?,
+        place: place.clone(),
+        reason: EraseReason::Asked,
+    })
+}
+
+/// The reason of an erasure by a framework.
+const WHY: &str = "the thread or checkpoint was deleted";
 
 /// Who erases what a framework deletes.
 const AGENT_WORDS: &str = "langgraph";
@@ -271,6 +365,7 @@ type KeptCopies = (Vec<Copy>, Vec<usize>);
 
 /// A checkpoint or writes that are put once more.
 enum Copy {
-    Checkpoint(Box<CheckpointPut>),
+    /// With the last checkpoint of the root before it in its run, if it is of a subgraph.
+    Checkpoint(Box<CheckpointPut>, Option<Arc<str>>),
     Writes(WritesPut),
 }

@@ -10,9 +10,11 @@ use dendrer_object::record::{Author, Record};
 use dendrer_object::{Code, Intent, MESSAGES, RunName, Value, tag};
 use dendrer_store::{NewSecrets, ReadLog as _};
 
-use super::index::{ChannelAt, Thread, ThreadRun};
+use super::index::{ChannelAt, Stored, Thread, ThreadRun};
 use super::messages::{self, From, Given, Listed, View};
-use super::{AGENT, CheckpointError, CheckpointPut, Checkpoints, THREAD, TypedBytes, WritesPut, place_of};
+use super::{
+    AGENT, CheckpointError, CheckpointPut, Checkpoints, Opened, THREAD, TypedBytes, WritesPut, place_of,
+};
 use crate::change::fork::ForkTerms;
 use crate::error::Error;
 use crate::record::recorder::Recorder;
@@ -102,6 +104,17 @@ fn shown<'t>(
     thread.runs[run].shown.get(&(Arc::clone(namespace), Arc::clone(channel)))
 }
 
+/// The channels of a namespace that the state shows since its run began.
+fn shown_in<'t>(
+    thread: &'t Thread,
+    target: Target,
+    namespace: &'t Arc<str>,
+) -> impl Iterator<Item = &'t Arc<str>> {
+    let shown = if let Target::Run(run) = target { Some(&thread.runs[run].shown) } else { None };
+    let places = shown.into_iter().flat_map(|shown| shown.keys());
+    places.filter(move |(of, _)| of == namespace).map(|(_, name)| name)
+}
+
 /// A checkpoint as the record names it.
 fn about_checkpoint(
     put: &CheckpointPut,
@@ -139,11 +152,12 @@ impl Checkpoints {
     /// [`CheckpointError::Stale`] if its parent is not the last of its namespace and was not asked for by its id,
     /// [`CheckpointError::NoValue`] if a channel without a value is not in the parent.
     pub fn put(&mut self, put: &CheckpointPut) -> Result<(), CheckpointError> {
-        self.put_below(put, &[])
+        self.put_below(put, &[], None)
     }
 
     /// As [`Checkpoints::put`], of a namespace below others: `around` names the checkpoint of each that it was made in, by namespace
-    /// and id.
+    /// and id. It goes where the checkpoint of the root is, or will be: `addressed` is the one that the caller asked for by its id
+    /// last, so that a root which is put later is known to fork.
     ///
     /// # Errors
     ///
@@ -152,17 +166,23 @@ impl Checkpoints {
         &mut self,
         put: &CheckpointPut,
         around: &[(Arc<str>, Arc<str>)],
+        addressed: Option<&str>,
     ) -> Result<(), CheckpointError> {
+        let root = around.iter().find(|(namespace, _)| namespace.is_empty()).map(|(_, id)| &**id);
         self.until_done(&put.thread, &mut |all, thread| {
             let ids = put.parent.iter().chain([&put.id]);
             check_deleted(thread, &put.namespace, ids, around)?;
-            all.try_put(thread, put)
+            all.try_put(thread, put, root, addressed)
         })
     }
 
     /// Puts a checkpoint of a thread once more, in a new run of it or in another thread.
-    pub(super) fn put_again(&mut self, put: &CheckpointPut) -> Result<(), CheckpointError> {
-        self.until_done(&put.thread, &mut |all, thread| all.try_put(thread, put))
+    pub(super) fn put_again(
+        &mut self,
+        put: &CheckpointPut,
+        root: Option<&str>,
+    ) -> Result<(), CheckpointError> {
+        self.until_done(&put.thread, &mut |all, thread| all.try_put(thread, put, root, None))
     }
 
     /// Puts writes of a thread once more.
@@ -184,14 +204,27 @@ impl Checkpoints {
         Err(Error::Moved { run: self.name_of(id), tick: 0 }.into())
     }
 
-    fn try_put(&self, thread: &mut Thread, put: &CheckpointPut) -> Result<bool, CheckpointError> {
+    fn try_put(
+        &self,
+        thread: &mut Thread,
+        put: &CheckpointPut,
+        root: Option<&str>,
+        addressed: Option<&str>,
+    ) -> Result<bool, CheckpointError> {
         check_claim(thread, put.claim.as_ref())?;
-        let target = target_of(thread, put)?;
-        let parent = put.parent.as_deref().and_then(|parent| thread.stored(&put.namespace, parent));
-        let before = parent.map(|stored| Arc::clone(&stored.channels)).unwrap_or_default();
+        let target = target_of(thread, put, root, addressed)?;
+        let parent = put.parent.as_deref().and_then(|id| Some((id, thread.stored(&put.namespace, id)?)));
+        // The state of the target is not the one after the parent: it is given every channel, and the record too.
+        let whole = match parent {
+            Some(parent) if !is_next(thread, target, put, parent) => Some(self.whole(thread, put, parent.1)?),
+            _ => None,
+        };
+        let of_parent = parent.map(|(_, stored)| Arc::clone(&stored.channels)).unwrap_or_default();
+        let before = if whole.is_some() { Arc::default() } else { Arc::clone(&of_parent) };
+        let put = whole.as_ref().unwrap_or(put);
         let changed = changed_in(put, &before)?;
-        let gone: Vec<&Arc<str>> =
-            before.keys().filter(|name| !put.channels.iter().any(|channel| channel.name == **name)).collect();
+        let is_put = |name: &Arc<str>| put.channels.iter().any(|channel| channel.name == *name);
+        let gone: Vec<&Arc<str>> = of_parent.keys().filter(|name| !is_put(name)).collect();
         let mut own = [&put.checkpoint.bytes[..], &put.metadata.bytes[..]].concat();
         let laid: Vec<Laid> = changed
             .iter()
@@ -205,7 +238,7 @@ impl Checkpoints {
         let Sealed { at, exact, secrets } = self.seal(&begun.1, &own)?;
 
         let (mut ops, given) = self.changes(thread, target, &put.namespace, &changed, &exact);
-        let removed = gone.iter().filter(|name| shown(thread, target, &put.namespace, name).is_some());
+        let removed = shown_in(thread, target, &put.namespace).filter(|name| !is_put(name));
         let remove = |path| Op { action: Action::Remove, path, value: None };
         ops.extend(removed.map(|name| remove(place_of(&put.namespace, name))));
         let channels = changed
@@ -225,6 +258,23 @@ impl Checkpoints {
         thread.messages.hold(&put.namespace, listed);
         thread.active = Some(number);
         Ok(true)
+    }
+
+    /// The same put with the value of every channel: those that it does not bring are read from its parent.
+    fn whole(
+        &self,
+        thread: &Thread,
+        put: &CheckpointPut,
+        parent: &Stored,
+    ) -> Result<CheckpointPut, CheckpointError> {
+        let (edited, mut opened, mut whole) = (thread.edited(&put.id), Opened::default(), put.clone());
+        for channel in whole.channels.iter_mut().filter(|channel| channel.value.is_none()) {
+            let at = parent.channels.get(&channel.name).filter(|at| at.version == channel.version);
+            channel.value = at
+                .map(|at| self.exact(thread, &put.namespace, &channel.name, at, &mut opened, &edited))
+                .transpose()?;
+        }
+        Ok(whole)
     }
 
     /// Puts the writes of a task: they are durable when this returns. Those that are there already stay, unless they are replaced.
@@ -611,7 +661,48 @@ fn check_deleted<'p>(
     }
 }
 
-fn target_of(thread: &Thread, put: &CheckpointPut) -> Result<Target, CheckpointError> {
+/// Whether a put follows its parent in the run of its target: that has the parent, and nothing after it.
+fn is_next(thread: &Thread, target: Target, put: &CheckpointPut, parent: (&str, &Stored)) -> bool {
+    let line = match target {
+        Target::Run(run) => (run, u64::MAX),
+        Target::Fork(run, tick) => (run, tick),
+        Target::Root => return false,
+    };
+    thread.is_last_but(line, &put.namespace, parent, &put.id)
+}
+
+/// The target of a checkpoint of a subgraph: the run that has the checkpoint of the root that it was made in, or will have it.
+/// `None` if its own parent decides.
+fn target_below(thread: &Thread, put: &CheckpointPut, root: &str, addressed: Option<&str>) -> Option<Target> {
+    let followed = |run: usize, namespace: &str, id: &str, after: u64| {
+        thread.followers_in((run, u64::MAX), namespace, id).any(|(_, follower)| follower.tick >= after)
+    };
+    let is_followed = |run: usize, after: u64| {
+        put.parent.as_deref().is_some_and(|parent| followed(run, &put.namespace, parent, after))
+    };
+    if let Some(stored) = thread.stored("", root) {
+        let sees = |run: &usize| !thread.runs[*run].is_removed && thread.sees(*run, stored.run, stored.tick);
+        let runs = || [thread.active, Some(stored.run)].into_iter().flatten().filter(sees);
+        let run = runs().find(|run| !followed(*run, "", root, 0)).or_else(|| runs().next())?;
+        // Within one checkpoint of the root a subgraph goes one way; what an earlier one put is in the past.
+        return (!is_followed(run, stored.tick)).then_some(Target::Run(run));
+    }
+    let live = thread.live()?;
+    match addressed.and_then(|id| Some((id, thread.stored("", id)?))) {
+        Some((id, stored)) if thread.sees(live, stored.run, stored.tick) && followed(live, "", id, 0) => {
+            Some(Target::Fork(stored.run, stored.tick))
+        }
+        Some(_) => Some(Target::Run(live)),
+        None => (!is_followed(live, 0)).then_some(Target::Run(live)),
+    }
+}
+
+fn target_of(
+    thread: &Thread,
+    put: &CheckpointPut,
+    root: Option<&str>,
+    addressed: Option<&str>,
+) -> Result<Target, CheckpointError> {
     let namespace = &*put.namespace;
     let live = || thread.live().map_or(Target::Root, Target::Run);
     // A checkpoint that is put again takes the place of the old one.
@@ -620,6 +711,11 @@ fn target_of(thread: &Thread, put: &CheckpointPut) -> Result<Target, CheckpointE
         && !thread.runs[stored.run].is_removed
     {
         return Ok(Target::Run(stored.run));
+    }
+    if let Some(root) = root.filter(|_| !namespace.is_empty())
+        && let Some(target) = target_below(thread, put, root, addressed)
+    {
+        return Ok(target);
     }
     let Some(parent) = &put.parent else {
         if !namespace.is_empty() {

@@ -67,6 +67,15 @@ pub(crate) fn is_of_thread(record: &Record) -> bool {
         && PLACES.iter().any(|name| has(&name))
 }
 
+/// The places of the vault that a put or a write of a thread names, with the member of `intent` that does.
+pub(crate) fn exact_places(record: &Record) -> impl Iterator<Item = (&'static str, Arc<str>)> {
+    let member =
+        |name: &str| record.body().value(&format!("/intent/{name}")).filter(|_| is_of_thread(record));
+    let at = |about: Option<&Value>| about?.get("at")?.as_str().map(Arc::<str>::from);
+    let put = member(CHECKPOINT).and_then(|about| at(about.get("exact"))).map(|at| (CHECKPOINT, at));
+    put.into_iter().chain(at(member(WRITES).as_ref()).map(|at| (WRITES, at)))
+}
+
 /// Whether a record marks everything in its run of a thread as removed.
 pub(crate) fn is_removal(record: &Record) -> bool {
     let about = record.body().value(&format!("/intent/{REMOVED}"));

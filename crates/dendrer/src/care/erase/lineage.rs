@@ -9,11 +9,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer_kernel::step::ROUNDED;
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value};
+use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value, tag};
 use dendrer_store::Store;
 
 use super::needles::{Found, Needles};
@@ -22,6 +23,7 @@ use super::{EraseError, ErasePlace, EraseReason};
 use crate::address::RecordAt;
 use crate::error::Error;
 use crate::run::casebook_name;
+use crate::run::thread::{CHECKPOINT, PLACES, exact_places, is_of_thread, place_of};
 use crate::run::trace::Trace;
 
 /// Members of the content in which an author writes what they like.
@@ -72,6 +74,8 @@ pub(super) struct Fields {
     pub(super) although: Vec<ErasePlace>,
     /// The caller named none of them.
     open: Vec<ErasePlace>,
+    /// The places of the vault with the exact bytes of an erased field, and the field that names each.
+    pub(super) exact: Vec<(ErasePlace, Arc<str>)>,
 }
 
 /// The walk.
@@ -237,9 +241,35 @@ impl Lineage {
         if !erased.is_empty() {
             self.touched.insert(record.id());
         }
+        for (name, at) in exact_places(record) {
+            if erased.iter().any(|verdict| is_of_exact(&verdict.place)) || self.is_laid_again(record) {
+                let verdict = Verdict { place: Pointer::of(["intent", name]), reason: EraseReason::Copy };
+                self.found.exact.push((self.found_at(record, position, verdict), at));
+            }
+        }
         let places: Vec<_> =
             erased.into_iter().map(|verdict| self.found_at(record, position, verdict)).collect();
         self.found.erased.extend(places);
+    }
+
+    /// Whether the exact bytes of a put have the value though nothing else of its record does: items of a list that holds it were
+    /// joined, or laid down once more.
+    fn is_laid_again(&self, record: &Record) -> bool {
+        let header = record.header();
+        let about = record.body().value(&format!("/intent/{CHECKPOINT}")).filter(|_| is_of_thread(record));
+        let related = header.run.as_ref().and_then(|run| self.related.get(run));
+        let (Some(about), Some(related), Some(tick)) = (about, related, header.tick) else { return false };
+        let Some(namespace) = about.get("ns").and_then(Value::as_str) else { return false };
+        let is_joined = |at: &Value| at.as_array().and_then(|at| at.get(2)?.as_u64()) != Some(0);
+        let channels =
+            about.get("channels").and_then(Value::as_object).into_iter().flat_map(|all| all.iter());
+        let mut laid = channels.filter(|(_, laid)| {
+            laid.get("add").and_then(Value::as_array).is_some_and(|added| added.iter().any(is_joined))
+        });
+        laid.any(|(channel, _)| {
+            let place = place_of(namespace, tag::user_name(channel));
+            related.at(tick).iter().any(|held| held.overlaps(&place))
+        })
     }
 
     /// Returns the place of a record in its run, and counts it if it is a refusal.
@@ -459,6 +489,20 @@ fn holds_messages(field: &Pointer) -> bool {
     [Pointer::of(["delta"]), Pointer::of(["intent", "values"])].iter().any(|holds| field.overlaps(holds))
 }
 
+/// Whether a field of a put or a write shows what its exact bytes have.
+fn is_of_exact(field: &Pointer) -> bool {
+    ["delta", "intent", MESSAGES].iter().any(|member| Pointer::of([*member]).contains(field))
+}
+
+/// Returns the fields of a record with texts of any length, and no number or word of the kernel.
+pub(crate) fn said_in(record: &Record) -> impl Iterator<Item = &Pointer> {
+    payload(record).filter(|(_, text)| is_said(text)).map(|(field, _)| field)
+}
+
+fn is_said(text: &str) -> bool {
+    text.len() > 2 && text.starts_with(['"', '{', '['])
+}
+
 /// Whether one of some fields is a member of the content, or below it.
 fn touches(fields: &[Pointer], member: &str) -> bool {
     let member = Pointer::of([member]);
@@ -491,9 +535,11 @@ fn is_payload(field: &Pointer) -> bool {
 /// Whether a field of a record that follows the value may be made from it. A number or a word of the kernel is not asked for: it
 /// would be every record.
 fn may_follow(record: &Record, field: &Pointer, text: &str) -> bool {
-    let is_said = text.len() > 2 && text.starts_with(['"', '{', '[']);
     let has_value = field.as_str() != "/delta" || text.contains("\"value\":");
-    record.header().author != Author::Kernel && is_payload(field) && is_said && has_value
+    // The saver's own member names the exact bytes: they go, or have nothing of the value.
+    let is_place =
+        || PLACES.iter().any(|name| Pointer::of(["intent", *name]).contains(field)) && is_of_thread(record);
+    record.header().author != Author::Kernel && is_payload(field) && is_said(text) && has_value && !is_place()
 }
 
 /// Cuts a place of the state at the first index of a list: items of a list move.

@@ -24,7 +24,7 @@ use crate::address::RecordAt;
 use crate::care::erase::{ErasePlace, EraseReason, sealed};
 use crate::error::Error;
 use crate::repo::Repo;
-use crate::run::thread::{AGENT, CHECKPOINT, REMOVED, WRITES, is_removal};
+use crate::run::thread::{AGENT, REMOVED, exact_places, is_removal};
 use crate::run::witness::EXACT;
 use crate::trust::{MemoryTrust, Trust};
 use crate::vault::VaultError;
@@ -152,7 +152,7 @@ impl NewErasures {
             let body = target.body();
             let has_value = |field: &&Field| place.contains(&field.pointer) && body.text(field).is_some();
             if body.fields().iter().any(|field| has_value(&field)) {
-                let vault = vault_places(&target);
+                let vault = exact_places(&target).map(|(_, at)| at).collect();
                 fields.push(ReturningField { position, place, listed: listed.clone(), vault });
             }
         }
@@ -272,7 +272,7 @@ impl NewErasure {
         Ok(())
     }
 
-    /// Destroys what the vault has: files of imported runs, and the values of a deleted thread.
+    /// Destroys what the vault has: files of imported runs, exact bytes of puts and writes, and the values of a deleted thread.
     fn destroy_in_vault(&self, repo: &Repo) -> Result<(), ErasedAgainError> {
         let listed = self.content.get("vault").and_then(Value::as_array).cloned().unwrap_or_default();
         let runs = listed.iter().filter_map(|run| run.as_str()?.parse::<RunName>().ok());
@@ -281,6 +281,14 @@ impl NewErasure {
             match vault.destroy(&run, EXACT) {
                 Ok(()) | Err(VaultError::Nothing { .. }) => {}
                 Err(error) => return Err(ErasedAgainError::Vault(error)),
+            }
+        }
+        let exact = self.content.get("exact").and_then(Value::as_array);
+        for one in exact.into_iter().flat_map(|list| list.iter()) {
+            let text = |name: &str| one.get(name).and_then(Value::as_str);
+            let run = text("run").and_then(|run| run.parse::<RunName>().ok());
+            if let Some((run, at)) = run.zip(text("at")) {
+                vault.destroy_each(&run, &[at.into()]).map_err(ErasedAgainError::Vault)?;
             }
         }
         let mut places: Vec<Arc<str>> = match self.is_deletion() {
@@ -301,14 +309,6 @@ impl NewErasure {
 /// Reads the place of a record in its run.
 fn at_of(tick: &Value, refused: &Value) -> Option<RecordAt> {
     tick.as_u64().map(RecordAt::Tick).or_else(|| refused.as_u64().map(RecordAt::Refusal))
-}
-
-/// The places of the vault that a put or a write of a thread names.
-fn vault_places(record: &Record) -> Vec<Arc<str>> {
-    let intent = record.content().get("intent").cloned().unwrap_or(Value::Null);
-    let at = |about: Option<&Value>| about?.get("at")?.as_str().map(Arc::<str>::from);
-    let put = at(intent.get(CHECKPOINT).and_then(|about| about.get("exact")));
-    put.into_iter().chain(at(intent.get(WRITES))).collect()
 }
 
 /// Whether a run is one of a deleted thread in a store, and not in a backup that has it.
