@@ -182,8 +182,8 @@ fn the_page_on_sending_prints_what_it_shows() {
     assert!(commands > 7, "{commands} commands were run");
 }
 
-/// The page on CI, and its workflow: every step that is a command of dendrer is run, in order, on a good agent and on one that
-/// spends too much.
+/// The page on CI, and its workflow: every step that is a command of dendrer is run, in order, as GitHub runs a step with
+/// `shell: bash`. The agents are a good one, one that spends too much, and one that fails after its last line.
 #[test]
 fn the_page_on_ci_prints_what_it_shows_and_its_workflow_is_a_gate() {
     let (place, commands) = follow("ci.md");
@@ -193,8 +193,12 @@ fn the_page_on_ci_prints_what_it_shows_and_its_workflow_is_a_gate() {
     let steps: Vec<&str> =
         workflow.lines().filter_map(|line| line.trim_start().strip_prefix("- run: ")).collect();
     assert!(steps.len() > 5, "{steps:?}");
-    for (price, is_let_through) in [("291.5", true), ("2291.5", false)] {
-        let agent = std::fs::read_to_string(desk.join("agent.sh")).unwrap().replace("291.5", price);
+    assert!(workflow.contains("run: {shell: bash}"), "without it a pipe hides the exit code of the agent");
+    let gate = "::error title=";
+    for (price, end, stop) in
+        [("291.5", "", None), ("2291.5", "", Some(gate)), ("291.5", "exit 7\n", Some("sh agent.sh | "))]
+    {
+        let agent = std::fs::read_to_string(desk.join("agent.sh")).unwrap().replace("291.5", price) + end;
         let fresh = Place::new();
         std::fs::create_dir(fresh.path().join("desk")).unwrap();
         for name in ["rules.yaml", "known.sh"] {
@@ -205,14 +209,15 @@ fn the_page_on_ci_prints_what_it_shows_and_its_workflow_is_a_gate() {
         let mut failed = Vec::new();
         // The first step installs the program.
         for step in &steps[1..] {
-            let shown = shell(&fresh, step, &mut last);
+            std::fs::write(fresh.path().join("desk/step.sh"), step).unwrap();
+            let shown = shell(&fresh, "bash --noprofile --norc -eo pipefail step.sh", &mut last);
             if last != 0 {
                 failed.push(format!("{step}: {shown}"));
                 break;
             }
         }
-        assert_eq!(failed.is_empty(), is_let_through, "{failed:?}");
-        assert!(is_let_through || failed[0].contains("::error title="), "{failed:?}");
+        assert_eq!(failed.is_empty(), stop.is_none(), "{failed:?}");
+        assert!(stop.is_none_or(|stop| failed[0].contains(stop)), "{failed:?}");
     }
 }
 
