@@ -164,7 +164,8 @@ fn the_printed_extension_is_one() {
     is("effective_from_tick", "47");
     is("approved_by", r#""human_supervisor_id_or_policy_hash""#);
     assert!(text.contains("state.counterparty_kyc_status != 'verified'"), "{text}");
-    assert_eq!(changes.iter().map(|change| change.mark.line).collect::<Vec<_>>(), [1, 2, 3, 4, 10]);
+    assert_eq!(changes.iter().map(|change| change.mark.line).collect::<Vec<_>>(), [1, 2, 3, 4, 8, 10]);
+    assert!(text.contains("has(state.counterparty_kyc_status) && ("), "{text}");
 }
 
 /// Each leaf of a value, as its place and its text.
@@ -249,6 +250,173 @@ fn a_changed_contract_is_converted_or_refused_with_its_line() {
     assert!(converted > 100 && refused > 100, "{converted} {refused}");
 }
 
+/// The lines at which a text is refused, each with its message.
+fn refused(text: &str) -> Vec<(usize, String)> {
+    let problems = convert(text.as_bytes()).map(|made| panic!("{text}\n{}", made.text)).unwrap_err();
+    problems.into_iter().map(|one| (one.mark.line, one.message)).collect()
+}
+
+/// The changes of a text, each with its line.
+fn listed(text: &str) -> Vec<(usize, String)> {
+    let made = convert(text.as_bytes()).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
+    made.changes.into_iter().map(|one| (one.mark.line, format!("{} {}", one.place, one.reason))).collect()
+}
+
+fn has(found: &[(usize, String)], line: usize, words: &str) -> bool {
+    found.iter().any(|(at, message)| *at == line && message.contains(words))
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_are_refused_with_their_line() {
+    let latin: Vec<u8> = LOANS.replace("the ceiling", "\u{fc}").chars().map(|c| c as u8).collect();
+    let wide: Vec<u8> = LOANS.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let marked: Vec<u8> =
+        [0xfe, 0xff].into_iter().chain(LOANS.encode_utf16().flat_map(u16::to_be_bytes)).collect();
+    for (bytes, line, words) in [(latin, 18, "not UTF-8"), (wide, 1, "UTF-16"), (marked, 1, "UTF-16")] {
+        let problems = convert(&bytes).unwrap_err();
+        assert_eq!(problems.len(), 1);
+        assert_eq!((problems[0].code.as_str(), problems[0].mark.line), ("E0206", line));
+        assert!(problems[0].message.contains(words), "{problems:?}");
+    }
+}
+
+/// Two members for one meaning are refused with both lines if they differ, and what is dropped is listed.
+#[test]
+fn nothing_is_dropped_in_silence() {
+    for (from, to, line, words) in [
+        ("  state: after", "  window: before\n  state: after", 21, "line 20"),
+        ("  state: after", "  state: after\n  window: before", 21, "line 20"),
+        ("  name: \"More", "  words: mine\n  name: \"More", 19, "line 18"),
+        ("  name: \"More", "  bisect_predicate: none\n  name: \"More", 24, "line 18"),
+        ("namespace: bank.lending", "name: other\nnamespace: bank.lending", 4, "line 3"),
+        ("namespace: bank.lending", "version: v9\nnamespace: bank.lending", 3, "line 2"),
+        (
+            "violations:",
+            "grant_loan:\n  required_state: {customer: {type: string}}\nviolations:",
+            16,
+            "line 5",
+        ),
+        (
+            "    hash_seeds: [customer]\n",
+            "    advisory: [customer]\n    advisory_allowlist: [lent]\n",
+            16,
+            "line 15",
+        ),
+    ] {
+        let text = LOANS.replacen(from, to, 1);
+        assert!(has(&refused(&text), line, words), "{to}: {:?}", refused(&text));
+    }
+    // Twice the same is no conflict.
+    for (from, to) in [
+        ("  state: after", "  state: after\n  window: after"),
+        ("namespace: bank.lending", "name: bank.lending\nversion: v2\nnamespace: bank.lending"),
+    ] {
+        assert_ne!(listed(&LOANS.replacen(from, to, 1)), []);
+    }
+    let words = LOANS.replacen("namespace:", "words: mine\nnamespace:", 1);
+    assert!(has(&listed(&words), 2, "id lending_desk: "), "{:?}", listed(&words));
+    let empty = LOANS.replacen("violations:", "goal: []\nviolations:", 1);
+    assert!(has(&refused(&empty), 16, ""), "{:?}", refused(&empty));
+    let empty =
+        LOANS.replacen("    hash_seeds: [customer]\n", "    hash_seeds: [customer]\n    advisory: []\n", 1);
+    assert!(convert(empty.as_bytes()).unwrap().text.contains("advisory: []"));
+}
+
+/// What is YAML is read as it is, and else only what printing did is taken back.
+#[test]
+fn only_what_printing_did_is_taken_back() {
+    let tick = "target_contract: a.b.v1\nadds_required: [kyc]\neffective_from_tick:\n  # from then on\n  47\napproved_by: j\n";
+    assert!(convert(tick.as_bytes()).unwrap().text.contains("effective_from_tick: 47"));
+    let fenced = format!("```\n{tick}```\n");
+    assert!(convert(fenced.as_bytes()).unwrap().text.contains("effective_from_tick: 47"));
+    for text in [
+        LOANS.replacen(
+            "  name: \"More lent than the ceiling\"",
+            "  name: |\n    # more\n    ```\n    lent",
+            1,
+        ),
+        format!(
+            "```\n{}",
+            LOANS.replacen(
+                "  name: \"More lent than the ceiling\"",
+                "  name: |\n    # more\n    ```\n    lent",
+                1
+            )
+        ),
+    ] {
+        let made = convert(text.as_bytes()).unwrap().text;
+        assert!(made.contains(r##""# more\n```\nlent\n""##), "{made}");
+    }
+    let list = LOANS.replacen(
+        "hash_seeds: [customer, ceiling]",
+        "hash_seeds: [\n      customer, # who\n      # what\n      ceiling\n    ]",
+        1,
+    );
+    assert!(convert(list.as_bytes()).unwrap().text.contains("[customer, ceiling]"));
+    for (from, rest) in [
+        ("condition: \"state.lent > state.ceiling\"", "or true"),
+        ("condition: state.lent > state.ceiling", "or true"),
+    ] {
+        let text = LOANS.replacen(
+            "condition: \"state.lent > state.ceiling\"",
+            &format!("{from}\n  # or\n  {rest}"),
+            1,
+        );
+        assert!(refused(&text).iter().all(|(line, _)| (21..=24).contains(line)), "{:?}", refused(&text));
+    }
+    let broken = LOANS.replacen(
+        "    hash_seeds: [customer, ceiling]",
+        "    # the customer and the\nceiling\n    hash_seeds: [customer, ceiling]",
+        1,
+    );
+    assert!(has(&listed(&broken), 12, "the rest of a comment"), "{:?}", listed(&broken));
+    assert!(
+        has(&listed(&broken), 1, "3 lines"),
+        "comments at the end of a line count: {:?}",
+        listed(&broken)
+    );
+}
+
+/// An extension that `contract extend` would not take is refused at its line.
+#[test]
+fn an_extension_is_held_to_what_extends_a_contract() {
+    let good = "target_contract: acme.pay.v1\nadds_required:\n  kyc: {type: string}\nadds_hash_seeds: [kyc]\nadds_violations:\n- id: unverified\n  scope: [pay]\n  condition: \"state.kyc != 'verified' && state.paid > 0\"\neffective_from_tick: 47\napproved_by: j\n";
+    let made = convert(good.as_bytes()).unwrap().text;
+    assert!(made.contains("has(state.kyc) && (") && !made.contains("has(state.paid)"), "{made}");
+    for (from, to, line, words) in [
+        ("tick: 47", "tick: \"47\"", 9, "number of a tick"),
+        ("tick: 47", "tick: soon", 9, "number of a tick"),
+        ("tick: 47", "tick: -3", 9, "number of a tick"),
+        ("tick: 47", "tick: 47.5", 9, "number of a tick"),
+        ("tick: 47", "tick: null", 9, "number of a tick"),
+        ("tick: 47", "tick: 0", 9, "at the earliest"),
+        ("approved_by: j", "approved_by: [j]", 10, "approved_by is text"),
+        ("approved_by: j", "approved_by:", 10, "needs an approver"),
+        ("adds_required:\n  kyc: {type: string}", "adds_required: 3", 2, "adds_required is a list"),
+        ("adds_required:\n  kyc: {type: string}", "adds_required: [kyc, {}]", 2, "lists names"),
+        ("adds_required:\n  kyc: {type: string}", "adds_required: [kyc, kyc]", 2, "twice"),
+        ("[kyc]", "[kyc, kyc]", 4, "twice"),
+        ("- id: unverified\n  scope", "- scope", 6, "has an id"),
+        ("{type: string}", "{type: strng}", 3, "a type is one of"),
+        ("{type: string}", "{type: float, precison: 2}", 3, "precison"),
+        ("target_contract: acme.pay.v1\n", "", 1, "target_contract"),
+        ("state.paid > 0", "state.paid >", 8, ""),
+        ("  scope", "  scpoe", 7, "scpoe"),
+        ("approved_by", "aproved_by", 10, "aproved_by"),
+    ] {
+        let text = good.replacen(from, to, 1);
+        assert_ne!(text, good);
+        let found = refused(&text);
+        assert!(has(&found, line, words), "{to}: {found:?}");
+        assert!(found.iter().all(|(_, message)| !message.contains("byte")), "{found:?}");
+    }
+    assert_ne!(refused("transition_type: policy.contract_extension\npayload: {}\n"), []);
+    let form = good.replacen("{type: string}", "{type: float, precision: 2, nullable: true}", 1);
+    let made = convert(form.as_bytes()).unwrap().text;
+    assert!(made.contains("decimals: 2") && made.contains("has(s0.kyc) ? s0.kyc : null"), "{made}");
+    assert!(!made.contains("has(state.kyc)"), "null is judged: {made}");
+}
+
 #[test]
 fn what_has_no_counterpart_is_named() {
     for (from, to, line, words) in [
@@ -262,8 +430,15 @@ fn what_has_no_counterpart_is_named() {
             "      customer: {type: string}\n    hash_seeds: [customer]\n",
             "      customer: {type: string, precision: 1}\n    hash_seeds: [customer]\n",
             14,
-            "precision",
+            "has precision",
         ),
+        (
+            "      customer: {type: string}\n    hash_seeds: [customer]\n",
+            "      customer: {type: float, precision: 1}\n    hash_seeds: [customer]\n",
+            14,
+            "has type",
+        ),
+        ("state: after", "state: during", 20, "before or after"),
     ] {
         let text = LOANS.replacen(from, to, 1);
         assert_ne!(text, LOANS);
@@ -271,4 +446,8 @@ fn what_has_no_counterpart_is_named() {
         let is_named = problems.iter().any(|one| one.mark.line == line && one.message.contains(words));
         assert!(is_named, "{to}: {problems:?}");
     }
+    let text =
+        LOANS.replacen("ceiling: {type: float, precision: 2}", "ceiling: {type: float, precision: \"2\"}", 1);
+    let found = refused(&text);
+    assert!(found.len() == 1 && has(&found, 8, "precision is a number of decimals"), "{found:?}");
 }

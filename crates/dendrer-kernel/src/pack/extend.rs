@@ -5,7 +5,7 @@
 //! of a pack checks an extended one.
 
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Value};
+use dendrer_object::{Digest, Pointer, Value};
 
 use super::PackEngine;
 
@@ -185,6 +185,49 @@ pub fn with(pack: &Value, extension: &Value) -> Value {
         declare(&mut extended, required.iter().map(|(name, _)| &**name));
     }
     Value::Object(extended)
+}
+
+/// Returns the place in an extension of a place in the pack that comes out of it ([`with`]).
+pub fn place_in(pack: &Value, extension: &Value, path: &Pointer) -> Pointer {
+    let tokens: Vec<_> = path.tokens().collect();
+    let tokens: Vec<&str> = tokens.iter().map(|token| &**token).collect();
+    let known = |path: &[&str]| {
+        let listed = Pointer::of(path.iter().copied()).get(pack).and_then(Value::as_array);
+        listed.map_or(0, |listed| listed.len())
+    };
+    let place = |index: &str, known: usize| index.parse::<usize>().ok()?.checked_sub(known);
+    let item = |name: &str, text: &str| {
+        let listed = extension.get(name).and_then(Value::as_array)?;
+        listed.iter().position(|item| item.as_str() == Some(text)).map(|at| at.to_string())
+    };
+    let below = |name: &str, item: Option<String>, rest: &[&str]| {
+        let item: Vec<String> = item.into_iter().collect();
+        Pointer::of([name].into_iter().chain(item.iter().map(String::as_str)).chain(rest.iter().copied()))
+    };
+    let required = |field: &str, rest: &[&str]| match item("adds_required", field) {
+        Some(at) => below("adds_required", Some(at), &[]),
+        None => below("adds_required", Some(field.to_owned()), rest),
+    };
+    match &*tokens {
+        ["name" | "version"] => Pointer::of(["target_contract"]),
+        [list @ ("violations" | "rules"), index, rest @ ..] => {
+            let index = place(index, known(&[list])).map(|at| at.to_string());
+            below(if *list == "rules" { ADDS_RULES } else { "adds_violations" }, index, rest)
+        }
+        ["state", field, rest @ ..] => match extension.get(ADDS_STATE).and_then(|added| added.get(field)) {
+            Some(_) => below(ADDS_STATE, Some((*field).to_owned()), rest),
+            None => required(field, &[]),
+        },
+        ["contracts", _, "required_state", field, rest @ ..] => required(field, rest),
+        ["contracts", name, "hash_seeds", index, ..] => {
+            let index = place(index, known(&["contracts", name, "hash_seeds"]));
+            below("adds_hash_seeds", index.map(|at| at.to_string()), &[])
+        }
+        ["contracts", name, ..] => {
+            item("types", name).map_or_else(Pointer::root, |at| below("types", Some(at), &[]))
+        }
+        _ => Pointer::root(),
+    }
 }
 
 /// Returns the additions of an extension, without its name and its first tick: two extensions may add the same.

@@ -13,7 +13,7 @@ use super::terms::Gate;
 use super::{Change, Inputs, RunState, Stage, Transition, draft_transition, seal_one};
 use crate::ontology::INSTITUTION;
 use crate::pack::extend::{self, EXTENSIONS};
-use crate::pack::{self, Pack};
+use crate::pack::{self, Pack, PackFault};
 use crate::sealed;
 
 /// The type of an extension.
@@ -61,9 +61,12 @@ pub enum Approval {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtensionFault {
-    /// It does not say what an extension says, or the contract that comes out does not check.
+    /// It does not say what an extension says. The place in it comes second.
     #[error("{0}")]
-    Content(String),
+    Content(String, Pointer),
+    /// The contract that comes out does not check. The place in the extension comes second.
+    #[error("{0}")]
+    Result(PackFault, Pointer),
     /// It is for another contract than the one that is in force.
     #[error("it extends {named}, and {in_force} is in force")]
     OtherContract {
@@ -115,7 +118,7 @@ impl ExtensionFault {
     /// The code under which `dendrer explain` knows it.
     pub fn code(&self) -> Code {
         match self {
-            ExtensionFault::Content(_) => Code::E0420,
+            ExtensionFault::Content(..) | ExtensionFault::Result(..) => Code::E0420,
             ExtensionFault::OtherContract { .. } => Code::E0414,
             ExtensionFault::Past { .. } => Code::E0421,
             ExtensionFault::NoApprover => Code::E0422,
@@ -161,14 +164,15 @@ impl Extension {
 
 /// Reads the members of an extension, and gives it an id if it has none.
 fn read(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
-    let mut content = |message: String| faults.push(ExtensionFault::Content(message));
+    let mut content =
+        |name: &str, message: String| faults.push(ExtensionFault::Content(message, Pointer::of([name])));
     let Some(members) = value.as_object() else {
-        content(format!("an extension is a map, not {}", value.described()));
+        content("", format!("an extension is a map, not {}", value.described()));
         return Value::object();
     };
     for (name, _) in members.iter().filter(|(name, _)| !MEMBERS.contains(&&***name)) {
         let near = nearest(name, MEMBERS).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-        content(format!("an extension has no member {name:?}{near}"));
+        content(name, format!("an extension has no member {name:?}{near}"));
     }
     let mut members = members.clone();
     for name in ["id", "words", "target_contract", "approved_by"] {
@@ -176,12 +180,13 @@ fn read(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Val
         let most = if name == "words" { pack::TEXT_SIZE_MAX } else { NAME_SIZE_MAX };
         match found.as_str() {
             Some(text) if !text.is_empty() && text.len() <= most => {}
-            Some(_) => content(format!("{name} has 1 to {most} bytes")),
-            None => content(format!("{name} is text, not {}", found.described())),
+            Some(_) => content(name, format!("{name} has 1 to {most} bytes")),
+            None => content(name, format!("{name} is text, not {}", found.described())),
         }
     }
     if let Some(found) = members.get(extend::ADDS_STATE).filter(|found| found.as_object().is_none()) {
-        content(format!("{} is a map of fields, not {}", extend::ADDS_STATE, found.described()));
+        let message = format!("{} is a map of fields, not {}", extend::ADDS_STATE, found.described());
+        content(extend::ADDS_STATE, message);
     }
     for name in ["types", "adds_hash_seeds", "adds_violations", "adds_required", extend::ADDS_RULES] {
         let Some(found) = members.get(name) else { continue };
@@ -190,13 +195,14 @@ fn read(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Val
         match found.as_array() {
             Some(_) if name == "adds_violations" || name == extend::ADDS_RULES => {}
             Some(list) if is_texts(list) => {}
-            Some(_) => content(format!("{name} lists names")),
+            Some(_) => content(name, format!("{name} lists names")),
             None if is_map => {}
-            None => content(format!("{name} is a list, not {}", found.described())),
+            None => content(name, format!("{name} is a list, not {}", found.described())),
         }
     }
     if extend::effective_from(value).is_none() {
-        content(format!("{} is the number of a tick, and has to be there", extend::EFFECTIVE_FROM));
+        let name = extend::EFFECTIVE_FROM;
+        content(name, format!("{name} is the number of a tick, and has to be there"));
     }
     let bound = head.terms.bound();
     let known: Vec<&str> = bound
@@ -205,7 +211,7 @@ fn read(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Val
         .filter_map(|known| known.get("id").and_then(Value::as_str))
         .collect();
     match members.get("id").and_then(Value::as_str) {
-        Some(id) if known.contains(&id) => content(format!("there is an extension {id} already")),
+        Some(id) if known.contains(&id) => content("id", format!("there is an extension {id} already")),
         Some(_) => {}
         None => {
             let free = (known.len() + 1..).map(|number| format!("e{number}"));
@@ -219,9 +225,11 @@ fn read(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Val
 /// Checks what comes out: the contract with what is added must be one that could be written so.
 fn check_content(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Option<Pack> {
     let Some(in_force) = head.in_force() else {
-        faults.push(ExtensionFault::Content("the run has no pack, and so no contract to extend".to_owned()));
+        let message = "the run has no pack, and so no contract to extend".to_owned();
+        faults.push(ExtensionFault::Content(message, Pointer::root()));
         return None;
     };
+    let content = |message: String, name: &str| ExtensionFault::Content(message, Pointer::of([name]));
     let text = |name: &str| in_force.get(name).and_then(Value::as_str).unwrap_or_default();
     let (name, version) = (text("name"), text("version"));
     match value.get("target_contract").and_then(Value::as_str) {
@@ -233,36 +241,40 @@ fn check_content(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault
         }),
         None => {
             let message = format!("target_contract has to be there, like {name}/{version}");
-            faults.push(ExtensionFault::Content(message));
+            faults.push(content(message, "target_contract"));
         }
     }
-    if !faults.iter().any(|fault| matches!(fault, ExtensionFault::Content(_))) {
+    if !faults.iter().any(|fault| matches!(fault, ExtensionFault::Content(..))) {
         let extended = extend::with(&in_force, value);
         if extended == in_force {
-            faults.push(ExtensionFault::Content("it adds nothing to the contract".to_owned()));
+            let message = "it adds nothing to the contract".to_owned();
+            faults.push(ExtensionFault::Content(message, Pointer::root()));
         }
         if let Some(field) = extend::declared_twice(&in_force, value) {
             let message = format!("{field} is declared already, and an extension changes nothing");
-            faults.push(ExtensionFault::Content(message));
+            faults.push(content(message, extend::ADDS_STATE));
         }
         if let Some((field, type_name)) = extend::clash(&in_force, value) {
-            faults.push(ExtensionFault::Content(format!(
+            let message = format!(
                 "{field} is required of {type_name} already, in other words, and an extension changes nothing; \
                  adds_violations says what else must not be"
-            )));
+            );
+            faults.push(content(message, "adds_required"));
         }
         match Pack::read_by(&extended, head.rules_version()) {
             Ok(pack) => {
                 if head.stage() >= Stage::Full
                     && let Err(error) = Gate::of(&pack)
                 {
-                    faults.push(ExtensionFault::Content(error.to_string()));
+                    faults.push(content(error.to_string(), "adds_violations"));
                 }
                 return Some(pack);
             }
             Err(wrong) => {
-                let told = wrong.into_iter().map(|fault| ExtensionFault::Content(fault.to_string()));
-                faults.extend(told);
+                faults.extend(wrong.into_iter().map(|fault| {
+                    let place = extend::place_in(&in_force, value, &fault.path);
+                    ExtensionFault::Result(fault, place)
+                }));
             }
         }
     }

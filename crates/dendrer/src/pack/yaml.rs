@@ -77,9 +77,10 @@ impl Document {
                 format!("the text has more than {most} bytes, which is as much as is read"),
             ));
         }
-        let Ok(text) = std::str::from_utf8(text) else {
-            return Err(whole(Code::E0206, "the text is not UTF-8".to_owned()));
-        };
+        let text = std::str::from_utf8(text).map_err(|error| vec![not_utf_8(text, error.valid_up_to())])?;
+        if text.as_bytes().iter().take(2).any(|byte| *byte == 0) {
+            return Err(vec![not_utf_8(text.as_bytes(), 0)]);
+        }
         let mut builder = Builder::default();
         let options = granit_parser::options! { emit_comments: false, simple_key_max_lookahead: 1 << 16 };
         for event in Parser::new_from_str_with_options(text, options) {
@@ -115,6 +116,14 @@ impl Document {
         line_of(&self.text, mark)
     }
 
+    /// Finds the comments, in order.
+    pub(crate) fn comments(&self) -> Vec<TextMark> {
+        let options = granit_parser::options! { emit_comments: true, simple_key_max_lookahead: 1 << 16 };
+        let events = Parser::new_from_str_with_options(&self.text, options).map_while(Result::ok);
+        let comments = events.filter(|(event, _)| matches!(event, Event::Comment(..)));
+        comments.map(|(_, span)| mark(&span.start)).collect()
+    }
+
     /// The place itself, or what it lies in: a member that is missing is missed where it should stand.
     fn nearest(&self, path: &Pointer) -> Option<&Place> {
         let tokens: Vec<_> = path.tokens().collect();
@@ -144,6 +153,23 @@ impl Document {
             false => place.value,
         }
     }
+}
+
+/// The problem of bytes of which only the first are UTF-8.
+fn not_utf_8(text: &[u8], sound: usize) -> PackProblem {
+    let is_wide = text.starts_with(&[0xff, 0xfe])
+        || text.starts_with(&[0xfe, 0xff])
+        || text.iter().take(2).any(|byte| *byte == 0);
+    let before = String::from_utf8_lossy(&text[..sound]);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let mark = TextMark { line: before.matches('\n').count() + 1, column };
+    let (message, from) = match is_wide {
+        true => ("the text is UTF-16, and is to be UTF-8", "UTF-16"),
+        false => ("the text is not UTF-8 from here on", "LATIN1"),
+    };
+    let hint = Some(format!("like `iconv -f {from} -t UTF-8`"));
+    let line = if is_wide { String::new() } else { line_of(&String::from_utf8_lossy(text), mark) };
+    PackProblem { code: Code::E0206, mark, place: String::new(), message: message.to_owned(), hint, line }
 }
 
 fn line_of(text: &str, mark: TextMark) -> String {
