@@ -74,7 +74,10 @@ pub fn convert(text: &[u8]) -> Result<Converted, Vec<PackProblem>> {
         from: BTreeMap::new(),
     };
     let has = |name: &str| document.value.get(name).is_some();
-    let is_extension = has("payload") || has("transition_type") || has("target_contract");
+    let is_extension = ["payload", "transition_type", "target_contract", "effective_from_tick"]
+        .iter()
+        .chain(&["adds_required", "adds_hash_seeds", "adds_violations", "adds_state", "adds_rules"])
+        .any(|name| has(name));
     let made = if is_extension { reading.extension() } else { reading.pack() };
     let text = yaml(&made);
     if reading.problems.is_empty() {
