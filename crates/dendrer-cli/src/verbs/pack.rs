@@ -113,8 +113,9 @@ fn convert(global: &Global, file: &str, out: &mut Out) -> Result {
 
 fn not_converted(file: &str, problems: &[PackProblem]) -> Failure {
     let many = count(problems.len() as u64, "place", "places");
-    let mut failure =
-        Failure::new(Code::E0902, format!("{file} is not converted: {many}")).note("nothing was written");
+    let code = problems.iter().map(|problem| problem.code).find(|code| *code == Code::E0206);
+    let mut failure = Failure::new(code.unwrap_or(Code::E0902), format!("{file} is not converted: {many}"))
+        .note("nothing was written");
     for problem in problems {
         failure = failure.at("problem", format!("{} {}", place_words(file, problem.mark), problem.message));
     }

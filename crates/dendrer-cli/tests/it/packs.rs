@@ -381,6 +381,11 @@ fn a_contract_of_the_paper_is_converted_as_the_page_shows() {
         .unwrap();
     let bad = place.run(&["pack", "convert", "bad.yaml", "-o", "new.yaml"]);
     assert!(bad.code == 2 && bad.stderr.contains("bad.yaml:2:1 owner has no counterpart"), "{}", bad.stderr);
+    std::fs::write(place.path().join("bad.yaml"), [contract.as_bytes(), b"# Z\xfcrich\n"].concat()).unwrap();
+    let bad = place.run(&["pack", "convert", "bad.yaml", "-o", "new.yaml"]);
+    assert!(bad.code == 2 && bad.stderr.contains("error[E0206]"), "{}", bad.stderr);
+    let line = contract.lines().count() + 1;
+    assert!(bad.stderr.contains(&format!("bad.yaml:{line}:4 ")), "{}", bad.stderr);
     assert!(!place.path().join("new.yaml").exists());
     let items = parse(&place.ok(&["pack", "convert", "loans.yaml", "-o", "other.yaml", "--json"]));
     let first = items.get("items").and_then(|items| items.as_array()?.iter().next()?.get("line")?.as_u64());

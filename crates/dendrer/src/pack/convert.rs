@@ -81,11 +81,12 @@ pub fn convert(text: &[u8]) -> Result<Converted, Vec<PackProblem>> {
     let made = if is_extension { reading.extension() } else { reading.pack() };
     let text = yaml(&made);
     if reading.problems.is_empty() {
-        let made = Value::Object(made);
+        // Asked of what stands in the text, whatever was to be written.
+        let made = Document::read(text.as_bytes())?.value;
         reading.check_read(&made);
         match is_extension {
             true => reading.check_extension(&made),
-            false => reading.check(&text, &made),
+            false => reading.check(&made),
         }
     }
     if !reading.problems.is_empty() {
@@ -185,10 +186,12 @@ fn without_print(text: &str) -> (String, Vec<PackChange>) {
             continue;
         }
         let is_comment = !was_open && (is_rest || bare.starts_with('#'));
-        comment = is_comment.then_some(line);
+        comment = (is_comment || bare.contains(" #")).then_some(line);
         if !is_comment {
-            (value, quote) = (bare, open_quote(line, quote));
-            let head = bare.trim_end_matches(|c: char| "+-".contains(c) || c.is_ascii_digit());
+            // A quoted text with this in it is not taken to be complete.
+            value = bare.split(" #").next().unwrap_or_default().trim_end();
+            quote = open_quote(line, quote);
+            let head = value.trim_end_matches(|c: char| "+-".contains(c) || c.is_ascii_digit());
             block = (quote.is_none()
                 && [": |", ": >", "- |", "- >"].iter().any(|indicator| head.ends_with(indicator)))
             .then_some(indent);
@@ -258,7 +261,7 @@ struct Printed {
     others: Vec<(&'static str, Value)>,
 }
 
-/// A contract, with the fields that it requires without null.
+/// A contract, with the fields that are asked for before a condition reads them.
 type Guarded = (Arc<str>, BTreeSet<String>);
 
 fn guarded_of(name: &Arc<str>, fields: &[Part]) -> Guarded {
@@ -342,7 +345,7 @@ impl Reading<'_> {
         let other = self.from.get(&place).cloned().unwrap_or_else(Pointer::root);
         let line = self.document.mark(&other, true, None).line;
         let (here, there, place) = (at.dotted(), other.dotted(), place.dotted());
-        let message = format!("{here} and {there} (line {line}) both are {place}, and they differ");
+        let message = format!("{here} and {there} (line {line}) both are {place}");
         self.fault(at, message, "leave one of them out");
     }
 
@@ -860,12 +863,8 @@ impl Reading<'_> {
     }
 
     /// Reports what is wrong with the pack that was written, at its places in the text.
-    fn check(&mut self, text: &str, made: &Value) {
-        let document = match Document::read(text.as_bytes()) {
-            Ok(document) => document,
-            Err(problems) => return self.problems.extend(problems),
-        };
-        let Err(faults) = super::check(&document.value).and_then(super::as_new) else { return };
+    fn check(&mut self, made: &Value) {
+        let Err(faults) = super::check(made).and_then(super::as_new) else { return };
         faults
             .into_iter()
             .for_each(|fault| self.told(made, &fault.path, fault.code, fault.message, fault.hint));
@@ -898,7 +897,9 @@ fn governed(made: &Object, violations: &Value, fields: &[Part]) -> Vec<Guarded> 
         names = items.flat_map(|item| texts(item.get("scope"))).collect();
         names.push("".into());
     }
-    names.iter().map(|name| guarded_of(name, fields)).collect()
+    // No field that an extension declares is there before it is written, one that may be null neither.
+    let all: BTreeSet<String> = fields.iter().map(|field| tag::user_name(&field.name).to_owned()).collect();
+    names.into_iter().map(|name| (name, all.clone())).collect()
 }
 
 /// A contract that has what an extension names and does not bring.
@@ -955,8 +956,8 @@ fn extended_pack(extension: &Value) -> Value {
     ])
 }
 
-/// The fields without null that a condition reads, does not ask for itself, and every contract of its scope requires; without a
-/// scope, every contract.
+/// The fields that a condition reads and does not ask for itself, of those that every contract of its scope requires, or every
+/// contract if it has no scope.
 fn guarded(condition: &str, scope: &[&str], contracts: &[Guarded]) -> BTreeSet<String> {
     let names = contracts.iter().map(|(name, _)| &**name);
     let scope: Vec<&str> = if scope.is_empty() { names.collect() } else { scope.to_vec() };
@@ -1030,6 +1031,7 @@ fn yaml(members: &Object) -> String {
 
 fn block(text: &mut String, depth: usize, head: &str, value: &Value) {
     let pad = "  ".repeat(depth);
+    let is_record = |value: &Value| value.as_object().is_some_and(|members| !members.is_empty());
     let is_small = |value: &Value| match value {
         Value::Object(members) => members.iter().all(|(_, value)| {
             value.as_object().is_none() && value.as_array().is_none_or(|list| list.len() < 3)
@@ -1044,7 +1046,7 @@ fn block(text: &mut String, depth: usize, head: &str, value: &Value) {
                 block(text, depth + 1, &format!("{}:", plain(tag::user_name(name))), value);
             }
         }
-        Value::Array(items) if !is_small(value) && depth < 2 => {
+        Value::Array(items) if !is_small(value) && depth < 2 && items.iter().all(is_record) => {
             let _ = writeln!(text, "{pad}{head}");
             for item in items.iter() {
                 let mut dash = "- ";
