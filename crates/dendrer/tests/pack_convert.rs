@@ -313,6 +313,8 @@ fn nothing_is_dropped_in_silence() {
     ] {
         assert_ne!(listed(&LOANS.replacen(from, to, 1)), []);
     }
+    let inner = LOANS.replace("checked_at", "check.at");
+    assert!(convert(inner.as_bytes()).unwrap().text.contains("  check: {writers"));
     let mixed = LOANS.replacen("namespace:", "tests: [{name: a, then: []}, {}, x]\nnamespace:", 1);
     assert!(has(&refused(&mixed), 3, ""), "{:?}", refused(&mixed));
     let words = LOANS.replacen("namespace:", "words: mine\nnamespace:", 1);
@@ -412,6 +414,9 @@ fn an_extension_is_held_to_what_extends_a_contract() {
         assert!(has(&found, line, words), "{to}: {found:?}");
         assert!(found.iter().all(|(_, message)| !message.contains("byte")), "{found:?}");
     }
+    let inner = good.replacen("  kyc:", "  kyc.status:", 1);
+    let made = convert(inner.as_bytes()).unwrap().text;
+    assert!(made.contains("adds_state:\n  kyc: {writers"), "the state has what is at its top: {made}");
     assert_ne!(refused("transition_type: policy.contract_extension\npayload: {}\n"), []);
     let form = good.replacen("{type: string}", "{type: float, precision: 2, nullable: true}", 1);
     let made = convert(form.as_bytes()).unwrap().text;

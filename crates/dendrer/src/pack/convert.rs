@@ -661,15 +661,20 @@ impl Reading<'_> {
     }
 
     fn declare_field(&mut self, field: &Part, member: &str, state: &mut Object) {
-        let name = tag::user_name(&field.name);
-        let mut declared = Object::default();
+        // A pack declares what stands at the top of the state.
+        let whole = tag::user_name(&field.name);
+        let name = whole.split('.').next().unwrap_or_default();
+        let (stored, mut declared) = (tag::stored_name(name), Object::default());
+        if state.get(&stored).is_some() {
+            return;
+        }
         let place = format!("{member}.{name}");
         // One that is no number of decimals is told of where it stands.
-        if let Some(precision) = field.value.get("precision").filter(|precision| precision.as_u64().is_some())
-        {
+        let precision = field.value.get("precision").filter(|precision| precision.as_u64().is_some());
+        if let Some(precision) = precision.filter(|_| name == whole) {
             declared.set("decimals", precision.clone());
         }
-        if field.value.get("nullable").and_then(Value::as_bool) == Some(true) {
+        if name == whole && field.value.get("nullable").and_then(Value::as_bool) == Some(true) {
             declared.set("init", format!("has(s0.{name}) ? s0.{name} : null").into());
         }
         declared.set("writers", writers());
@@ -678,8 +683,8 @@ impl Reading<'_> {
             _ => "a field is declared; take it out if the contract declares it already",
         };
         self.change(&field.at, &place, ChangeKind::Added, reason);
-        self.from.insert(Pointer::of([member, &field.name]), field.at.clone());
-        state.set(&field.name, Value::Object(declared));
+        self.from.insert(Pointer::of([member, &stored]), field.at.clone());
+        state.set(&stored, Value::Object(declared));
     }
 
     /// Refuses a field that two contracts require in different forms.
