@@ -111,14 +111,13 @@ fn a_cherry_pick_is_let_in_with_a_warning_and_makes_its_own_change() {
     assert!(ran.stdout.ends_with(
         "WARN       advisory dependency market_volatility_index is absent in the target (told, and no reason to refuse)\n"
     ));
-    assert_eq!(
-        place.ok(&["log", "financial-agent-C"]),
+    assert!(place.ok(&["log", "financial-agent-C"]).starts_with(
         " tick  agent   type                 summary\n\
          \x20   1  trader  plan.update          \"begin\"\n\
          \x20   2  kernel  run.cherrypick       from financial-agent-A@2 \"same view\"\n\
          \x20   3  trader  execute_transaction  broker.order {\"amount\":1200,\"shares\":20} \"buy\"\n\
          3 of 3 transitions, 2 agents, 0 anomalies\n"
-    );
+    ));
     // By the rules of the target, on the target's state.
     let (_, state) = place.json(&["state", "financial-agent-C"]);
     let state = state.get("value").unwrap();

@@ -246,7 +246,11 @@ fn verify_says_of_each_run_whether_its_state_is_known() {
     place.ok(&["export", "r", "-o", "r.dnd"]);
     let state = |target: &str| {
         let ran = place.run(&["verify", target]);
-        let lines = ran.stdout.lines().filter_map(|line| line.strip_prefix("state ")).map(|line| line.trim().to_owned());
+        let lines = ran
+            .stdout
+            .lines()
+            .filter_map(|line| line.strip_prefix("state "))
+            .map(|line| line.trim().to_owned());
         (ran.code, lines.collect::<Vec<_>>())
     };
     let incomplete = vec!["INCOMPLETE from tick 2: approved (a rule failed at tick 2)".to_owned()];
