@@ -1067,8 +1067,11 @@ impl Groups<'_> {
 
     fn end(mut self) -> Result<Digest, ImportError> {
         let is_more = self.recorder.pending() + self.waiting.len() > 0;
-        let submitted = if is_more { self.submit() } else { Ok(()) };
-        submitted.and(self.settle())?;
+        if is_more && let Err(error) = self.submit() {
+            self.keep();
+            return Err(error);
+        }
+        self.settle()?;
         Ok(self.recorder.head().id())
     }
 }

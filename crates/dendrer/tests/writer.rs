@@ -226,8 +226,7 @@ fn a_line_that_fails_later_is_counted_and_takes_no_other_with_it() {
     assert_eq!(ticks, [Some(1), None, Some(2), None, Some(3)]);
 }
 
-/// A reply that is asked for early is of the record that was written in the end, also where another writer was first, and says so
-/// where the disk failed.
+/// A reply that is asked for early is of the record that was written in the end, also where another writer was first.
 #[test]
 fn a_reply_is_of_the_record_that_was_written() {
     let (dir, store) = place();

@@ -311,7 +311,7 @@ fn rows_that_an_index_lacks_change_no_exact_answer() {
     );
     let ran = place.run(&["why", "t@1500", "risk"]);
     assert!(ran.stdout.contains("tick 1000"), "{}", ran.stdout);
-    // The damage is told, and is none of the record.
+    // The damage is reported, and is none of the record.
     let ran = place.run(&["verify"]);
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     assert!(ran.stdout.contains("derived   damaged: index"), "{}", ran.stdout);

@@ -143,7 +143,7 @@ fn a_flipped_bit_of_the_index_begins_no_run_again() {
         let refused = place.run_with(&["commit", "--run", "main"], writes(0..1).as_bytes());
         assert!(refused.code == 8 && refused.stderr.contains("doctor --fix"), "{tree}: {}", refused.stderr);
         assert_eq!(files(&place.path().join(".dendrer/segments")), segments, "{tree}");
-        // Damage is told and left to `doctor`.
+        // Damage is reported and left to `doctor`.
         let verified = place.run(&["verify"]);
         let said = format!("{}{}", verified.stdout, verified.stderr);
         assert!(verified.code == 0 && said.contains("derived   damaged: index"), "{tree}: {said}");

@@ -61,7 +61,7 @@ pub enum Approval {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtensionFault {
-    /// It does not say what an extension says. The place in it comes second.
+    /// It has not the form of an extension. The place in it comes second.
     #[error("{0}")]
     Content(String, Pointer),
     /// The contract that comes out does not check. The place in the extension comes second.

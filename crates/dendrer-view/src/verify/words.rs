@@ -1,4 +1,4 @@
-//! The words of `verify`: what each of them says, for `explain`.
+//! The words of `verify`: the meaning of each, for `explain`.
 //!
 //! Rule: every word that a line can have is in the table; test `every_word_is_explained`.
 

@@ -81,7 +81,7 @@ pub fn convert(text: &[u8]) -> Result<Converted, Vec<PackProblem>> {
     let made = if is_extension { reading.extension() } else { reading.pack() };
     let text = yaml(&made);
     if reading.problems.is_empty() {
-        // Asked of what stands in the text, whatever was to be written.
+        // Text is read again: the checks look at what is in the file.
         let made = Document::read(text.as_bytes())?.value;
         reading.check_read(&made);
         match is_extension {
@@ -143,7 +143,7 @@ fn open_quote(line: &str, mut open: Option<char>) -> Option<char> {
     open
 }
 
-/// Whether nothing can follow the value with which a line ends, or only behind a comment that fills its line.
+/// Whether nothing can follow the value with which a line ends, or only after a comment that fills its line.
 fn ends_value(line: &str, is_full: bool) -> bool {
     let value = line.rsplit(' ').next().unwrap_or_default();
     line.is_empty()
@@ -329,7 +329,7 @@ impl Reading<'_> {
         self.read.insert(at.clone(), None);
     }
 
-    /// Writes a member of the object at a place. Another that says the same in other words is an error.
+    /// Writes a member of the object at a place. Another member for the same place is an error.
     fn put(&mut self, made: &mut Object, place: &[&str], value: Value, at: &Pointer) {
         let name = place.last().copied().unwrap_or_default();
         if made.get(name).is_some_and(|known| *known != value) {
@@ -661,7 +661,7 @@ impl Reading<'_> {
     }
 
     fn declare_field(&mut self, field: &Part, member: &str, state: &mut Object) {
-        // A pack declares what stands at the top of the state.
+        // Fields are declared at the top of the state.
         let whole = tag::user_name(&field.name);
         let name = whole.split('.').next().unwrap_or_default();
         let (stored, mut declared) = (tag::stored_name(name), Object::default());
@@ -669,7 +669,7 @@ impl Reading<'_> {
             return;
         }
         let place = format!("{member}.{name}");
-        // One that is no number of decimals is told of where it stands.
+        // Precision that is no number has its fault where it is written.
         let precision = field.value.get("precision").filter(|precision| precision.as_u64().is_some());
         if let Some(precision) = precision.filter(|_| name == whole) {
             declared.set("decimals", precision.clone());
@@ -849,7 +849,7 @@ impl Reading<'_> {
             let code = fault.code();
             let (place, message, hint) = match fault {
                 ExtensionFault::Content(message, place) => (place, message, None),
-                // Rules may name whatever else the contract has.
+                // Rules may name other parts of the contract.
                 ExtensionFault::Result(fault, place)
                     if [Code::E0505, Code::E0903].contains(&fault.code)
                         && place.as_str().starts_with("/adds_rules") =>
@@ -938,7 +938,7 @@ fn extended_pack(extension: &Value) -> Value {
             .flat_map(|fields| fields.iter().map(|(name, _)| tag::user_name(name).to_owned())),
     );
     let adds = |name: &str| extension.get(name).is_some();
-    // Where no type is named, an extension adds to every contract, and this has one.
+    // The type is text where none is named, an extension adds to every contract, and this has one.
     let field = Value::record([("dendrer_none", Value::Null)]);
     let contract = ("action.request", Value::record([("required_state", field)]));
     let contracts = (!adds("types")).then_some(contract);

@@ -241,15 +241,20 @@ impl Lineage {
         if !erased.is_empty() {
             self.touched.insert(record.id());
         }
+        self.take_exact(position, record, &erased);
+        let places: Vec<_> =
+            erased.into_iter().map(|verdict| self.found_at(record, position, verdict)).collect();
+        self.found.erased.extend(places);
+    }
+
+    /// Takes the exact bytes of a put that has the value.
+    fn take_exact(&mut self, position: u64, record: &Record, erased: &[Verdict]) {
         for (name, at) in exact_places(record) {
             if erased.iter().any(|verdict| is_of_exact(&verdict.place)) || self.is_laid_again(record) {
                 let verdict = Verdict { place: Pointer::of(["intent", name]), reason: EraseReason::Copy };
                 self.found.exact.push((self.found_at(record, position, verdict), at));
             }
         }
-        let places: Vec<_> =
-            erased.into_iter().map(|verdict| self.found_at(record, position, verdict)).collect();
-        self.found.erased.extend(places);
     }
 
     /// Whether the exact bytes of a put have the value though nothing else of its record does: items of a list that holds it were
