@@ -938,7 +938,7 @@ fn extended_pack(extension: &Value) -> Value {
             .flat_map(|fields| fields.iter().map(|(name, _)| tag::user_name(name).to_owned())),
     );
     let adds = |name: &str| extension.get(name).is_some();
-    // The type is text where none is named, an extension adds to every contract, and this has one.
+    // An extension that names no type adds to every contract, and this one has a contract.
     let field = Value::record([("dendrer_none", Value::Null)]);
     let contract = ("action.request", Value::record([("required_state", field)]));
     let contracts = (!adds("types")).then_some(contract);
