@@ -21,7 +21,7 @@ fn steady(text: &str) -> String {
     let is_hex = |word: &str| {
         let is_id = [12, 64].contains(&word.len())
             && word.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
-        is_id && word.bytes().any(|c| c.is_ascii_digit()) && word.bytes().any(|c| c.is_ascii_alphabetic())
+        is_id && word.bytes().any(|c| c.is_ascii_digit())
     };
     let is_time = |word: &str| {
         let shape: String = word.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
