@@ -132,7 +132,7 @@ def test_a_run_that_a_worker_opens_while_it_loads_is_closed() -> None:
     ran = subprocess.run([sys.executable, "own.py"], capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ticks("own") == [1]
-    assert dendrer.open().ask("verify")["verdict"] == "VERIFIED"
+    assert dendrer.open().ask("verify")["verdict"] in ("VERIFIED", "INTACT")
 
 
 def test_a_pickled_recording_writes_each_step_out() -> None:
