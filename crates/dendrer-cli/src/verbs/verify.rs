@@ -182,7 +182,7 @@ mod tests {
             // Opening one of the runs, twice where it is replayed, reads where it begins, and of the four forks where they branched
             // off and where their parents begin. The last state of a run whose state may be incomplete is read once. That is all
             // that may come on top.
-            let states = 50;
+            let states = 80;
             let most = foretold + 2 * (10 + 4 * 4) + states;
             assert!(read >= foretold && read <= most, "{foretold} {read} {options:?}");
         }
