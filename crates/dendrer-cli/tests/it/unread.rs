@@ -120,5 +120,5 @@ fn a_violation_that_reads_a_counter_leaves_compliance_unknown() {
     let ran = place.run_with(&args, lines.as_bytes());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(outcome(&place, &["--predicate", "kernel.policy_compliant"]), uncertain(2, None));
-    assert!(place.ok(&["verify", "r", "--replay"]).contains("INCOMPLETE from tick 2: policy"));
+    assert!(place.ok(&["verify", "r", "--replay"]).contains("INCOMPLETE   from tick 2: policy"));
 }
