@@ -179,6 +179,7 @@ mod tests {
                         "next",
                         "tampered",
                         "total",
+                        "trust",
                         "unclear",
                         "unfinished"
                     ]

@@ -39,7 +39,7 @@ use crate::out::files::Whole;
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// The runs; none for a checkpoint
-    #[arg(add = ArgValueCompleter::new(offers::runs))]
+    #[arg(required_unless_present = "format", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) runs: Vec<String>,
     /// Withhold the values at or below this place of every record, like /result/output
     #[arg(long, value_name = "POINTER")]

@@ -192,7 +192,7 @@ fn fields_are_chosen_for_people_and_programs() {
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",
         &format!(
-            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"next\":null,\"read_from\":[\".dendrer\"],\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2,\"trust\":{\"signed\":829,\"size\":829,\"verified\":0}}}}}\n",
+            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"next\":null,\"read_from\":[\".dendrer\"],\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2,\"trust\":{{\"signed\":829,\"size\":829,\"verified\":0}}}}}}\n",
             demo().json(&["show", "trip-planner-a@tip"]).1.get("id").unwrap().as_str().unwrap()
         ),
     );
