@@ -223,6 +223,7 @@ matching
 next
 tampered
 total
+trust
 unclear
 unfinished
 ",

@@ -275,7 +275,7 @@ fn verify_says_of_each_run_whether_its_state_is_known() {
     // A change that cannot be read may have left anything unknown.
     place.ok(&["export", "s", "--withhold", "/delta", "-o", "s.dnd"]);
     let (_, lines) = state("./s.dnd");
-    assert_eq!(lines, ["UNAVAILABLE: a change is missing, erased or withheld"]);
+    assert_eq!(lines, ["INCOMPLETE from tick 1: a change is missing, erased or withheld"]);
 }
 
 /// A string, a null, a missing member: three reasons at three ticks, and none stands for another.
