@@ -400,7 +400,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
             fields.setdefault((run, tick), field)
         if not fields:
             return
-        commands = []
+        commands: builtins.list[str] = []
         for (run, tick), field in builtins.list(fields.items())[:_SHOWN]:
             # The state of the casebook has the text of a note once more.
             also = ["--also", "delta"] if (run, field) == ("casebook", "intent.description") else []
