@@ -2002,6 +2002,15 @@ export type Log = {
   tip?: string | null;
   /** The number of transitions in the range; of records that were printed, for a log that was followed */
   total: number;
+  /** How much of the log is signed and verified here; absent for a bundle */
+  trust?: {
+    /** Those that are signed */
+    signed: number;
+    /** The records of the log */
+    size: number;
+    /** Those that a verification of the whole log on this machine found intact */
+    verified: number;
+  };
   /** Whether an import of a run that was read was stopped before its end */
   unfinished?: boolean;
 };
@@ -2104,6 +2113,15 @@ export type Runs = {
   };
   /** The number of runs in the store */
   total: number;
+  /** How much of the log is signed and verified here; absent for a bundle */
+  trust?: {
+    /** Those that are signed */
+    signed: number;
+    /** The records of the log */
+    size: number;
+    /** Those that a verification of the whole log on this machine found intact */
+    verified: number;
+  };
   /** The runs for which the condition could not be judged */
   unclear: {
     /** The run */
@@ -2729,7 +2747,7 @@ export type Verify = {
         /** The tick; null if it concerns none */
         tick: number | null;
       }[];
-      /** What was not checked of them */
+      /** The checks that were left out */
       left_out: string[];
       /** The number of records of the runs that were opened; of all records if no run was named */
       records: number;
@@ -2740,7 +2758,7 @@ export type Verify = {
     replay: {
       /** The tick at which it ended; null if it did not, or has none */
       at: number | null;
-      /** What is missing, in words; null if nothing is */
+      /** The missing part, in words; null if replay was not stopped by one */
       missing: string | null;
       /** The result */
       word: "OK" | "NOT RUN" | "DIVERGED" | "UNVERIFIABLE";
@@ -2794,13 +2812,13 @@ export type Verify = {
       /** The result */
       word: "COMPLETE" | "partial";
     };
-    /** What agrees from outside */
+    /** The witnesses that agree */
     witness: {
-      /** What agrees */
+      /** The witnesses */
       by: {
         /** The number of ticks or records that follow */
         after: number;
-        /** What it is */
+        /** The kind */
         kind: "tip" | "checkpoint" | "key";
         /** The run, of a tip */
         run?: string;
