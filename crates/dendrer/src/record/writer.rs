@@ -62,9 +62,10 @@ pub enum TakenLine {
 
 /// The reply to a line that is written out with the lines after it, and may be judged with them.
 #[derive(Debug, Clone, Default)]
-pub struct LaterReply(Slot);
+pub struct LaterReply(Arc<Slot>);
 
-type Slot = Arc<Mutex<(Option<Reply>, bool)>>;
+/// A reply once it is known, and whether it is final.
+type Slot = Mutex<(Option<Reply>, bool)>;
 
 impl LaterReply {
     /// The reply, and whether it is final; `None` until the line is judged, see [`LineWriter::judge_waiting`]. Until the line is
@@ -76,7 +77,7 @@ impl LaterReply {
 }
 
 /// Changes a reply, unless it was dropped.
-fn tell(slot: &Weak<Mutex<(Option<Reply>, bool)>>, change: impl FnOnce(&mut (Option<Reply>, bool))) {
+fn tell(slot: &Weak<Slot>, change: impl FnOnce(&mut (Option<Reply>, bool))) {
     if let Some(slot) = slot.upgrade() {
         change(&mut slot.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -88,7 +89,7 @@ struct Unjudged {
     numbers: Vec<u64>,
     intents: Vec<Intent>,
     came: Vec<Timestamp>,
-    replies: Vec<Weak<Mutex<(Option<Reply>, bool)>>>,
+    replies: Vec<Weak<Slot>>,
 }
 
 impl Unjudged {
@@ -109,7 +110,7 @@ struct Waiting {
     number: u64,
     line: LineRead,
     id: Option<Digest>,
-    reply: Weak<Mutex<(Option<Reply>, bool)>>,
+    reply: Weak<Slot>,
 }
 
 impl LineWriter {
