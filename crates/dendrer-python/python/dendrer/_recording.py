@@ -362,16 +362,12 @@ class Recording:
         return self._lose(error)
 
     def _lose(self, error: DendrerError) -> Reply:
-        message = _errors.without_surrogates(str(error.data.get("message", error)))
+        # Steps that waited to be written out together are lost with it.
+        where: Document = error.data.get("where") or {}
+        message = self._add_lost(error, 1 + int(where.get("lines", 0)))
         reason = {"code": error.code, "message": message}
         if isinstance(error, ValueNotRecordable):
             reason["path"] = error.path
-        with self._lock:
-            # Steps that waited to be written out together are lost with it.
-            where: Document = error.data.get("where") or {}
-            self._lost += 1 + int(where.get("lines", 0))
-            if self._first_loss is None:
-                self._first_loss = (error.code, message)
         if self._is_copy and not isinstance(error, StoreError):
             # Its process may be ended before the next step.
             with suppress(DendrerError):
@@ -384,12 +380,18 @@ class Recording:
         where: Document = error.data.get("where") or {}
         if "before" not in where:
             return False
-        with self._lock:
-            self._lost += int(where.get("lines", 0))
-            if self._first_loss is None:
-                self._first_loss = (error.code, str(error.data.get("message", error)))
+        self._add_lost(error, int(where.get("lines", 0)))
         self._warn(f"steps of {self.name} could not be recorded, and the run has a gap: {error}")
         return True
+
+    def _add_lost(self, error: DendrerError, lines: int) -> str:
+        """Counts steps that are lost until the record has a gap for them. Returns the sentence of the error."""
+        message = _errors.without_surrogates(str(error.data.get("message", error)))
+        with self._lock:
+            self._lost += lines
+            if self._first_loss is None:
+                self._first_loss = (error.code, message)
+        return message
 
     def _write_out_others(self) -> None:
         """Writes out the steps of other open runs: a record is linked once it is in the log."""
