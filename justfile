@@ -20,9 +20,13 @@ lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
-# Licences, bans and sources of dependencies. Advisories are not checked: their database is not part of this repository.
+# Licences, bans and sources of dependencies.
 licences:
     cargo deny check licenses bans sources
+
+# Published advisories about dependencies, or NOT CHECKED where their database cannot be had.
+advisories:
+    scripts/advisories.sh
 
 # The rules that no compiler holds.
 tidy:

@@ -1,5 +1,5 @@
 //! The files of a release: for each target of the toolchain an archive with the program, licences, manual and completions; the
-//! wheel; `SHA256SUMS`; and notes from `CHANGELOG.md`.
+//! wheel; the list of components (CycloneDX); `SHA256SUMS`; and notes from `CHANGELOG.md`.
 //!
 //! The same commit gives the same bytes: times are those of the commit, names are sorted, owners are left out, and no path of the
 //! machine is in a program.
@@ -83,6 +83,7 @@ impl<'a> Release<'a> {
                     self.pack(target, &program)?;
                 }
                 self.wheel()?;
+                self.components()?;
             }
         }
         self.notes()?;
@@ -91,12 +92,7 @@ impl<'a> Release<'a> {
 
     /// Builds the program for a target, without a path of this machine in it; linked whole where the target allows.
     fn build(&self, target: &str) -> Result<PathBuf, Failed> {
-        let home = std::env::var("CARGO_HOME")
-            .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));
-        let mut flags = format!("--remap-path-prefix={}=/dendrer", self.root.display());
-        if let Ok(home) = home {
-            flags += &format!(" --remap-path-prefix={home}=/cargo");
-        }
+        let mut flags = self.without_paths();
         if target.contains("musl") {
             flags += " -C target-feature=+crt-static";
         }
@@ -115,6 +111,17 @@ impl<'a> Release<'a> {
         let built =
             std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), PathBuf::from);
         Ok(built.join(target).join("release").join(name))
+    }
+
+    /// The flags of a compiler that leaves the paths of this machine out.
+    fn without_paths(&self) -> String {
+        let home = std::env::var("CARGO_HOME")
+            .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")));
+        let mut flags = format!("--remap-path-prefix={}=/dendrer", self.root.display());
+        if let Ok(home) = home {
+            flags += &format!(" --remap-path-prefix={home}=/cargo");
+        }
+        flags
     }
 
     /// Packs a program with its licences, manual and completions. These are printed by the program, where it runs here.
@@ -187,7 +194,35 @@ impl<'a> Release<'a> {
         let maturin = if own.exists() { own } else { PathBuf::from("maturin") };
         let mut build = Command::new(maturin);
         build.current_dir(self.root).args(["build", "--release", "--quiet", "--out"]).arg(&self.dir);
-        printed(build.env("SOURCE_DATE_EPOCH", &self.time)).map(drop)
+        printed(build.env("RUSTFLAGS", self.without_paths()).env("SOURCE_DATE_EPOCH", &self.time)).map(drop)
+    }
+
+    /// The components of the program, as `cargo cyclonedx` lists them.
+    fn components(&self) -> Result<(), Failed> {
+        let has = Command::new("cargo").args(["cyclonedx", "--version"]).output();
+        if !has.is_ok_and(|output| output.status.success()) {
+            println!("no list of components: cargo-cyclonedx is not installed");
+            return Ok(());
+        }
+        let name = format!("dendrer-{}.cdx", self.version);
+        let mut list = Command::new("cargo");
+        list.current_dir(self.root).env("SOURCE_DATE_EPOCH", &self.time);
+        list.args(["cyclonedx", "--quiet", "--format", "json", "--all-features", "--manifest-path"]);
+        printed(list.args(["crates/dendrer-cli/Cargo.toml", "--override-filename", &name]))?;
+        // It writes one file beside each manifest of the workspace, with the path of this checkout in it.
+        let file = format!("{name}.json");
+        let crates = fs::read_dir(self.root.join("crates")).map_err(|error| error.to_string())?;
+        let places = crates.filter_map(|one| Some(one.ok()?.path())).chain([self.root.join("xtask")]);
+        for made in places.map(|place| place.join(&file)).filter(|made| made.exists()) {
+            if made.parent().is_some_and(|parent| parent.ends_with("dendrer-cli")) {
+                let text =
+                    fs::read_to_string(&made).map_err(|error| format!("{}: {error}", made.display()))?;
+                let text = text.replace(&self.root.display().to_string(), "/dendrer");
+                write(&self.dir.join(&file), text.as_bytes())?;
+            }
+            fs::remove_file(&made).map_err(|error| format!("{}: {error}", made.display()))?;
+        }
+        Ok(())
     }
 
     /// The part of the change log about this version, or about what is not released yet.

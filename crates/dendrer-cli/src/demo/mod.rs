@@ -2,7 +2,7 @@
 //!
 //! The runs are scripts, files of JSON lines ([`script`] has their form). Everything is recorded through the kernel, as any
 //! other run is, with clocks and seeds that follow from a name: the same store id gives the same bytes on every machine. The runs
-//! are made up after the dendrer paper, and their `meta` says so.
+//! are made up after the five documents, and their `meta` says so; that of a graph's run has its inputs.
 //!
 //! Rule: a line of a script changes only together with the transcripts and tests that name its tick; test
 //! `demo_bytes_are_equal_on_every_machine`.
@@ -62,7 +62,7 @@ const RUNS: [&str; 9] = [
 ];
 
 /// Scripts that follow the predicates, so that the log of the runs before them is as it was without them.
-const FORKS: [&str; 7] = [
+const FORKS: [&str; 9] = [
     // The marker of a fork takes a tick: tick 31 of a is tick 32 of b. Ticks 34 to 38 of c are ticks 32 to 36 of a. b and c end
     // with as much money left and with another itinerary, so that a merge of the two has one conflict.
     include_str!("trip-planner-b.jsonl"),
@@ -77,6 +77,11 @@ const FORKS: [&str; 7] = [
     // CCAS paper, appendix C, and the debugger's specification, 3: `beliefs.failing_test` is written at ticks 12, 31 and 44, a
     // conflict is kept at tick 34 and decided at 35, and C1 refuses the call after tick 36.
     include_str!("code-repair-1.jsonl"),
+    // Witness-log paper 2.4 and 4.3: one chain of a chat, tool calls, an x402 payment and an eval; the token and the key of the payer
+    // are taken out, and the first payment fails.
+    include_str!("storefront-7.jsonl"),
+    // Research note R-001: its listing, compiled. The frontier is a model's answer and a calendar.
+    include_str!("run-84f2.jsonl"),
 ];
 
 /// Records all runs of the demo into a store that has none of them.

@@ -2,8 +2,10 @@
 //!
 //! The first line begins the run. `run` is its id, `shows` a line about it, and `begins` the time at which its clock starts. `goal`,
 //! `meta`, `policy`, `stage` and `state` are those of its first record; `pack` is one of [`FILES`], and `pack_edits` lists texts of
-//! that file (`from`) and what replaces them (`to`). A fork has `parent`, `tick` and `reason` in place of these. With `replace`, a
-//! list of `tick`, `output` and `delta`, other outputs replace recorded ones, and the parent's later intents are carried on.
+//! that file (`from`) and what replaces them (`to`). With `redacts`, secrets are taken out as at every door. A fork has `parent`,
+//! `tick` and `reason` in place of these. With `replace`, a list of `tick`, `output` and `delta`, other outputs replace recorded
+//! ones, and the parent's later intents are carried on. A graph's run has `graph` and `pack`, two of [`FILES`], and `inputs`; each
+//! later line is the `value` of an `edge`.
 //!
 //! Any other line is an intent as `dendrer commit --as runtime` takes it, or one of a user, except that a link has the `tick` of its record and
 //! no `hash`. Two lines are no intents: `{"anomaly": KIND, "about": {...}}`, with an `agent` or without, notes an anomaly of the
@@ -11,10 +13,16 @@
 //!
 //! Rule: a change of a line changes the ids of all records after it; test `demo_bytes_are_equal_on_every_machine`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dendrer::change::graph::{EdgeEnd, EdgeFailure, GraphTerms, run_graph};
 use dendrer::fork::{self, ForkTerms, ReplacedAnswer};
+use dendrer::graph::text::parse;
 use dendrer::pack::{self, yaml::Document};
 use dendrer::record::lines::{Authors, LineOptions, LineRead};
 use dendrer::recorder::{Fixed, Recorder};
+use dendrer::redact::{PackRules, RedactionProfile, Redactor};
 use dendrer::store::Shared;
 use dendrer::trace::ReadHandle;
 use dendrer::{Error, Trace};
@@ -41,10 +49,12 @@ pub(crate) struct DemoRun {
 }
 
 /// Files that lines name.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 7] = [
     ("financial.yaml", include_str!("../../../../examples/packs/financial.yaml")),
     ("insurance-claims.yaml", include_str!("../../../../examples/packs/insurance-claims.yaml")),
     ("insurance-kyc.yaml", include_str!("../../../../examples/extensions/insurance-kyc.yaml")),
+    ("note.yaml", include_str!("note.yaml")),
+    ("run-84f2.graph", include_str!("run-84f2.graph")),
     ("trip.yaml", include_str!("trip.yaml")),
     ("workshop.yaml", include_str!("workshop.yaml")),
 ];
@@ -53,6 +63,10 @@ const FILES: [(&str, &str); 5] = [
 pub(super) fn record(store: &Shared, script: &str) -> Result<DemoRun, Error> {
     let mut lines = script.lines().map(read);
     let first = lines.next().expect("a script has a first line");
+    if first.get("graph").is_some() {
+        record_graph(store, &first, lines)?;
+        return describe(store, &name(&first, "run"), text(&first, "shows"));
+    }
     let mut script = match first.get("parent") {
         None => Script::begin(store, &first)?,
         Some(_) => Script::fork(store, &first)?,
@@ -60,6 +74,37 @@ pub(super) fn record(store: &Shared, script: &str) -> Result<DemoRun, Error> {
     lines.try_for_each(|line| script.take(line))?;
     script.recorder.commit()?;
     describe(store, script.recorder.head().run(), text(&first, "shows"))
+}
+
+/// Records the run of a graph, whose effects have the values of its lines.
+fn record_graph(store: &Shared, first: &Value, lines: impl Iterator<Item = Value>) -> Result<(), Error> {
+    let graph = parse(file(text(first, "graph"))).expect("the demo's own graph is in order");
+    let pack = pack::read(file(text(first, "pack")).as_bytes()).expect("the demo's own packs are packs");
+    let inputs = member(first, "inputs").as_object().expect("inputs by name");
+    let terms = GraphTerms {
+        run: name(first, "run"),
+        graph: &graph,
+        children: &BTreeMap::new(),
+        pack: &pack,
+        inputs: inputs.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+        stage: None,
+        redactor: None,
+        resume: None,
+    };
+    let values: Vec<Value> = lines.collect();
+    let outcome = run_graph(
+        store,
+        &terms,
+        &|edge| {
+            let is_of = |line: &&Value| text(line, "edge") == edge.path;
+            let line = values.iter().find(is_of);
+            line.map(|line| member(line, "value").clone())
+                .ok_or_else(|| EdgeFailure::new(EdgeEnd::NoStart, "the demo has no value of it"))
+        },
+        environment(first),
+    )?;
+    assert!(outcome.output.is_some(), "the demo's own graph ends well: {outcome:?}");
+    Ok(())
 }
 
 /// Describes a recorded run.
@@ -147,7 +192,12 @@ impl Script {
             start = pack::read(source.as_bytes()).expect("the demo's own packs are packs").bind(start)?;
         }
         start.meta = first.get("meta").cloned();
-        let recorder = Recorder::begin(store, &start, environment(first))?;
+        let mut recorder = Recorder::begin(store, &start, environment(first))?;
+        if first.get("redacts").is_some() {
+            let (rules, tags) = (PackRules::default(), Digest::of_parts(&[&super::KEY_SEED]).0);
+            let redactor = Redactor::new(RedactionProfile::Default, &rules, &[], Some(tags));
+            recorder = recorder.redacting(Some(Arc::new(redactor.expect("no pack, so no rule that fails"))));
+        }
         Ok(Script { ids: vec![recorder.head().id()], recorder })
     }
 

@@ -93,10 +93,10 @@ type      execute_transaction   written by agents, the runtime and users, regist
 fn the_contracts_of_a_store_are_listed() {
     let (code, json) = demo().json(&["contract", "list"]);
     let listed = items(&json);
-    assert_eq!((code, listed.len(), text(&listed[0], "name")), (0, 5, "acme.financial"));
+    assert_eq!((code, listed.len(), text(&listed[0], "name")), (0, 6, "acme.financial"));
     assert_eq!(listed[0].get("runs").and_then(Value::as_array).map(|runs| runs.len()), Some(3));
-    assert_eq!(json.get("without").and_then(Value::as_u64), Some(7));
-    assert!(demo().run(&["contract", "list"]).stdout.ends_with("5 contracts, 7 runs without one\n"));
+    assert_eq!(json.get("without").and_then(Value::as_u64), Some(8));
+    assert!(demo().run(&["contract", "list"]).stdout.ends_with("6 contracts, 8 runs without one\n"));
 }
 
 /// Fields that a type needs and a state lacks, by the contract alone.

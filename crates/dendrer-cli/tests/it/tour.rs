@@ -413,7 +413,7 @@ fn the_receipt_of_a_run() {
         lines[lines.len() - 1],
         "DONE: artifact=plan.md | replay_trace=47_transitions | replay_verified=true"
     );
-    assert!(Place::new().ok(&["demo"]).starts_with("made dendrer-demo with 17 runs"), "the demo prints none");
+    assert!(Place::new().ok(&["demo"]).starts_with("made dendrer-demo with 19 runs"), "the demo prints none");
     let place = Place::with_store();
     place.run_with(&["commit", "--run", "mine", "--goal", "say hello"], br#"{"type":"goal.complete"}"#);
     assert_eq!(
@@ -483,7 +483,7 @@ fn reading_verbs_take_a_bundle_and_a_damaged_one_up_to_the_damage() {
         let place =
             ["; logistics-run-47, read from reading.dnd", "run  logistics-run-47, read from reading.dnd\n"];
         let found = place.iter().fold(a.stdout, |found, place| found.replace(place, ""));
-        let signed = "829 of 829 records signed, verified here to 0\n";
+        let signed = "853 of 853 records signed, verified here to 0\n";
         assert_eq!((a.code, found), (0, b.stdout.replace(signed, "")), "{args:?}");
     }
     let runs = demo.json(&["runs", bundle]).1;
