@@ -148,8 +148,8 @@ const TIPS: [&str; 19] = [
     "logistics-fix-1 886696d4dfc0",
     "shop-team 5728c6d6bad8",
     "workshop-300 a59c3e21a28c",
-    "code-repair-1 68ad0f135ac0",
-    "storefront-7 f8f0013ffec4",
+    "code-repair-1 11eed40c50ce",
+    "storefront-7 b812b3422b11",
     "run-84f2 01c6ca75f493",
 ];
 

@@ -21,6 +21,11 @@ const FAILED: &[&str] = &[
     "incomplete",
 ];
 
+/// Whether a status says that a call failed; false if it is in no list, so that no failure is made up.
+pub fn is_failed(word: &str) -> bool {
+    is_failure(word) == Some(true)
+}
+
 /// Whether a status says that a call failed; `None` if it is in no list.
 pub fn is_failure(word: &str) -> Option<bool> {
     let is_in = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));

@@ -1,5 +1,6 @@
 //! Messages that a put or a write adds to a thread, as words: in the row of a log, and line by line.
 
+use dendrer::kernel::status;
 use dendrer_object::{MESSAGES, Value};
 
 use crate::answer::{Line, Style};
@@ -20,7 +21,7 @@ fn says(value: &Value, name: &str) -> bool {
 
 /// Whether a message is the result of a call that failed, or the failure of a node.
 fn is_failure(message: &Value) -> bool {
-    message.get("result").is_some_and(|result| text(result, "status") != Some("ok"))
+    message.get("result").is_some_and(|result| text(result, "status").is_none_or(status::is_failed))
 }
 
 /// One message in a few words: who speaks, a failure, calls, what is said.
@@ -43,8 +44,7 @@ fn words(message: &Value) -> String {
     if let Some(result) = message.get("result").filter(|_| text(message, "role") != Some("error")) {
         let status = text(result, "status");
         parts.push(match status {
-            Some("ok") => "ok".to_owned(),
-            Some(status) => format!("FAIL {}", quote::name(status)),
+            Some(word) => quote::status(word),
             None => "status unknown".to_owned(),
         });
         parts.extend(text(result, "tool").map(quote::name));

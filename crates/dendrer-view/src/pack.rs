@@ -492,6 +492,11 @@ impl Answer for PackTested {
     }
 
     fn end(&self) -> End {
-        if self.failed() == 0 { End::Answered } else { End::No }
+        match self.failed() {
+            // A gate in CI never passes on nothing.
+            0 if self.tests.is_empty() => End::Unknown,
+            0 => End::Answered,
+            _ => End::No,
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer::ask::layout::{LayoutQuestion, LayoutReply, PictureOf};
 use dendrer::ask::runs::ListedRun;
+use dendrer::kernel::status;
 use dendrer::problem::Problem;
 use dendrer::source::{Asked as _, Desk};
 use dendrer_object::{Code, Record, RunName, Value, document};
@@ -197,7 +198,7 @@ fn status_of(record: &Record) -> Option<&'static str> {
     let text = |outer: &str, inner: &str| content.get(outer)?.get(inner)?.as_str();
     match () {
         () if text("policy", "decision") == Some("deny") => Some("denied"),
-        () if text("result", "status").is_some_and(|status| status != "ok") => Some("failed"),
+        () if text("result", "status").is_some_and(status::is_failed) => Some("failed"),
         () if content.get("anomalies").is_some() => Some("anomaly"),
         () => None,
     }

@@ -1,5 +1,6 @@
 //! Text from a trace as quoted matter: nothing in it can move a cursor, hide, or pass for dendrer's own words.
 
+use dendrer::kernel::status::is_failure;
 use dendrer_object::text::{acts, is_mark_alone, is_of_emoji, is_of_the_one_before, look_alikes};
 pub use dendrer_object::text::{escape, escape_drawn};
 use dendrer_object::{Pointer, Value, json as json_text, tag};
@@ -192,6 +193,15 @@ fn acting(word: &str, is_ascii: bool) -> String {
         c => format!("\\U{:08x}", u32::from(c)),
     };
     word.chars().map(escape).collect()
+}
+
+/// The status of a result in words. One that is in no list is no failure, and is named.
+pub(crate) fn status(word: &str) -> String {
+    match is_failure(word) {
+        Some(true) => format!("FAIL {}", name(word)),
+        Some(false) => word.to_lowercase(),
+        None => format!("status {}", name(word)),
+    }
 }
 
 #[cfg(test)]

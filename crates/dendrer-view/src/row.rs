@@ -1,6 +1,7 @@
 //! A record as a row: who, which type, and one line of what it says.
 
 use dendrer::kernel::sealed;
+use dendrer::kernel::status;
 use dendrer::kernel::unknown::made_by;
 use dendrer::record::chain;
 use dendrer_object::document::As;
@@ -82,7 +83,7 @@ const AGENT: &str = "agent";
 fn is_denied_or_failed(content: &Value) -> bool {
     let text = |outer: &str, inner: &str| content.get(outer)?.get(inner)?.as_str().map(str::to_owned);
     text("policy", "decision").as_deref() == Some("deny")
-        || text("result", "status").is_some_and(|status| status != "ok")
+        || text("result", "status").as_deref().is_some_and(status::is_failed)
 }
 
 /// Says in one line what a record says: refusal, failure, decision, call, words, or what else there is.
@@ -97,7 +98,7 @@ fn summary(content: &Value) -> String {
     }
     let status = at("result", "status").and_then(Value::as_str);
     if let Some(status) = status {
-        parts.push(if status == "ok" { "ok".to_owned() } else { format!("FAIL {}", quote::name(status)) });
+        parts.push(quote::status(status));
     }
     let calls = at("action", "calls").and_then(Value::as_array);
     let words =

@@ -329,8 +329,7 @@ fn result_lines(content: &Value, whole: &WholeRecord) -> Vec<Line> {
     let is_prose = result.get("status_from").is_some_and(|from| from.as_str() == Some("text"));
     let known = if is_prose { ["status", "output", ""] } else { ["status", "output", "status_from"] };
     let status = match result.get("status") {
-        Some(Value::String(status)) if &**status == "ok" => "ok".to_owned(),
-        Some(Value::String(status)) => format!("FAIL {}", quote::name(status)),
+        Some(Value::String(status)) => quote::status(status),
         Some(other) => quote::value(other),
         None => "result".to_owned(),
     };

@@ -188,7 +188,7 @@ pub(crate) fn message_words(value: &Value) -> Option<String> {
     let content = value.get("content")?;
     let mut parts = vec![format!("{kind}:")];
     let status = text(value, "status").filter(|status| kind == "tool" && status != "success");
-    parts.extend(status.map(|status| format!("FAIL {}", quote::name(&status))));
+    parts.extend(status.map(|status| quote::status(&status)));
     parts.extend(text(value, "name").filter(|name| !name.is_empty()).map(|name| quote::name(&name)));
     let calls =
         ["tool_calls", "invalid_tool_calls"].into_iter().filter_map(|name| value.get(name)?.as_array());

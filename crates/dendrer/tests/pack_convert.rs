@@ -374,6 +374,21 @@ fn only_what_printing_did_is_taken_back() {
         1,
     );
     assert!(has(&listed(&broken), 12, "the rest of a comment"), "{:?}", listed(&broken));
+    // A member that lost its colon is no rest of a comment.
+    for member in [
+        "hash_seeds [customer]",
+        "hash_seeds = [customer]",
+        "hash_seeds：[customer]",
+        "enforce true",
+        "\"seeds\" [a]",
+    ] {
+        let text = LOANS.replacen(
+            "    hash_seeds: [customer, ceiling]",
+            &format!("    # what an import must match in each of its fields, all of them\n    {member}"),
+            1,
+        );
+        assert_eq!(refused(&text).first().map(|(line, _)| *line), Some(12), "{member}: {:?}", refused(&text));
+    }
     assert!(
         has(&listed(&broken), 1, "3 lines"),
         "comments at the end of a line count: {:?}",

@@ -77,7 +77,7 @@ const FORKS: [&str; 9] = [
     // CCAS paper, appendix C, and the debugger's specification, 3: `beliefs.failing_test` is written at ticks 12, 31 and 44, a
     // conflict is kept at tick 34 and decided at 35, and C1 refuses the call after tick 36.
     include_str!("code-repair-1.jsonl"),
-    // Witness-log paper 2.4 and 4.3: one chain of a chat, tool calls, an x402 payment and an eval; the token and the key of the payer
+    // Witness-log paper 2.4 and 4.3: a chain of a chat, tool calls, an x402 payment and an eval; the token and the key of the payer
     // are taken out, and the first payment fails.
     include_str!("storefront-7.jsonl"),
     // Research note R-001: its listing, compiled. The frontier is a model's answer and a calendar.

@@ -163,6 +163,50 @@ late           ad7ff7c4f79c     23       6  policy.decision by compliance
     }
 }
 
+/// Dendrer paper 4.4: an extension holds from its tick on, so what it forbids is asked from there.
+#[test]
+fn the_standard_questions_ask_an_extension_from_its_tick_on() {
+    let demo = demo();
+    let rows = |run: &str| {
+        let json = demo.json(&["bisect", run, "--all-of", "standard"]).1;
+        let items = json.get("items").and_then(Value::as_array).unwrap().clone();
+        let row = |item: &Value| {
+            Some((item.get("predicate")?.get("name")?.as_str()?.to_owned(), item.get("onset").cloned()))
+        };
+        items.iter().filter_map(row).collect::<Vec<_>>()
+    };
+    let found = |run: &str| {
+        rows(run).into_iter().find(|(name, _)| name == "unverified_payee").map(|(_, onset)| onset)
+    };
+    assert_eq!(found("claims-9"), Some(Some(Value::Null)));
+    assert_eq!(found("claims-9@27"), None, "the extension holds from tick 28 on");
+    let one = demo.json(&["bisect", "claims-9", "--predicate", "unverified_payee"]).1;
+    assert_eq!(one.get("onset"), Some(&Value::Null));
+}
+
+/// A status in no list is no failure, and a good one has many words; each question reads it the same.
+#[test]
+fn the_words_of_a_status_mean_the_same_in_every_question() {
+    let place = crate::support::Place::with_store();
+    let words = ["ok", "success", "OK", "failed", "pending"];
+    let lines = words.map(|word| {
+        format!("{{\"type\":\"action.result\",\"author\":\"runtime\",\"action\":{{\"tool\":\"buy\"}},\"result\":{{\"status\":\"{word}\",\"output\":1}}}}\n")
+    });
+    place.run_with(&["commit", "--run", "r", "--as", "runtime"], lines.concat().as_bytes());
+    let log = place.ok(&["log", "r"]);
+    let shown: Vec<&str> =
+        log.lines().skip(1).take(5).filter_map(|line| line.split("action.result  ").nth(1)).collect();
+    assert_eq!(
+        shown,
+        ["ok buy 1", "success buy 1", "ok buy 1", "FAIL failed buy 1", "status pending buy 1"],
+        "{log}"
+    );
+    for (tick, word) in [(1, "ok"), (2, "success"), (4, "FAIL failed"), (5, "status pending")] {
+        let show = place.ok(&["show", &format!("r@{tick}")]);
+        assert!(show.lines().any(|line| line.starts_with(&format!("{word}  output"))), "{show}");
+    }
+}
+
 #[test]
 fn several_expressions_are_asked_at_once() {
     let demo = demo();

@@ -169,6 +169,14 @@ fn tests_of_a_pack_count_the_rules_that_wrote() {
     let cases = text.split_once("  - name: a refused call").unwrap().1;
     std::fs::write(place.path().join("few.yaml"), format!("{rules}tests:\n  - name: a refused call{cases}"))
         .unwrap();
+    // A gate never passes on nothing: neither tests nor a contract.
+    std::fs::write(place.path().join("none.yaml"), "name: none\nversion: v1\nstate:\n  n: {init: 0}\n")
+        .unwrap();
+    let none = place.run(&["pack", "test", "none.yaml"]);
+    assert!(none.code == 6 && none.stderr.contains("carries no tests"), "{} {}", none.code, none.stderr);
+    place.run_with(&["commit", "--run", "empty", "--pack", "none.yaml"], b"{\"type\":\"observation.add\"}\n");
+    let checked = place.run(&["contract", "check", "empty"]);
+    assert!(checked.code == 2 && checked.stderr.contains("error[E0512]"), "{}", checked.stderr);
     let few = place.run(&["pack", "test", "few.yaml"]);
     assert_eq!(few.code, 0);
     assert!(few.stdout.ends_with("2 tests, 0 failed; rules exercised 1 of 4\n"), "{}", few.stdout);

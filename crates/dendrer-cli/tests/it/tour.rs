@@ -128,7 +128,15 @@ fn three_agents_repair_a_serializer_within_what_binds_them() {
         format!("{} {}", text("id"), text("status"))
     };
     let listed: Vec<String> = statuses.get("items").unwrap().as_array().unwrap().iter().map(status).collect();
-    assert_eq!(listed, ["C1 active", "C2 dormant", "H4 tentative", "D3 active", "P7 blocked"]);
+    let paper =
+        ["C1 active", "C2 active", "C3 active", "S1 active", "H4 tentative", "D3 active", "P7 blocked"];
+    assert_eq!(listed, paper);
+    let patch = demo.dir().join("patch.json");
+    let call =
+        r#"{"tool":"apply_patch","params":{"path":"src/auth/check.py","removes":[],"adds":["return True"]}}"#;
+    std::fs::write(&patch, call).unwrap();
+    let ran = demo.run(&["commitments", "code-repair-1", "--admissible", patch.to_str().unwrap()]);
+    assert!(ran.code == 1 && ran.stdout.contains("C2"), "{} {}", ran.code, ran.stdout);
     let writes = demo.run(&["backtrack", "code-repair-1", "beliefs.failing_test"]).stdout;
     for line in ["tick 44  planner", "tick 31  child-1", "tick 12  researcher", "3 writes in 57 ticks"] {
         assert!(writes.contains(line), "{writes}");

@@ -123,7 +123,7 @@ pub(super) struct Looks {
 /// Whether a result reports that its call failed: it needs no output.
 fn has_failed(intent: &Intent) -> bool {
     let status = intent.member("result").and_then(|result| result.get("status")?.as_str());
-    status.is_some_and(|status| status::is_failure(status) == Some(true))
+    status.is_some_and(status::is_failed)
         || intent.member("result").is_some_and(|result| result.get("error").is_some())
 }
 

@@ -276,8 +276,13 @@ pub fn with_hint(failure: Problem, trace: &Trace, predicate: &Predicate, why: &s
             failure.note("`uncertain` of the progress contract is true of this state, so there is no verdict")
         }
         Some(UnjudgedHint::Missing(places)) => {
-            let asked: Vec<String> = places.iter().map(|place| format!("has({})", place.dotted())).collect();
-            failure.note(format!("say what a missing field means, like: {} && ...", asked.join(" && ")))
+            let has = |place: &Pointer| format!("has({})", place.dotted());
+            // A missing field is no violation.
+            let advice: Vec<String> = match predicate.polarity() {
+                Polarity::Condition => places.iter().map(|place| format!("{} && ", has(place))).collect(),
+                Polarity::Holds => places.iter().map(|place| format!("!{} || ", has(place))).collect(),
+            };
+            failure.note(format!("say what a missing field means, like: {}...", advice.concat()))
         }
     }
 }
@@ -292,19 +297,25 @@ const STANDARD_NAMES: [&str; 2] = ["kernel.policy_compliant", "kernel.anomaly_fr
 const STANDARD_HOLDS: [&str; 2] = ["state.counters.tool_errors == 0", "state.counters.denied_count == 0"];
 
 /// Returns the standard questions of a run: each predicate and violation of the pack in force with its extensions, that the run
-/// kept its policy, has no anomaly, no failed call and no denied one.
-pub fn standard(trace: &Trace) -> Result<Vec<Predicate>, Error> {
-    let tip = trace.tip();
-    // The state has the extensions of a pack, and is read for nothing else.
-    let pack = match crate::run::pack::of_run(trace)? {
-        Some(_) => crate::run::pack::in_force(trace, tip + 1, &trace.state(tip)?)?,
-        None => None,
-    };
-    let mut asked: Vec<Predicate> =
-        pack.iter().flat_map(Pack::declared).map(|declared| declared.predicate.clone()).collect();
-    asked.extend(STANDARD_NAMES.into_iter().filter_map(Predicate::built_in));
+/// kept its policy, has no anomaly, no failed call and no denied one. A predicate that an extension added has the tick since when.
+pub fn standard(trace: &Trace) -> Result<Vec<NamedPredicate>, Error> {
+    let mut asked = Vec::new();
+    if let Some(own) = crate::run::pack::of_run(trace)? {
+        // The state has the extensions of a pack, and is read for nothing else.
+        let next = trace.tip() + 1;
+        let state = trace.state(trace.tip())?;
+        let pack = crate::run::pack::in_force(trace, next, &state)?;
+        for declared in pack.iter().flat_map(Pack::declared) {
+            let since = match own.predicate(declared.predicate.name()) {
+                Some(_) => crate::run::pack::declared_since(trace, &declared.predicate)?,
+                None => extend::added(own.value(), &state, next, declared.predicate.name()),
+            };
+            asked.push(NamedPredicate { since, ..NamedPredicate::plain(declared.predicate.clone()) });
+        }
+    }
+    asked.extend(STANDARD_NAMES.into_iter().filter_map(Predicate::built_in).map(NamedPredicate::plain));
     for text in STANDARD_HOLDS {
-        asked.push(Predicate::holds("expression", text)?);
+        asked.push(NamedPredicate::plain(Predicate::holds("expression", text)?));
     }
     Ok(asked)
 }

@@ -15,6 +15,7 @@ use dendrer_kernel::contract::{
 };
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::replay::{self, ReplayError};
+use dendrer_kernel::status;
 use dendrer_kernel::step::{Reason, RunState, Stage, VIOLATION};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
@@ -43,7 +44,7 @@ impl ReplacedAnswer {
     pub(super) fn differs(&self, record: &Record) -> bool {
         let content = record.content();
         let said = |name: &str| ["result", "intent"].iter().find_map(|member| content.get(member)?.get(name));
-        let is_failed = said("status").is_some_and(|status| status.as_str() != Some("ok"));
+        let is_failed = said("status").and_then(Value::as_str).is_some_and(status::is_failed);
         let delta = content.get("delta").and_then(|delta| Delta::from_value(delta).ok());
         let is_other_delta = self.delta.is_some() && self.delta != delta;
         is_failed || is_other_delta || said("output") != Some(&self.output)

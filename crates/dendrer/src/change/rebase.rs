@@ -19,6 +19,7 @@ use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::reduce::ReduceError;
 use dendrer_kernel::replay;
+use dendrer_kernel::status;
 use dendrer_kernel::step::{Outcome, Reason, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
@@ -603,7 +604,7 @@ impl Run<'_, '_> {
         let failed = result
             .and_then(|result| result.get("status"))
             .and_then(Value::as_str)
-            .is_some_and(|status| status != "ok");
+            .is_some_and(status::is_failed);
         let Some(answer) = again else {
             return if output.is_some() || failed {
                 Ok(Some(AnswerSource::Record))

@@ -122,6 +122,34 @@ fn left_out(mark: TextMark, reason: String) -> PackChange {
     PackChange { mark, place: String::new(), change: ChangeKind::LeftOut, reason }
 }
 
+/// Names of members without an underscore, of the paper's form and of packs.
+const MEMBER_NAMES: [&str; 24] = [
+    "advisory",
+    "approvals",
+    "condition",
+    "contracts",
+    "enforce",
+    "enum",
+    "fields",
+    "id",
+    "init",
+    "match",
+    "monotone",
+    "name",
+    "namespace",
+    "nullable",
+    "payload",
+    "required",
+    "scope",
+    "state",
+    "type",
+    "types",
+    "values",
+    "version",
+    "violations",
+    "words",
+];
+
 /// Blanks before the rest of a quoted text.
 const QUOTED: usize = 40;
 
@@ -152,6 +180,16 @@ fn ends_value(line: &str, is_full: bool) -> bool {
         || (is_full && line.ends_with(['"', '\'']))
 }
 
+/// Whether a line may be a member that lost its colon: it is never taken for words.
+fn is_like_member(line: &str) -> bool {
+    let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let is_name = first.contains('_') || MEMBER_NAMES.contains(&first);
+    let is_set = |sign: char| matches!(sign, ':' | '=' | '：');
+    line.contains(is_set)
+        || (is_name && !rest.is_empty())
+        || rest.trim_start().starts_with(['[', '{', '"', '\''])
+}
+
 /// The text without what printing did: fences of code, comments and quoted texts that were broken. Lines keep their numbers.
 fn without_print(text: &str) -> (String, Vec<PackChange>) {
     let length = |line: &str| line.trim_end().chars().count();
@@ -165,7 +203,7 @@ fn without_print(text: &str) -> (String, Vec<PackChange>) {
         let first = bare.split(' ').next().unwrap_or_default();
         let is_rest = comment.is_some_and(|comment| {
             let is_full = length(comment) + 1 + length(first) > widest;
-            ends_value(value, is_full) && !first.starts_with(['#', '-', '`']) && !bare.contains(':')
+            ends_value(value, is_full) && !first.starts_with(['#', '-', '`']) && !is_like_member(bare)
         });
         let was_open = quote.is_some();
         if block.is_some() || bare.is_empty() {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_kernel::names::UNKNOWN;
+use dendrer_kernel::status;
 use dendrer_kernel::unknown::made_by;
 use dendrer_object::record::{Field, Record, Rel};
 use dendrer_object::{Digest, RunName, Value, json};
@@ -279,11 +280,11 @@ impl<'r> Facts<'r> {
                 self.is_denied = value().get("decision").and_then(Value::as_str) == Some("deny");
             }
             "/policy/decision" => self.is_denied = text == b"\"deny\"",
-            "/result/status" => self.is_failed = text.starts_with(b"\"") && text != b"\"ok\"",
+            "/result/status" => self.is_failed = value().as_str().is_some_and(status::is_failed),
             "/result" => {
                 let status = value();
                 let status = status.get("status").and_then(Value::as_str);
-                self.is_failed = status.is_some_and(|status| status != "ok");
+                self.is_failed = status.is_some_and(status::is_failed);
             }
             "/intent/confidence" => self.confidence = value().as_f64(),
             "/intent" => self.confidence = value().get("confidence").and_then(Value::as_f64),

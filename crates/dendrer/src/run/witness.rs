@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dendrer_chain::{ActionType, RowText, RowValue, StartedAt, Step, StepStamp};
 use dendrer_kernel::ontology::RESULT;
+use dendrer_kernel::status;
 use dendrer_kernel::unknown::{self, ROWS_BEFORE_MISSING};
 use dendrer_object::record::Author;
 use dendrer_object::value::Object;
@@ -368,7 +369,7 @@ fn said_in_thread(content: &Value) -> Option<SaidInThread> {
         results.iter().map(|one| one.get("result").and_then(|result| result.get("status")?.as_str()));
     let success = match statuses.collect::<Option<Vec<&str>>>() {
         Some(known) if known.is_empty() => None,
-        Some(known) => Some(known.iter().all(|status| *status == "ok")),
+        Some(known) => all_succeeded(&known),
         None => None,
     };
     let calls = new.iter().filter_map(|one| one.get("calls")?.as_array()).flat_map(|calls| calls.iter());
@@ -416,10 +417,16 @@ fn said_in_thread(content: &Value) -> Option<SaidInThread> {
     None
 }
 
+/// Returns whether all of some statuses are of calls that succeeded; `None` if one of them is in no list.
+fn all_succeeded(statuses: &[&str]) -> Option<bool> {
+    let failures = statuses.iter().map(|word| status::is_failure(word));
+    failures.collect::<Option<Vec<bool>>>().map(|failures| !failures.contains(&true))
+}
+
 /// Returns whether a step succeeded, by the status of its result or else by the decision about it; `None` if neither is known.
 fn success_of(status: Option<&Value>, decision: Option<&Value>) -> Option<bool> {
     match (status, decision) {
-        (Some(status), _) => status.as_str().map(|status| matches!(status, "ok" | "success")),
+        (Some(status), _) => status::is_failure(status.as_str()?).map(|is_failed| !is_failed),
         (None, Some(decision)) => decision.as_str().map(|decision| decision == "allow"),
         (None, None) => None,
     }

@@ -142,12 +142,7 @@ impl Asked for BisectQuestion {
         in_order(from, to)?;
         let range = Range { scan: self.scan, ..Range::new(from, to) };
         if let Some(predicates) = self.several(&trace, desk)? {
-            let subjects: Vec<BisectSubject> =
-                predicates.into_iter().map(|one| BisectSubject::Predicate(self.lifted(one))).collect();
-            let reports = bisect_each(&trace, &subjects, &range)?;
-            let found = subjects.into_iter().zip(reports);
-            let found = found.map(|(subject, report)| Ok(BisectFound::of(&trace, subject, report)?));
-            let found = found.collect::<Result<_, Problem>>()?;
+            let found = self.each(&trace, predicates, &range)?;
             let answer = BisectReplyKind::Several(trace.name().clone(), found);
             return Ok(BisectReply { trace, answer, problem: None });
         }
@@ -291,17 +286,47 @@ impl BisectQuestion {
         }
     }
 
+    /// Bisects by several predicates. A predicate that an extension added is asked from its tick on, and is left out before it.
+    fn each(
+        &self,
+        trace: &Trace,
+        predicates: Vec<NamedPredicate>,
+        range: &Range,
+    ) -> Result<Vec<BisectFound>, Problem> {
+        let since_of = |one: &NamedPredicate| one.since.filter(|_| self.from.is_none());
+        let asked: Vec<NamedPredicate> = predicates
+            .into_iter()
+            .filter(|one| since_of(one).is_none_or(|since| since <= range.to))
+            .collect();
+        let subject = |one: &NamedPredicate| BisectSubject::Predicate(self.lifted(one.predicate.clone()));
+        let whole = asked.iter().filter(|one| since_of(one).is_none()).map(subject);
+        let mut reports = bisect_each(trace, &whole.collect::<Vec<_>>(), range)?.into_iter();
+        let found = asked.iter().map(|one| {
+            let subject = subject(one);
+            let report = match since_of(one) {
+                Some(since) => {
+                    let range = Range { scan: range.scan, ..Range::since(since, range.to) };
+                    bisect::bisect(trace, &subject, &range)?
+                }
+                None => reports.next().expect("a report for each that is asked of the whole range"),
+            };
+            Ok(BisectFound::of(trace, subject, report)?)
+        });
+        found.collect()
+    }
+
     fn lifted(&self, predicate: Predicate) -> Predicate {
         if self.lift { predicate.lifted() } else { predicate }
     }
 
     /// Returns the predicates if several are asked at once.
-    fn several(&self, trace: &Trace, desk: &dyn Desk) -> Result<Option<Vec<Predicate>>, Problem> {
+    fn several(&self, trace: &Trace, desk: &dyn Desk) -> Result<Option<Vec<NamedPredicate>>, Problem> {
         if self.all_of.as_deref() == Some(named::STANDARD) {
             return Ok(Some(named::standard(trace)?));
         }
         if let Some(text) = &self.all_of {
-            return named::of_text(trace, text, &desk.name_of("all_of")).map(Some);
+            let listed = named::of_text(trace, text, &desk.name_of("all_of"))?;
+            return Ok(Some(listed.into_iter().map(NamedPredicate::plain).collect()));
         }
         if !self.asks_several() {
             return Ok(None);
@@ -309,7 +334,7 @@ impl BisectQuestion {
         let made = self.holds.iter().map(|text| {
             let at = |error| Problem::from(error).at("expression", text.as_str());
             let made = NamedPredicate::plain(named::expression(trace, Polarity::Holds, text).map_err(at)?);
-            Ok(made.at_window(self.window)?.predicate)
+            Ok(made.at_window(self.window)?)
         });
         made.collect::<Result<_, Problem>>().map(Some)
     }

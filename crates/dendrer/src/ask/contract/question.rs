@@ -10,7 +10,7 @@ use super::find::{FoundContract, Listing, list};
 use super::lint::{Linted, lint};
 use super::suggest::{SuggestFound, SuggestQuestion, suggest};
 use super::terms::terms;
-use super::{CheckedContract, check};
+use super::{CheckedContract, ContractPeriod, check};
 use crate::address::{Address, Position};
 use crate::pack::{Files, check as check_pack, read, text_of, unsound};
 use crate::problem::{Problem, no_pack};
@@ -139,6 +139,12 @@ impl Asked for ContractCheckQuestion {
             let what = format!("no contract of {} is for {only}", trace.name());
             let names = checked.in_force.iter().flat_map(|terms| terms.contracts.types.keys());
             return Err(no_type(what, &shown, only, names.map(TypeName::as_str)));
+        }
+        let asks_nothing =
+            |terms: &ContractPeriod| terms.contracts.types.is_empty() && terms.violations.is_empty();
+        if checked.in_force.iter().all(asks_nothing) {
+            let what = format!("the contract of {} requires nothing and forbids nothing", trace.name());
+            return Err(Problem::new(Code::E0512, what).note("so there is nothing that a check could find"));
         }
         Ok(checked)
     }
