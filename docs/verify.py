@@ -3,7 +3,6 @@
 error, 4 tampered or malformed, 6 unverifiable (a value or a beginning missing; another format)."""
 import argparse, base64, copy, decimal, functools, hashlib, itertools, json, re
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 DRAFT, MISSING = 2, object()  # the number of this form of the format, until the format is frozen
 POINTER, TAG = "(/([^~/]|~[01])*)+", r"\$(float|bytes|wtf8|object|gap|redacted|vault)"
 MAY, MAX = 'null|"sha256:[0-9a-f]{64}"', '(?=[^"]{1,128}")'  # names have at most 128 characters
@@ -17,10 +16,9 @@ HEADER = re.compile(  # without its fields; the letters are those of SHAPES
 SHAPES = "run (r0|rp)|transition rtpy|refusal rhy?|end rh|(register|erase|key) r?h?|map "
 COUNTS = {"transition": "transitions", "refusal": "refusals", "end": "ends", "erase": "erasures"}
 WRITERS = dict(pair.split("=") for pair in (  # by first letters; every other type is by aruk
-    "observation.add=aru plan.update=aruk action.request=aru memory.write=aru anomaly.flag=aru "
-    "goal.complete=aru action.result=r policy.decision=ru kernel.anomaly=k predicate.violation=k "
-    "run.fork=k run.cherrypick=k bisect.result=k diff.summary=k causal.chain=k "
-    "policy.contract_extension=i").split())
+    "kernel.anomaly=k observation.add=aru action.request=aru goal.complete=aru anomaly.flag=aru "
+    "memory.write=aru action.result=r policy.decision=ru predicate.violation=k run.cherrypick=k "
+    "diff.summary=k run.fork=k bisect.result=k causal.chain=k policy.contract_extension=i").split())
 
 def need(holds, why="not the form of a bundle"):
     if not holds: raise ValueError(why)
@@ -84,7 +82,6 @@ def applied(delta, state):
         if do == "remove": del v[at]
         else: v[at] = new if do == "set" else v[at] + [new] if do == "append" else added(v[at], new)
     return top[""]
-
 def check_note(note, key, origin, size, root):  # C2SP signed-note and tlog-checkpoint
     (text, signatures), (name, ident, raw) = note.rsplit("\n\n", 1), key.split("+", 2)
     need(text == f"{origin}\n{size}\n{std(root)}", "the log is not the one that was signed")
@@ -146,21 +143,25 @@ def check_chain(header, ident, values, runs, places, missing):
     elif kind in ("refusal", "end"):
         need(last == header["head"] and (kind, at) != ("end", "its end"), f"{run}: {kind}")
         runs[run] = [last, "its end" if kind == "end" else at, before, state]
-def check_path(run, path, top, counts):  # of a run in a map
-    leaf, nodes = members(path, "leaf nodes")
-    digest = node(b"member", sha(run.encode()), root(leaf))
-    for step in reversed(nodes + []):
-        bitmap, hashes = members(step, "bitmap hashes")
-        need(hashes.count(None) == 1, f"no path to {run}")
-        hashes = (digest if text is None else unb64(text, 32) for text in hashes)
-        digest = node(b"object-node", count(bitmap).to_bytes(2, "big"), *hashes)
-    here = counts.get(run, leaf)
-    need(top == "sha256:" + digest.hex() and here["begin"] == leaf["begin"], f"no path to {run}")
-    need(all(here[n] <= leaf[n] for n in COUNTS.values()), f"the map counts less of {run}")
-    need(here["transitions"] < leaf["transitions"] or here["head"] == leaf["head"], f"end of {run}")
+def check_map(held, paths, size, counts, apart, is_all):
+    due = {n: {"count": len(ids), "newest": [None, *ids][-1]} for n, ids in apart.items()}
+    due |= {"/size": size, "/root": "sha256:" + root(counts).hex() if is_all else held["/root"]}
+    need(held == due or not is_all and all(held[n] == due[n] or held[n]["count"] > due[n]["count"]
+                                           for n in {**held, **due}), "a false map")
+    for run, path in paths.items():
+        leaf, nodes = members(path, "leaf nodes")
+        digest = node(b"member", sha(run.encode()), root(leaf))
+        for step in reversed(nodes + []):
+            bitmap, hashes = members(step, "bitmap hashes")
+            need(hashes.count(None) == 1, f"no path to {run}")
+            hashes = (digest if text is None else unb64(text, 32) for text in hashes)
+            digest = node(b"object-node", count(bitmap).to_bytes(2, "big"), *hashes)
+        here = counts.get(run, leaf)
+        need(held["/root"] == "sha256:" + digest.hex() and here["begin"] == leaf["begin"], run)
+        need(all(here[n] <= leaf[n] for n in COUNTS.values()), f"the map counts less of {run}")
+        need(here["transitions"] < leaf["transitions"] or here["head"] == leaf["head"], run)
 def check(data, key=None, tip=None):  # returns the exit code and the lines to print
-    *texts, rest = data.split(b"\n")
-    lines = map(parse, texts)
+    lines = map(parse, data.split(b"\n")[:-1])
     need(re.fullmatch("-?[0-9]+", canon((head := next(lines))["bundle"])), "not a bundle")
     if head["bundle"] != 1 or head.get("draft") != DRAFT: return 6, ["UNVERIFIABLE: other format"]
     own, records, names, size, store = members(head, "bundle draft key records runs size store")[2:]
@@ -188,22 +189,23 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     last, chart, paths = next(lines), None, {}
     if "map" in last: (chart, paths), last = members(last, "map paths"), next(lines)
     need(chart in (None, *(e["hash"] for e in entries.values() if e["kind"] == "map")), "no map")
-    runs, places, missing, counts = {}, {}, [], {}
+    runs, places, missing, counts, is_all = {}, {}, [], {}, len(entries) == size
+    apart = {"/erase": [], "/key": [], "/register": []}  # the records of no run
     for (at, entry), record in zip(entries.items(), records):
         held = check_record(entry, record, blobs, store, missing)
         ident, kind, run, _ = entry.values()
         check_chain(record["header"], ident, held, runs, places, missing)
-        need((kind, held.get("/purpose")) != ("key", "log") or held.get("/verifier", own) == own)
+        bound = held.get("/verifier") if (kind, held.get("/purpose")) == ("key", "log") else own
+        need(bound == own or not isinstance(bound, str), "the log was begun under another key")
         if kind == "map" and held.keys() == record["header"]["fields"].keys():
-            made = "sha256:" + root(counts).hex() if len(entries) == size else held["/root"]
-            need((held["/size"], held["/root"]) == (at + 1, made), "a false map")
-            for name in paths if chart == ident else (): check_path(name, paths[name], made, counts)
+            check_map(held, paths if chart == ident else {}, at + 1, counts, apart, is_all)
+        apart.get("" if run else f"/{kind}", []).append(ident)
         if kind == "run": counts[run] = {"begin": ident, **dict.fromkeys(COUNTS.values(), 0)}
         if kind in ("run", "transition"): counts[run]["head"] = ident
         if run and kind in COUNTS: counts[run][COUNTS[kind]] += 1
     top = functools.reduce(lambda r, l: sha(b"\1", l, r), [*peaks.values()][::-1] or [sha()])
     check_note(*members(last, "checkpoint"), own, f"dendrer/{store}", size, top)
-    need(next(lines, None) is None and not rest, "something follows the checkpoint")
+    need(next(lines, None) is None and data[-1:] == b"\n", "something follows the checkpoint")
     missing += [f"a signature by {key}: the key is {own}"] * (key not in (None, own))
     need(tip in (None, *(runs[name][0] for name in names)), "no run has the tip that was given")
     report = [f"{n} tip {runs[n][0]}" for n in names] + [f"not checked: {what}" for what in missing]
@@ -213,8 +215,6 @@ if __name__ == "__main__":
     cli = argparse.ArgumentParser(description=__doc__)
     cli.add_argument("bundle", type=argparse.FileType("rb"))
     cli.add_argument("--key"), cli.add_argument("--tip")
-    args = cli.parse_args()
-    try: code, report = check(args.bundle.read(), args.key, args.tip)
+    try: code, report = check((args := cli.parse_args()).bundle.read(), args.key, args.tip)
     except Exception as e: code, report = 4, [f"TAMPERED: {str(e) or type(e).__name__}"]
-    print(*(re.sub("[^ -~]", "?", line) for line in report), sep="\n")
-    cli.exit(code)
+    cli.exit(print(*(re.sub("[^ -~]", "?", line) for line in report), sep="\n") or code)

@@ -307,7 +307,8 @@ def shape(bundle):
 def value(bundle):
     at = draw.randrange(len(bundle.records))
     name = draw.choice(bundle.open(at) or [""])
-    if name:
+    # What a map has besides is an edit of its own.
+    if name and bundle.records[at]["header"]["kind"] != "map":
         bundle.value(at, name, mutate(bundle.records[at]["values"][name]))
     return f"value: {at} {name}"
 
@@ -395,7 +396,7 @@ def chart(bundle):
         return "map: none"
     record = maps[-1]
     if draw.random() < 0.4:
-        name = draw.choice(list(record["values"]) or ["/x"])
+        name = draw.choice(["/root", "/size", "/erase", "/key", "/register"])
         bundle.value(bundle.records.index(record), name, mutate(record["values"].get(name)))
         return f"map: {name}"
     run, path = draw.choice(list(line["paths"].items()))
