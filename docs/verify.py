@@ -186,9 +186,9 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     blobs = [unb64(*members(next(lines), "blob")) for _ in {*used}]
     need([*dict.fromkeys(used)] == [*range(len(blobs))] and all(blobs)
          and len({*blobs, *names}) == len(blobs + names), "blobs or names out of order or repeated")
-    last, chart, paths = next(lines), None, {}
+    last, chart, paths = next(lines), MISSING, {}
     if "map" in last: (chart, paths), last = members(last, "map paths"), next(lines)
-    need(chart in (None, *(e["hash"] for e in entries.values() if e["kind"] == "map")), "no map")
+    need(chart in (MISSING, *(e["hash"] for e in entries.values() if e["kind"] == "map")), "no map")
     runs, places, missing, counts, is_all = {}, {}, [], {}, len(entries) == size
     apart = {"/erase": [], "/key": [], "/register": []}  # the records of no run
     for (at, entry), record in zip(entries.items(), records):
