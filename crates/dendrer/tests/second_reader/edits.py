@@ -47,8 +47,10 @@ DELTAS = [
     [{"set": "/a/b/c", "value": {"x": [1, 2, {"y": None}]}}, {"remove": "/a/b/c/x/1"}, {"add": "/a/b/c/x/0", "value": -1}],
     [{"set": "", "value": {}}], [{"set": "n", "value": 1}], [{"set": "/a~2", "value": 1}], [{"set": "/$a", "value": 1}],
     [{"set": "/a~0b~1c", "value": 1}], [{"set": "/n", "value": 1, "add": "/n"}], [{"set": "/t", "value": {"$float": "NaN"}}],
-    [{"set": "/t", "value": {"$float": "NaN"}}, {"set": "/t/x", "value": 1}], [{"set": "/n", "value": 2**53}, {"add": "/n", "value": 1}],
-    [{"set": "/n", "value": 1e300}, {"add": "/n", "value": 1e300}], [{"set": "/n", "value": 1.7e308}, {"add": "/n", "value": 1.7e308}],
+    [{"set": "/t", "value": {"$float": "NaN"}}, {"set": "/t/x", "value": 1}],
+    [{"set": "/n", "value": 2**53}, {"add": "/n", "value": 1}],
+    [{"set": "/n", "value": 1e300}, {"add": "/n", "value": 1e300}],
+    [{"set": "/n", "value": 1.7e308}, {"add": "/n", "value": 1.7e308}],
     [{"set": "/n", "value": -0.5}, {"add": "/n", "value": 0.5}], [{"set": "/l", "value": list(range(40))}, {"remove": "/l/7"}],
     [{"set": f"/k{n}", "value": n} for n in range(40)],
 ]
@@ -88,21 +90,21 @@ class Bundle:
 
     def follow(self):
         """Gives every transition the root that its delta makes."""
-        states = {}
+        runs, states = {}, {}
         for entry, record in zip(self.entries(), self.records):
-            run, values = record["header"]["run"], record["values"]
-            state = states.get(run, verify.MISSING)
-            if record["header"]["kind"] in ("run", "transition"):
-                try:
-                    quiet = {**record["header"], "author": "kernel", "type": "run.fork"}
-                    known = {**values, "/state_root": verify.MISSING}
-                    if record["header"]["kind"] == "run":
-                        states[run] = verify.check_state(quiet, values, state)
-                    elif state is not verify.MISSING and "/delta" in known:
-                        states[run] = verify.applied(values["/delta"], state)
-                        values["/state_root"] = "sha256:" + verify.root(states[run]).hex()
-                except Exception:
-                    states[run] = verify.MISSING
+            header, values, run = record["header"], record["values"], record["header"]["run"]
+            try:
+                if header["kind"] == "run" and header["prev"]:
+                    runs[run] = states[header["prev"]]
+                elif header["kind"] == "run":
+                    runs[run] = verify.check_state(header, values, verify.MISSING)
+                elif header["kind"] == "transition" and runs[run] is not verify.MISSING:
+                    runs[run] = verify.applied(values["/delta"], runs[run])
+                    if "/state_root" in values:
+                        values["/state_root"] = "sha256:" + verify.root(runs[run]).hex()
+            except Exception:
+                runs[run] = verify.MISSING
+            states[entry["hash"]] = runs.get(run, verify.MISSING)
 
     def seal(self):
         """Computes digests, ids, entries and what names them again."""
@@ -201,7 +203,8 @@ def mutate(value):
 def lines(bundle, other):
     parts = [bundle.head, *bundle.log, *bundle.records, *bundle.tail, bundle.checkpoint]
     theirs = [other.head, *other.log, *other.records, *other.tail, other.checkpoint]
-    what, at = draw.choice(["drop", "double", "swap", "cut", "splice", "put", "mutate", "mutate", "mutate"]), draw.randrange(len(parts))
+    what = draw.choice(["drop", "double", "swap", "cut", "splice", "put", "mutate", "mutate", "mutate"])
+    at = draw.randrange(len(parts))
     if what == "drop":
         del parts[at]
     elif what == "double":
@@ -223,8 +226,8 @@ def lines(bundle, other):
 def label(bundle, _):
     names = bundle.head["runs"]
     bundle.head["runs"] = draw.choice([
-        names[::-1], names[1:], names * 2, [], [*names, draw.choice(RUNS)], [draw.choice(RUNS)], names[0] if names else "", {}, None,
-        sorted({entry["run"] for entry in bundle.entries() if entry["run"]}), dict.fromkeys(names, 1),
+        names[::-1], names[1:], names * 2, [], [*names, draw.choice(RUNS)], [draw.choice(RUNS)],
+        names[0] if names else "", {}, None, sorted({entry["run"] for entry in bundle.entries() if entry["run"]}), dict.fromkeys(names, 1),
     ])
     return "label", bundle.write()
 
@@ -316,7 +319,11 @@ def value(bundle):
 def delta(bundle):
     with_delta = [at for at, record in enumerate(bundle.records) if "/delta" in record["values"]]
     if with_delta:
-        bundle.value(draw.choice(with_delta), "/delta", copy.deepcopy(draw.choice(DELTAS)))
+        at = draw.choice(with_delta)
+        before = bundle.records[at]["values"]["/delta"]
+        more = draw.choice(DELTAS)
+        # What follows may need what was there.
+        bundle.value(at, "/delta", copy.deepcopy([*before, *more] if isinstance(more, list) and draw.random() < 0.6 else more))
     return "delta"
 
 
@@ -413,7 +420,10 @@ def chart(bundle):
     return f"map: {run} {name}"
 
 
-SEALED = [head_of, head_of, author, author, shape, value, value, delta, delta, delta, begin, withhold, field, order, order, log_key, chart]
+SEALED = [
+    head_of, head_of, author, author, shape, value, value, delta, delta, delta, begin, withhold, field, order, order, log_key,
+    chart,
+]
 
 
 def edit(bundles):
@@ -422,7 +432,7 @@ def edit(bundles):
         return draw.choice([lines, lines, lines, label, paths, number, spelling, spelling])(bundle, other)
     what = [draw.choice(SEALED)(bundle) for _ in range(draw.choice([1, 1, 1, 2]))]
     with_key = draw.random() < 0.8
-    if draw.random() < 0.4:
+    if draw.random() < 0.5:
         bundle.follow()
         what.append("roots")
     if draw.random() < 0.95:
@@ -440,10 +450,14 @@ def main():
         with open(name, "rb") as file:
             bundles.append(Bundle(file.read()))
     left = int(sys.argv[3])
+    most = 100 + 10 * left
     while left:
         try:
             what, text = edit(bundles)
         except Exception:  # what cannot be written is no bundle: another draw
+            most -= 1
+            if most == 0:
+                raise
             continue
         try:
             code = verify.check(text)[0]
