@@ -227,7 +227,8 @@ def label(bundle, _):
     names = bundle.head["runs"]
     bundle.head["runs"] = draw.choice([
         names[::-1], names[1:], names * 2, [], [*names, draw.choice(RUNS)], [draw.choice(RUNS)],
-        names[0] if names else "", {}, None, sorted({entry["run"] for entry in bundle.entries() if entry["run"]}), dict.fromkeys(names, 1),
+        names[0] if names else "", {}, None, dict.fromkeys(names, 1),
+        sorted({entry["run"] for entry in bundle.entries() if entry["run"]}),
     ])
     return "label", bundle.write()
 
