@@ -651,6 +651,10 @@ impl RawRecord {
         {
             return Err("there is a value or a salt that the header does not commit to".into());
         }
+        // The salts follow from the seed, so that a record with both would have two spellings.
+        if salts.is_some() && open == fields.len() {
+            return Err("every value is here, so the seed is due in place of salts".into());
+        }
         Ok(RawRecord { header_text, seed, fields })
     }
 

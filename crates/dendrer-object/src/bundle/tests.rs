@@ -124,6 +124,31 @@ fn no_byte_can_change_unseen() {
     }
 }
 
+/// A record whose values are all here has its seed. Its salts, which give the same digests, would be a second spelling.
+#[test]
+fn salts_in_place_of_a_seed_are_a_second_spelling() {
+    let mut two = bundle(&[0, 7], &[]);
+    let whole = Bundle::parse(&two.write(&split)).unwrap();
+    for record in &mut two.records {
+        let salts = record.seed.take().unwrap().salts(record.fields.len());
+        record.fields.iter_mut().zip(salts).for_each(|(field, salt)| field.salt = Some(salt));
+    }
+    for ((_, entry), (seed, salts)) in whole.positions().zip(whole.records.iter().zip(&two.records)) {
+        let opened = [seed, salts].map(|sealed| sealed.open(entry, STORE).unwrap().id());
+        assert_eq!(opened[0], opened[1], "both are the record");
+    }
+    let error = Bundle::parse(&two.write(&split)).unwrap_err();
+    assert_eq!((error.line, error.code()), (5, Code::E0306), "{error}");
+    assert!(error.why.contains("the seed is due"), "{error}");
+    // Where one value is missing, the salts of the others are the one spelling.
+    for record in &mut two.records {
+        let field = &mut record.fields[0];
+        (field.salt, field.text) = (None, None);
+    }
+    let text = two.write(&split);
+    assert_eq!(Bundle::parse(&text).unwrap().write(&split), text);
+}
+
 #[test]
 fn cut_and_extended_files_are_refused() {
     let text = bundle(&[0, 7], &[]).write(&split);
