@@ -20,6 +20,7 @@ mod object;
 
 pub use array::Array;
 pub use difference::{Difference, differences, first_difference};
+pub use object::path::{DigestObject, PathNode, root_of_path};
 pub use object::{Object, ObjectEntry};
 
 /// A JSON value. Values that JSON cannot hold are kept in a tagged form, see [`crate::tag`].
