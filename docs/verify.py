@@ -5,7 +5,7 @@ import argparse, base64, decimal, functools, hashlib, json, re
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 TAGS = ["$float", "$bytes", "$wtf8", "$object", "$gap", "$redacted", "$vault"]
-KINDS = ["run", "transition", "refusal", "register", "erase", "key", "end"]
+KINDS = ["run", "transition", "refusal", "register", "erase", "key", "end", "map"]
 HEADER = "author fields head kind links pack prev run store tick ts type v"
 
 def need(holds, why):
@@ -81,6 +81,7 @@ def check_record(entry, record, blobs, store, missing):
 def check_chain(entry, prev, head, ts, runs, ticks, missing):
     ident, kind, run, tick = (entry[name] for name in ("hash", "kind", "run", "tick"))
     need(kind in KINDS and (not run or (run in runs) != (kind == "run")), f"{run} begins elsewhere")
+    need(kind != "map" or (run, tick, prev, head) == (None,) * 4, "a map belongs to no run")
     ticks[ident] = tick, ts
     if kind == "run":
         need((tick == 0) == (prev is None) and ticks.get(prev, (0, ts))[1] <= ts, f"{run} begins")
@@ -94,13 +95,52 @@ def check_chain(entry, prev, head, ts, runs, ticks, missing):
         need(runs[run][0] == head and (kind, runs[run][1]) != ("end", "its end"), f"{run}: {kind}")
         runs[run][1] = "its end" if kind == "end" else runs[run][1]
 
+def member(name, digest):  # a leaf of an object (docs/format.md, "State root")
+    key = sha(name.encode())
+    return key.hex(), sha(b"dendrer/state/member/v1\n", key, digest)
+
+def node(bitmap, children):
+    return sha(b"dendrer/state/object-node/v1\n", bitmap.to_bytes(2, "big"), *children)
+
+def trie(leaves, level=0):
+    if len(leaves) == 1: return leaves[0][1]
+    groups = [[leaf for leaf in leaves if int(leaf[0][level], 16) == n] for n in range(16)]
+    bitmap = sum(1 << n for n, group in enumerate(groups) if group)
+    return node(bitmap, (trie(group, level + 1) for group in groups if group))
+
+def check_map(line, entries, records, places):  # a line for each run that the map counts
+    ident, paths = members(line, "map paths")
+    at = [(entry["hash"], entry["kind"]) for entry in entries].index((ident, "map"))
+    values = records[at]["values"]
+    if "/size" not in values or "/root" not in values: return  # withheld, and named as that
+    size, root = values["/size"], values["/root"]
+    need(size == places[at] + 1, "the map is that of another size")
+    for run, path in paths.items():
+        leaf, nodes = members(path, "leaf nodes")
+        members(leaf, "begin ends erasures head refusals transitions")
+        scalars = [(n, b"dendrer/state/scalar/v1\n" + canon(v).encode()) for n, v in leaf.items()]
+        key, digest = member(run, trie([member(n, sha(text)) for n, text in scalars]))
+        for level in reversed(range(len(nodes))):
+            bitmap, hashes = members(nodes[level], "bitmap hashes")
+            bits = [n for n in range(16) if bitmap >> n & 1]
+            need(len(bits) == len(hashes) and hashes.count(None) == 1 and bitmap < 65536
+                 and bits[hashes.index(None)] == int(key[level], 16), f"no path to {run}")
+            digest = node(bitmap, [digest if text is None else unb64(text, 32) for text in hashes])
+        need("sha256:" + digest.hex() == root, f"the path of {run} does not lead to the map")
+        own = [entry["kind"] for entry in entries[:at] if entry["run"] == run]
+        names = {"transition": "transitions", "refusal": "refusals", "end": "ends", "erase": "erasures"}
+        here = {kind: own.count(kind) for kind in names}
+        need(all(here[kind] <= leaf[names[kind]] for kind in here), f"the map counts less of {run}")
+        all_ = sum(leaf[name] for name in names.values())
+        yield f"{run}: {sum(here.values())} of {all_} records, by the map of {size}"
+
 def check(data, key=None, tip=None):  # returns the exit code and the lines to print
     lines = map(parse, data.removesuffix(b"\n").split(b"\n"))
     head = next(lines)
     need(type(head["bundle"]) in (int, decimal.Decimal) and data[-1:] == b"\n", "cut short or none")
     if head["bundle"] != 1 or head.get("draft") != 2: return 6, ["UNVERIFIABLE: other format"]
     own, count, names, size, store = members(head, "bundle draft key records runs size store")[2:]
-    peaks, entries, at, item = {}, [], 0, {}
+    peaks, entries, places, at, item = {}, [], [], 0, {}
     while at < size:
         before, item, end = item, next(lines), at + 1
         if "omitted" in item:
@@ -110,6 +150,7 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
         else:
             members(item, "hash kind run tick")
             entries.append(item)
+            places.append(at)
             digests = [sha(b"\0", canon(item).encode())]
         for digest in digests:  # RFC 6962 2.1: two subtrees of one size are one of the next size
             level = min((at & -at or 2**64).bit_length(), (end - at).bit_length()) - 1
@@ -129,12 +170,14 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
         check_record(entry, record, blobs, store, missing)
         check_chain(entry, *map(record["header"].get, ("prev", "head", "ts")), runs, ticks, missing)
     root = functools.reduce(lambda r, l: sha(b"\1", l, r), [*peaks.values()][::-1] or [sha()])
-    check_note(*members(next(lines), "checkpoint"), own, f"dendrer/{store}", size, root)
+    last, whole = next(lines), []
+    if "map" in last: last, whole = next(lines), [*check_map(last, entries, records, places)]
+    check_note(*members(last, "checkpoint"), own, f"dendrer/{store}", size, root)
     need(next(lines, None) is None, "something follows the checkpoint")
     missing += [f"a signature by {key}: the key is {own}"] * (key not in (None, own))
     need(tip in (None, *(runs[name][0] for name in names)), "no run has the tip that was given")
     report = [f"{name} tip {runs[name][0]}" for name in names]
-    report += [f"not checked: {item}" for item in missing]
+    report += whole + [f"not checked: {item}" for item in missing]
     report += [f"{'UNVERIFIABLE' if missing else 'INTACT'}: {count} of {size} records of the log"]
     return 6 if missing else 0, report + ["the tip agrees" if tip else "UNWITNESSED"]
 

@@ -322,3 +322,6 @@ impl LogCount {
         &self.trie
     }
 }
+
+#[cfg(test)]
+mod tests;
