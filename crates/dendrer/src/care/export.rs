@@ -144,6 +144,9 @@ pub fn plan(
     }
     let counted = follow.stage("records", Some(total)).over(&store);
     let export = bundle::export(&counted, &names, &note)?;
+    if !export.is_counted() {
+        follow.note(&CareNote::NotCounted);
+    }
     if !terms.withheld.is_empty() {
         all_there(&export, &terms.withheld)?;
     }

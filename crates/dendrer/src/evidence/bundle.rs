@@ -149,6 +149,8 @@ pub struct Export {
     store: Arc<dyn Store>,
     /// All but the records.
     bundle: Bundle,
+    /// Whether it leaves out nothing, or a map counts all of the log.
+    is_counted: bool,
     withheld: Vec<Pointer>,
 }
 
@@ -226,7 +228,8 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         next = position + 1;
     }
     omit(&mut bundle.log, next, size);
-    Ok(Export { store, bundle, withheld: Vec::new() })
+    let is_counted = !leaves_out || newest.is_some_and(|map| map + 1 == size);
+    Ok(Export { store, bundle, is_counted, withheld: Vec::new() })
 }
 
 /// Finds the newest map of a log. As a rule it is the last record.
@@ -269,6 +272,11 @@ fn map_of(
 }
 
 impl Export {
+    /// Whether the bundle leaves out nothing, or a map counts all of the log.
+    pub fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
     /// Leaves out the fields at and below some places: their commitments stay. With a delta goes the delta that was
     /// proposed, and what was rounded; with it, or the writes of a task, the messages that it adds to a thread.
     #[must_use]
