@@ -11,7 +11,7 @@ use std::fmt;
 use crate::digest::Digest;
 use crate::name::RunName;
 use crate::record::{Entry, Kind};
-use crate::value::{DigestObject, Object, PathNode, Value, root_of_path};
+use crate::value::{DigestObject, Object, PathNode, Value, digests_of_alike, digests_of_texts, root_of_path};
 
 /// The records of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,6 +237,28 @@ impl BundleMap {
     }
 }
 
+/// How many leaves are hashed together, so that what they are made of stays in near memory.
+const TOGETHER: usize = 1024;
+
+/// Returns the digests of leaves: of each what [`RunCount::to_value`] has.
+fn leaf_digests(counts: &[RunCount]) -> Vec<Digest> {
+    let ids = |of: fn(&RunCount) -> Digest| digests_of_texts(&counts.iter().map(of).collect::<Vec<_>>());
+    let mut known: BTreeMap<u64, Digest> = BTreeMap::new();
+    let mut numbers = |of: fn(&RunCount) -> u64| -> Vec<Digest> {
+        let mut digest = |number| *known.entry(number).or_insert_with(|| Value::from(number).digest());
+        counts.iter().map(|run| digest(of(run))).collect()
+    };
+    let columns = [
+        ids(|run| run.begin),
+        numbers(|run| run.ends),
+        numbers(|run| run.erasures),
+        ids(|run| run.head),
+        numbers(|run| run.refusals),
+        numbers(|run| run.transitions),
+    ];
+    digests_of_alike(&["begin", "ends", "erasures", "head", "refusals", "transitions"], &columns)
+}
+
 fn digest(object: &Object, name: &str) -> Option<Digest> {
     object.get(name)?.as_str()?.parse().ok()
 }
@@ -314,11 +336,13 @@ impl LogCount {
     fn trie(&mut self) -> &DigestObject {
         let changed = std::mem::take(&mut self.changed);
         changed.iter().for_each(|at| self.runs[*at].2 = false);
-        let members = |at: &usize| {
-            let (run, count, _) = &self.runs[*at];
-            (run.as_str(), count.to_value().digest())
-        };
-        self.trie.extend(&changed.iter().map(members).collect::<Vec<_>>());
+        let mut leaves = Vec::with_capacity(changed.len());
+        for some in changed.chunks(TOGETHER) {
+            let counts: Vec<RunCount> = some.iter().map(|at| self.runs[*at].1).collect();
+            let names = some.iter().map(|at| self.runs[*at].0.as_str());
+            leaves.extend(names.zip(leaf_digests(&counts)));
+        }
+        self.trie.extend(&leaves);
         &self.trie
     }
 }

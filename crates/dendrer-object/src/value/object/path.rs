@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Cached, LEAF_TAG, NODE_TAG, Node, ObjectEntry, Unknown, build, empty_digest, insert, nibble, node_digest};
+use super::{
+    Cached, LEAF_TAG, NODE_TAG, Node, ObjectEntry, SCALAR_TAG, Unknown, build, empty_digest, insert, nibble,
+    node_digest,
+};
 use crate::digest::{Digest, Messages};
 use crate::value::Value;
 
@@ -71,6 +74,61 @@ impl DigestObject {
             }
         }
     }
+}
+
+/// Returns the digests of objects that have the same names, from the digests of their values: a column for each name. Many are
+/// hashed at once, which costs a fraction of one after the other.
+pub(crate) fn digests_of_alike(names: &[&str], columns: &[Vec<Digest>]) -> Vec<Digest> {
+    let keys = names.iter().map(|name| Digest::of(name.as_bytes()));
+    let mut leaves: Vec<(Digest, Vec<Digest>)> =
+        keys.zip(columns).map(|(key, values)| (key, leaves_of_column(&key, values))).collect();
+    leaves.sort_unstable_by_key(|(key, _)| *key);
+    nodes_of_columns(&leaves, 0)
+}
+
+/// As [`build`] and [`node_digest`], for many objects of one shape at once: leaves are sorted by key digest.
+fn nodes_of_columns(leaves: &[(Digest, Vec<Digest>)], level: usize) -> Vec<Digest> {
+    if let [(_, leaf)] = leaves {
+        return leaf.clone();
+    }
+    let (mut bitmap, mut children) = (0u16, Vec::new());
+    for group in leaves.chunk_by(|(a, _), (b, _)| nibble(a, level) == nibble(b, level)) {
+        bitmap |= 1 << nibble(&group[0].0, level);
+        children.push(nodes_of_columns(group, level + 1));
+    }
+    let rows = children.first().map_or(0, Vec::len);
+    let mut messages = Messages::with_capacity(rows * (NODE_TAG.len() + 2 + 32 * children.len()), rows);
+    for row in 0..rows {
+        messages.push(|out| {
+            out.extend_from_slice(NODE_TAG);
+            out.extend_from_slice(&bitmap.to_be_bytes());
+            children.iter().for_each(|child| out.extend_from_slice(&child[row].0));
+        });
+    }
+    messages.digests()
+}
+
+/// Returns the digests of one member in many objects. Values that repeat, one behind the other, are hashed once.
+fn leaves_of_column(key: &Digest, values: &[Digest]) -> Vec<Digest> {
+    let runs: Vec<&[Digest]> = values.chunk_by(|a, b| a == b).collect();
+    let firsts: Vec<&[u8]> = runs.iter().map(|run| &run[0].0[..]).collect();
+    let hashed = Digest::of_each_behind(&[LEAF_TAG, &key.0].concat(), &firsts);
+    hashed.into_iter().zip(runs).flat_map(|(leaf, run)| std::iter::repeat_n(leaf, run.len())).collect()
+}
+
+/// Returns the digests of the texts of digests.
+pub(crate) fn digests_of_texts(digests: &[Digest]) -> Vec<Digest> {
+    let size = SCALAR_TAG.len() + Digest::TEXT_SIZE + 2;
+    let mut messages = Messages::with_capacity(digests.len() * size, digests.len());
+    for digest in digests {
+        messages.push(|out| {
+            out.extend_from_slice(SCALAR_TAG);
+            out.push(b'"');
+            digest.write_text(out);
+            out.push(b'"');
+        });
+    }
+    messages.digests()
 }
 
 /// Computes the digest of an object from one member and the nodes from the root down to it. `None` if the nodes do not lead to a
