@@ -117,7 +117,7 @@ impl Chains {
                 line.ended = true;
                 line.check_head(record)
             }
-            Kind::Register | Kind::Erase | Kind::Key => Ok(()),
+            Kind::Register | Kind::Erase | Kind::Key | Kind::Map => Ok(()),
         };
         if result.is_err() || record.is_none() {
             line.broken = true;

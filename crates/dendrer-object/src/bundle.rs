@@ -7,6 +7,7 @@
 //! {"hashes":[...],"omitted":k}                                              or subtrees for k that are left out
 //! {"header":{...},"seed":...,"values":{...}}                                one record for each entry
 //! {"blob":"<base64url>"}                                                    pieces of large values
+//! {"map":...,"paths":{...}}                                                 the map that counts the runs, if there is one
 //! {"checkpoint":"..."}                                                      the signed note
 //! ```
 //!
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use crate::Code;
 use crate::digest::{Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError};
+use crate::map::BundleMap;
 use crate::merkle::Peaks;
 use crate::name::{RunName, StoreId};
 use crate::number::Number;
@@ -58,6 +60,8 @@ pub struct Bundle {
     pub log: Vec<LogItem>,
     /// One for each entry that is here, in order.
     pub records: Vec<Sealed>,
+    /// The map that counts the records of the runs; `None` if there is none.
+    pub map: Option<BundleMap>,
     /// The signed checkpoint, as text.
     pub checkpoint: String,
 }
@@ -295,7 +299,7 @@ impl Bundle {
             out.extend(writer.record(record, &mut |piece| blobs.extend(Writer::blob(piece))));
         }
         out.extend(blobs);
-        out.extend(self.last_line());
+        out.extend(self.last_lines());
         out
     }
 
@@ -320,9 +324,11 @@ impl Bundle {
         std::iter::once(line(&head)).chain(log)
     }
 
-    /// Returns the line that ends the file.
-    pub fn last_line(&self) -> Vec<u8> {
-        line(&Value::record([("checkpoint", Value::from(self.checkpoint.as_str()))]))
+    /// Returns the lines that end the file: the map, if there is one, and the checkpoint.
+    pub fn last_lines(&self) -> Vec<u8> {
+        let map = self.map.as_ref().map_or_else(Vec::new, |map| line(&map.to_value()));
+        let checkpoint = line(&Value::record([("checkpoint", Value::from(self.checkpoint.as_str()))]));
+        [map, checkpoint].concat()
     }
 
     /// Reads a bundle. Any byte that [`Bundle::write`] could not have written is an error, but for damage
@@ -380,7 +386,11 @@ impl Bundle {
             record.or_else(|(raw, line)| raw.resolve(&blobs).map_err(|why| BundleError::new(line, why)))
         });
         bundle.records = records.collect::<Result<_, _>>()?;
-        let last = lines.need("the checkpoint")?;
+        let mut last = lines.need("the checkpoint")?;
+        if last.get("map").is_some() {
+            bundle.map = Some(BundleMap::read(&last).ok_or_else(|| lines.error("not a line of a map"))?);
+            last = lines.need("the checkpoint")?;
+        }
         let note = last
             .as_object()
             .filter(|object| object.len() == 1)
@@ -431,6 +441,7 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
             size: number("size")?,
             log: Vec::new(),
             records: Vec::new(),
+            map: None,
             checkpoint: String::new(),
         };
         Some((bundle, usize::try_from(number("records")?).ok()?))

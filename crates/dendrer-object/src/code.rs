@@ -90,6 +90,7 @@ codes! {
     E0313 "not_witnessed",
     E0314 "not_compared",
     E0315 "no_bundle",
+    E0316 "map_false",
     E0401 "forged_type",
     E0402 "unknown_type",
     E0403 "runtime_type",

@@ -10,6 +10,7 @@ pub mod document;
 pub mod intent;
 pub mod json;
 pub mod lookalike;
+pub mod map;
 pub mod marker;
 pub mod merkle;
 pub mod name;

@@ -101,6 +101,8 @@ crate::words! {
         Key = "key",
         /// A run is closed.
         End = "end",
+        /// The records of each run are counted ([`crate::map`]).
+        Map = "map",
     }
 }
 
@@ -584,6 +586,12 @@ impl Header {
                     && self.type_name.is_none()
             }
             Kind::Register | Kind::Erase | Kind::Key => chained == (None, None) && self.type_name.is_none(),
+            Kind::Map => {
+                self.run.is_none()
+                    && chained == (None, None)
+                    && self.head.is_none()
+                    && self.type_name.is_none()
+            }
         };
         let rule = match self.kind {
             Kind::Transition => "has run, type, prev and a tick from 1, and no head",
@@ -591,6 +599,7 @@ impl Header {
             Kind::Refusal => "has a run and a head, and neither tick nor prev",
             Kind::End => "has a run and a head, and neither tick, prev nor type",
             Kind::Register | Kind::Erase | Kind::Key => "has neither tick, prev nor type",
+            Kind::Map => "has neither run, tick, prev, head nor type",
         };
         let shape = |rule| Err(SealError::Shape { kind: self.kind, rule });
         if !fits {

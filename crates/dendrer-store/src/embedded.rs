@@ -33,7 +33,7 @@ use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::store::{
-    AppendLog, Head, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
+    AppendLog, Head, KeepDerived, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
     TilePlace, TreeHead, WaitForSync, check_heads,
 };
 use crate::tail::Tail;
@@ -1129,8 +1129,18 @@ impl AppendLog for Embedded {
 }
 
 impl SignLog for Embedded {
-    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
-        self.locked(|store| store.sign(key, may))
+    fn sign_after(
+        &mut self,
+        key: &SigningKey,
+        last: &mut LastRecord<'_>,
+        may: &mut MaySign<'_>,
+    ) -> Result<Option<SignedNote>, StoreError> {
+        self.locked(|store| {
+            if let Some(record) = last(store)? {
+                store.append_group(std::slice::from_ref(&record), &[])?;
+            }
+            store.sign(key, may)
+        })
     }
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {

@@ -39,7 +39,7 @@ pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
 pub use meter::Meter;
 pub use store::{
-    AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat, MaySign,
+    AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat, LastRecord, MaySign,
     NewSecrets, ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket,
     TilePlace, TreeHead, WaitForSync,
 };

@@ -19,7 +19,7 @@ use crate::fence::{self, Known, Log};
 use crate::index::KeptTiles;
 use crate::store::secrets::check_sizes;
 use crate::store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
     Slot, StoreInfo, Ticket, TreeHead, not_in_tree,
 };
 
@@ -437,8 +437,16 @@ impl EraseValues for Memory {
 }
 
 impl SignLog for Memory {
-    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
+    fn sign_after(
+        &mut self,
+        key: &SigningKey,
+        last: &mut LastRecord<'_>,
+        may: &mut MaySign<'_>,
+    ) -> Result<Option<SignedNote>, StoreError> {
         self.writable()?;
+        if let Some(record) = last(self)? {
+            self.append(std::slice::from_ref(&record))?;
+        }
         let checkpoint = Checkpoint::new(&self.info.id.origin(), self.tree.size, self.tree.root)?;
         let note = checkpoint.sign(key)?;
         if !may(self, &checkpoint)? {

@@ -29,7 +29,7 @@ pub use head::Head;
 pub(crate) use read::not_in_tree;
 pub use read::{ReadLog, RunSummary, Skimmed};
 pub use secrets::{Given, KeepSecrets, NewSecrets, SECRET_SIZE_MAX};
-pub use sign::{MaySign, SignLog};
+pub use sign::{LastRecord, MaySign, SignLog};
 pub use ticket::{Ticket, WaitForSync};
 
 /// The newest format that this code reads and writes.

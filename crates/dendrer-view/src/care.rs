@@ -36,6 +36,10 @@ pub fn note_line(note: &CareNote) -> Line {
         CareNote::IndexDoesNotOpen => {
             "note: the index does not open; dendrer doctor --fix makes it again".to_owned()
         }
+        CareNote::NotCounted => {
+            "note: the bundle is partial: the key of the log is not here, so no map counts the newest records"
+                .to_owned()
+        }
         _ => String::new(),
     })
 }

@@ -197,8 +197,8 @@ E0310 6 "The beginning of a fork is not here."
 E0311 6 "A value that is needed was erased or withheld."
 "Its commitment is still there and verifies; what it committed to cannot be shown or computed with."
 E0312 6 "Records may be missing, and --require-complete asks for all of them."
-"Nothing that is signed counts the records of the run: a bundle leaves out entries, or records are newer than the checkpoint. \
-Verify the store itself, or ask for a bundle of the whole store."
+"Fewer records are here than the map counts, or no map counts them, or records are newer than the map or the checkpoint. The line \
+whole names the runs and the numbers. Verify the store itself, or ask for a new bundle, made where the key of the log is."
 E0313 6 "No witness agrees up to the last tick that was asked about, and --require-witness asks for one."
 "A witness is a tip (--tip) or a checkpoint (--checkpoint) that was kept elsewhere. What this machine has signed is none: it lies \
 with the key. An older tip is good up to its tick: ask about that with RUN@TICK."
@@ -208,6 +208,9 @@ the whole store, or a checkpoint of the same size, can be compared."
 E0315 6 "There is no bundle in the page."
 "A page that was exported with --no-bundle, or another page of HTML, has no records, so nothing in it can be checked. Ask the \
 sender for the bundle, and compare its tip with the one that the page shows."
+E0316 4 "A map does not count what the log has."
+"A map counts the records of each run, and a bundle has the path to the runs that it is of. One of them was changed, is that of another \
+log, or counts more or fewer records than there are."
 E0401 5 "A type was proposed that only the kernel or the institution writes."
 "The intent is kept as a refusal, and a kernel.anomaly that names it is the next transition of the run."
 E0402 5 "There is no such transition type."

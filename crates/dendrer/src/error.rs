@@ -500,6 +500,12 @@ pub enum Error {
         /// Both sides, in words.
         what: String,
     },
+    /// A map of the log counts other records than the log has.
+    #[error("the map at position {position} counts other records than the log has")]
+    MapFalse {
+        /// Its position.
+        position: u64,
+    },
     /// A record of a bundle did not open; what rests on it cannot be shown.
     #[error("tick {tick} of {run} is damaged: {why}")]
     DamagedRecord {
@@ -638,6 +644,7 @@ impl Error {
             Error::Trust(error) | Error::NotSigned(error) => error.code(),
             Error::Unwritable(error) => error.code(),
             Error::AnotherLog { .. } => Code::E0307,
+            Error::MapFalse { .. } => Code::E0316,
             Error::NotReproduced { .. } => Code::E0701,
             Error::TooManyEarlier { .. } => Code::E0540,
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => Code::E0309,

@@ -9,6 +9,7 @@
 pub mod follow;
 pub mod heads;
 pub mod locate;
+mod map;
 pub mod mark;
 pub mod new_run;
 mod redaction;
@@ -21,11 +22,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dendrer_kernel::step::Start;
+use dendrer_object::map::LogCount;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
-use dendrer_store::{Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
+use dendrer_store::{LastRecord, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::Address;
@@ -497,6 +499,28 @@ impl Repo {
 
     /// Signs the log as it is, if its key is here, and remembers what was signed.
     pub fn sign(&self) -> Result<Signed, Error> {
+        self.sign_after(&mut |_| Ok(None))
+    }
+
+    /// As [`Repo::sign`], and appends a map of all runs before, so that a bundle can be seen to be whole. A log whose newest record
+    /// is a map has one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repo::sign`], and an error if the log cannot be read or written.
+    pub fn sign_with_map(&self) -> Result<Signed, Error> {
+        let (mut count, mut environment) = (LogCount::default(), self.environment());
+        if self.inner.mode == Mode::Write && self.signing_key()?.is_some() {
+            // Most of the log is counted before others have to wait.
+            let mut store = self.writer()?.clone();
+            store.refresh()?;
+            map::count(&store, &mut count)?;
+        }
+        self.sign_after(&mut |store| map::record(store, &mut count, &mut *environment))
+    }
+
+    /// Signs the log, and appends the record that `last` makes before.
+    fn sign_after(&self, last: &mut LastRecord<'_>) -> Result<Signed, Error> {
         if self.inner.mode == Mode::Read {
             let why = "it was opened for reading".to_owned();
             return Err(Error::Store(StoreError::ReadOnly { why }));
@@ -513,7 +537,7 @@ impl Repo {
             }
         }
         let (mut refused, mut not_remembered) = (None, None);
-        let note = writer.sign_if(&key, &mut |store: &dyn ReadLog, checkpoint: &Checkpoint| {
+        let note = writer.sign_after(&key, last, &mut |store: &dyn ReadLog, checkpoint: &Checkpoint| {
             match trust.head(id) {
                 // A file system without locks lets another process have a turn at the same time.
                 Ok(Some(head)) if !store.extends(head.size, head.root)? => {

@@ -15,7 +15,7 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 use dendrer_store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, MaySign, Meter, ReadLog, RunSummary, SignLog,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, Meter, ReadLog, RunSummary, SignLog,
     Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead,
 };
 
@@ -295,7 +295,12 @@ impl KeepSecrets for Watched {
 }
 
 impl SignLog for Watched {
-    fn sign_if(&mut self, _: &SigningKey, _: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
+    fn sign_after(
+        &mut self,
+        _: &SigningKey,
+        _: &mut LastRecord<'_>,
+        _: &mut MaySign<'_>,
+    ) -> Result<Option<SignedNote>, StoreError> {
         reading_only()
     }
 

@@ -107,6 +107,7 @@ fn forged(records: &[Record], keep: &[usize], runs: &[&str]) -> Bundle {
         size: records.len() as u64,
         log,
         records: keep.iter().map(|at| Sealed::of(&records[*at])).collect(),
+        map: None,
         checkpoint: note.to_string(),
     }
 }

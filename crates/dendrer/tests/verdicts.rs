@@ -131,7 +131,7 @@ fn verified_takes_all_three_facts() {
     let pinned = vec![(store.tree().size, store.tree().root)];
     assert_eq!(verdict(&VerifyTerms { pinned, ..VerifyTerms::default() }), VerifyVerdict::Intact);
     let report = verified(&recorded(), &both);
-    let why: Vec<PartialReason> = report.whole.partial.iter().map(|(_, why)| *why).collect();
+    let why: Vec<PartialReason> = report.whole.partial.iter().map(|run| run.why).collect();
     assert_eq!((report.verdict, why), (VerifyVerdict::Intact, vec![PartialReason::NoMap; 2]));
 }
 
@@ -204,7 +204,8 @@ fn a_bundle_without_its_last_transition_is_never_complete() {
     cut.records.pop();
     let found = report(&cut, &VerifyTerms::default());
     assert_eq!((found.verdict, found.findings.len(), found.runs[0].line.tick), (VerifyVerdict::Intact, 0, 3));
-    assert_eq!(found.whole.partial, [(run_name("r"), PartialReason::NoMap)]);
+    let why: Vec<_> = found.whole.partial.iter().map(|run| (run.run.clone(), run.why)).collect();
+    assert_eq!(why, [(run_name("r"), PartialReason::NoMap)]);
     let mut required = found.clone();
     required.require(true, false, false);
     assert_eq!(required.unmet, [Code::E0312]);

@@ -92,6 +92,7 @@ fn plain(text: &str) -> String {
         (r"(?m)^verifier  dendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+\S{44}$", "verifier KEY"),
         (r"/keys/[0-9a-f]{32}\.key\b", "/keys/KEY"),
         (r"(?m)^signer    [0-9a-f]{8}", "signer    KEY"),
+        (r"map of \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "map of TIME"),
         (r"\b\d+ bytes to", "N bytes to"),
         (r"\b\d{2,3},\d{3} bytes", "N bytes"),
     ];

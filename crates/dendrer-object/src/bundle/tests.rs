@@ -62,6 +62,7 @@ fn bundle(keep: &[u64], withhold: &[&str]) -> Bundle {
         size: 8,
         log,
         records: sealed.collect(),
+        map: None,
         checkpoint: "note\n".into(),
     }
 }

@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 use super::{Cached, CachedSize, LeafSalt, SCALAR_TAG, Value, add_sizes, compare_names};
 use crate::digest::{Digest, Messages};
 
+pub(super) mod path;
+
 const EMPTY_TAG: &[u8] = b"dendrer/state/empty-object/v1\n";
 const NODE_TAG: &[u8] = b"dendrer/state/object-node/v1\n";
 const LEAF_TAG: &[u8] = b"dendrer/state/member/v1\n";

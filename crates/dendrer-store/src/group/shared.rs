@@ -24,7 +24,7 @@ use super::threads::{
 };
 use crate::error::StoreError;
 use crate::store::{
-    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, MaySign, NewSecrets, ReadLog, RunSummary,
+    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, LastRecord, MaySign, NewSecrets, ReadLog, RunSummary,
     SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync,
 };
 
@@ -658,8 +658,13 @@ impl KeepSecrets for Shared {
 }
 
 impl SignLog for Shared {
-    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
-        self.store_mut().sign_if(key, may)
+    fn sign_after(
+        &mut self,
+        key: &SigningKey,
+        last: &mut LastRecord<'_>,
+        may: &mut MaySign<'_>,
+    ) -> Result<Option<SignedNote>, StoreError> {
+        self.store_mut().sign_after(key, last, may)
     }
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {

@@ -74,7 +74,7 @@ impl RunSummary {
             }
             Kind::Refusal => self.refusals += 1,
             Kind::End => self.ended = true,
-            Kind::Run | Kind::Register | Kind::Erase | Kind::Key => {}
+            Kind::Run | Kind::Register | Kind::Erase | Kind::Key | Kind::Map => {}
         }
         self.last_ts = self.last_ts.max(header.ts);
     }

@@ -12,7 +12,7 @@ use dendrer_store::conformance::{self, Subject};
 use dendrer_store::fence::{self, Known, Log};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    Given, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError, StoreInfo, Ticket, TreeHead,
+    Given, LastRecord, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError, StoreInfo, Ticket, TreeHead,
 };
 
 /// Kept bytes, by run, question and tick.
@@ -216,7 +216,15 @@ impl KeepDerived for Listed {
 }
 
 impl SignLog for Listed {
-    fn sign_if(&mut self, key: &SigningKey, may: &mut MaySign<'_>) -> Result<Option<SignedNote>, StoreError> {
+    fn sign_after(
+        &mut self,
+        key: &SigningKey,
+        last: &mut LastRecord<'_>,
+        may: &mut MaySign<'_>,
+    ) -> Result<Option<SignedNote>, StoreError> {
+        if let Some(record) = last(self)? {
+            self.append(std::slice::from_ref(&record))?;
+        }
         let TreeHead { size, root } = self.tree();
         let checkpoint = Checkpoint::new(&self.info.id.origin(), size, root)?;
         let note = checkpoint.sign(key)?;

@@ -4,10 +4,12 @@
 
 use dendrer::kernel::replay::ReplayError;
 use dendrer::verify::facts::{
-    ComparedLog, ComparedWord, Derived, NoteCode, PartialReason, VerifyNote, Witness, WitnessKind,
+    ComparedLog, ComparedWord, Derived, IncompleteRun, MissingRecords, NoteCode, PartialReason, VerifyNote,
+    WholeFact, Witness, WitnessKind,
 };
 use dendrer::verify::judge::VerifiedLog;
 use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
+use dendrer_object::record::Kind;
 use dendrer_object::{RunName, Timestamp, document};
 
 use crate::answer::{Line, Style};
@@ -77,25 +79,35 @@ document! {
         /// The size of the signed log; null if nothing is signed
         checkpoint: Option<u64> = report.whole.checkpoint,
         /// The time of the map that counts the records; null if every entry was read, or there is no map
-        map_ts: Option<Timestamp> = None,
+        map_ts: Option<Timestamp> = report.whole.map_ts,
         /// The runs of which records may be missing
-        partial: Vec<PartialRun> = report.whole.partial.iter().map(|(run, why)| PartialRun::of(run, *why)).collect(),
+        partial: Vec<PartialRun> = report.whole.partial.iter().map(PartialRun::of).collect(),
+        /// The records of no run that are missing; absent if none is
+        apart?: Vec<MissingApart> = (!report.whole.apart.is_empty()).then(|| report.whole.apart.iter().map(|(kind, count)| MissingApart::of(*kind, *count)).collect()),
+    }
+
+    /// Records of no run that are missing
+    object MissingApart(missing: Kind, number: u64) {
+        /// Their kind
+        kind: ["erase" | "key" | "register"] = missing.as_str(),
+        /// Their number
+        count: u64 = number,
     }
 
     /// A run of which records may be missing
-    object PartialRun(name: &RunName, reason: PartialReason) {
+    object PartialRun(found: &IncompleteRun) {
         /// The run
-        run: &RunName = name,
+        run: &RunName = &found.run,
         /// The reason
-        why: PartialReason = reason,
+        why: PartialReason = found.why,
         /// The number of transitions that are missing; null if it is not known
-        transitions: Option<u64> = None,
+        transitions: Option<u64> = found.missing.map(|missing| missing.transitions),
         /// The number of refusals that are missing; null if it is not known
-        refusals: Option<u64> = None,
+        refusals: Option<u64> = found.missing.map(|missing| missing.refusals),
         /// The number of ends that are missing; null if it is not known
-        ends: Option<u64> = None,
+        ends: Option<u64> = found.missing.map(|missing| missing.ends),
         /// The number of erasures that are missing; null if it is not known
-        erasures: Option<u64> = None,
+        erasures: Option<u64> = found.missing.map(|missing| missing.erasures),
     }
 
     /// Whether every transition was made again
@@ -361,7 +373,7 @@ fn record_line(report: &VerifyReport) -> Line {
             let of = names(report.runs.iter().map(|run| &run.run));
             let of = if of.is_empty() { of } else { format!(" of {of}") };
             let states = if report.is_quick { "" } else { ", deltas against roots, authors" };
-            format!("{}{of}: bytes, chain, tree{states}", count(report.asked_records, "record", "records"))
+            format!("{}{of}: bytes, chain, tree, maps{states}", count(report.asked_records, "record", "records"))
         }
     };
     let style = if word.starts_with("INTACT") { Style::Good } else { Style::Bad };
@@ -371,25 +383,73 @@ fn record_line(report: &VerifyReport) -> Line {
 fn whole_line(report: &VerifyReport) -> Line {
     let whole = &report.whole;
     if let (true, Some(size)) = (whole.is_complete(), whole.checkpoint) {
-        return line(
-            Some(Style::Good),
-            "whole",
-            "COMPLETE",
-            &format!("to checkpoint {size}, every entry read"),
-        );
+        let by = whole.map_ts.map_or_else(|| "every entry read".to_owned(), |ts| format!("map of {ts}"));
+        return line(Some(Style::Good), "whole", "COMPLETE", &format!("to checkpoint {size}, {by}"));
     }
-    let of = names(whole.partial.iter().map(|(run, _)| run));
-    let is_newer = whole.partial.iter().all(|(_, why)| *why == PartialReason::AfterMap);
-    let detail = match (whole.checkpoint, whole.left_out) {
-        (None, 0) => "nothing that is signed counts the records".to_owned(),
-        (Some(size), _) if is_newer => format!("{of}: records after checkpoint {size} are not counted by it"),
-        (_, 0) => format!("{of}: entries of the log are missing"),
-        (_, left_out) => {
-            let left_out = count(left_out, "other record", "other records");
-            format!("{of}: no map in the bundle, which leaves out {left_out} of the log")
-        }
+    let whys = [
+        PartialReason::Missing,
+        PartialReason::NoMap,
+        PartialReason::AfterMap,
+        PartialReason::ParentRefusals,
+    ];
+    let parts: Vec<String> = whys.into_iter().filter_map(|why| partial_words(whole, why)).collect();
+    let detail = match parts.is_empty() {
+        true => "nothing that is signed counts the records".to_owned(),
+        false => parts.join("; "),
     };
     line(Some(Style::Warn), "whole", "partial", &detail)
+}
+
+/// Returns the runs that are partial for a reason, and the reason in words.
+fn partial_words(whole: &WholeFact, why: PartialReason) -> Option<String> {
+    let runs: Vec<&IncompleteRun> = whole.partial.iter().filter(|run| run.why == why).collect();
+    if runs.is_empty() {
+        return None;
+    }
+    let of = names(runs.iter().map(|run| &run.run));
+    let missing = missing_words(&runs, whole);
+    Some(match (why, whole.map_ts, whole.checkpoint) {
+        (PartialReason::Missing, Some(ts), _) => format!("{of}: {missing} missing by the map of {ts}"),
+        (PartialReason::Missing, None, _) => format!("{of}: {missing} missing"),
+        (PartialReason::ParentRefusals, ..) => format!("{of}: without {missing} beside what it branched off from"),
+        (PartialReason::AfterMap, Some(ts), _) => format!("{of}: records after the map of {ts} are not counted"),
+        (PartialReason::AfterMap, None, Some(size)) => {
+            format!("{of}: records after checkpoint {size} are not counted by it")
+        }
+        (_, None, None) if whole.left_out == 0 => "nothing that is signed counts the records".to_owned(),
+        (_, Some(ts), _) => format!("{of}: no path from the map of {ts}"),
+        (_, None, _) if whole.left_out == 0 => format!("{of}: entries of the log are missing"),
+        (_, None, _) => {
+            let left_out = count(whole.left_out, "other record", "other records");
+            format!("{of}: no map in the bundle, which leaves out {left_out} of the log")
+        }
+    })
+}
+
+/// Lists how many records are missing, by kind.
+fn missing_words(runs: &[&IncompleteRun], whole: &WholeFact) -> String {
+    let sum = |of: fn(&MissingRecords) -> u64| runs.iter().filter_map(|run| run.missing.as_ref()).map(of).sum();
+    let mut counts: Vec<(u64, String)> = vec![
+        (sum(|missing| missing.transitions), "transition".to_owned()),
+        (sum(|missing| missing.refusals), "refusal".to_owned()),
+        (sum(|missing| missing.ends), "end".to_owned()),
+        (sum(|missing| missing.erasures), "erasure".to_owned()),
+    ];
+    let is_missing = runs.iter().any(|run| run.why == PartialReason::Missing);
+    let apart = whole.apart.iter().filter(|_| is_missing);
+    counts.extend(apart.map(|(kind, count)| (*count, format!("{kind} record of the log"))));
+    let some = counts.iter().filter(|(number, _)| *number > 0);
+    let words: Vec<String> =
+        some.map(|(number, what)| count(*number, what, &plural(what))).collect();
+    words.join(", ")
+}
+
+/// The plural of a kind of record: `erase records of the log`.
+fn plural(what: &str) -> String {
+    match what.split_once(" record") {
+        Some((kind, rest)) => format!("{kind} records{rest}"),
+        None => format!("{what}s"),
+    }
 }
 
 fn state_line(report: &VerifyReport) -> Line {

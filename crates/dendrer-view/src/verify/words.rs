@@ -44,16 +44,22 @@ it says nothing of who did it. Ask for the file again. Exit code 4."
 "record" "INTACT so far"
 "Bytes, chain and tree hold. --quick left out whether each delta makes its state root, and whether each author may write what it wrote."
 "whole" "COMPLETE"
-"No record is missing up to the checkpoint: every entry of the signed log was read. It is complete by the signer's statement: what was \
-never committed is not in the log."
+"No record is missing up to the checkpoint: every entry of the signed log was read, or the map in the log counts as many records of \
+the run as are here. It is complete by the signer's statement: a reader of all entries sees whether the map is true, and what was never \
+committed is not in the log."
 "whole" "partial"
-"Records may be missing. A bundle that leaves out entries of the log has nothing that counts the records of its runs; records that are \
-newer than the checkpoint are not counted by it. --require-complete makes this exit code 6."
+"Records are or may be missing; the line says why, and how many are known to be. --require-complete makes this exit code 6."
 "whole" "no_map"
-"The reason for partial: entries are left out, or nothing is signed, and nothing that is signed counts the records of the run."
+"The reason for partial: entries are left out, or nothing is signed, and nothing that is signed counts the records of the run. An export \
+where the key of the log is makes a map."
 "whole" "after_map"
-"The reason for partial: records of the run are newer than what counts them. Sign the log (any commit or export with the key) and verify \
-again."
+"The reason for partial: records of the run are, or may be, newer than what counts them: the map of a bundle, or the checkpoint of a \
+store. Export again where the key of the log is; a store is signed by any commit or export with the key."
+"whole" "missing"
+"The reason for partial: fewer records are here than the map counts. The numbers say how many, by kind. Ask for the bundle again."
+"whole" "parent_refusals"
+"The reason for partial: the run branched off from another one, and the refusals of that one are not in the bundle. A bundle that is made \
+of both runs has them."
 "replay" "NOT RUN"
 "The transitions were not made again. --replay does that."
 "replay" "OK"

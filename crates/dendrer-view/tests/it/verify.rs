@@ -40,7 +40,7 @@ fn intact_log_says_what_it_proves() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        record    INTACT       5 records of risky: bytes, chain, tree, deltas against roots, authors
+        record    INTACT       5 records of risky: bytes, chain, tree, maps, deltas against roots, authors
         whole     partial      nothing that is signed counts the records
         replay    OK           4 of 4 states reproduced by the recorded reducer
         state     KNOWN
@@ -64,7 +64,7 @@ fn required_witness_that_is_missing_has_its_own_code() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        record    INTACT       5 records of risky: bytes, chain, tree, deltas against roots, authors
+        record    INTACT       5 records of risky: bytes, chain, tree, maps, deltas against roots, authors
         whole     partial      nothing that is signed counts the records
         replay    NOT RUN      --replay makes each transition again
         state     KNOWN
@@ -163,7 +163,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        record    INTACT       5 records of risky: bytes, chain, tree, deltas against roots, authors
+        record    INTACT       5 records of risky: bytes, chain, tree, maps, deltas against roots, authors
         whole     partial      nothing that is signed counts the records
         replay    NOT RUN      --replay makes each transition again
         state     KNOWN
@@ -175,7 +175,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
           | stored    6f6097561936        computed  46f97c756402
               see: dendrer explain E0307
         EQUIVOCATION  a.dnd
-        record    INTACT       5 records of risky: bytes, chain, tree, deltas against roots, authors
+        record    INTACT       5 records of risky: bytes, chain, tree, maps, deltas against roots, authors
         whole     partial      nothing that is signed counts the records
         replay    NOT RUN      --replay makes each transition again
         state     KNOWN
@@ -190,7 +190,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
           | stored    46f97c756402        computed  ae192d8dfa0d
               see: dendrer explain E0307
         EQUIVOCATION  b.dnd
-        record    INTACT       6 records of risky: bytes, chain, tree, deltas against roots, authors
+        record    INTACT       6 records of risky: bytes, chain, tree, maps, deltas against roots, authors
         whole     partial      nothing that is signed counts the records
         replay    NOT RUN      --replay makes each transition again
         state     KNOWN

@@ -1,4 +1,4 @@
-//! Signs the log of a store, then hands over a bundle of some of its runs.
+//! Counts the runs of a store in a map, signs its log, then hands over a bundle of some of its runs.
 //!
 //! A bundle whose end no signature covers would verify as tampered, and an honest record with it: it is refused before a line of
 //! it is handed over. So is one of a store that lost records, if it would not verify.
@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 
 use dendrer_object::note::{Checkpoint, SignedNote};
+use dendrer_object::record::Kind;
 use dendrer_object::{Code, Pointer, RunName};
 use dendrer_store::Store;
 
@@ -121,7 +122,7 @@ pub fn plan(
             names.push(name);
         }
     }
-    let (note, unsigned) = newest_note(repo, terms.unwritable, follow)?;
+    let (note, unsigned) = note_of(repo, terms.unwritable, follow, Repo::sign_with_map)?;
     let checkpoint = signed_here(&*store, &note)?;
     let signed = checkpoint.size();
     if signed > store.tree().size {
@@ -143,6 +144,9 @@ pub fn plan(
     }
     let counted = follow.stage("records", Some(total)).over(&store);
     let export = bundle::export(&counted, &names, &note)?;
+    if !export.is_counted() {
+        follow.note(&CareNote::NotCounted);
+    }
     if !terms.withheld.is_empty() {
         all_there(&export, &terms.withheld)?;
     }
@@ -160,8 +164,17 @@ pub fn newest_note(
     unwritable: Option<Error>,
     follow: &mut dyn Follow,
 ) -> Result<(SignedNote, Option<Error>), ExportError> {
+    note_of(repo, unwritable, follow, Repo::sign)
+}
+
+fn note_of(
+    repo: &Repo,
+    unwritable: Option<Error>,
+    follow: &mut dyn Follow,
+    sign: fn(&Repo) -> Result<Signed, Error>,
+) -> Result<(SignedNote, Option<Error>), ExportError> {
     repo.signing_key()?;
-    let unsigned = match unwritable.map_or_else(|| sign(repo, follow), Err) {
+    let unsigned = match unwritable.map_or_else(|| sign(repo).and_then(|done| signed(done, follow)), Err) {
         Ok(Some(note)) => return Ok((note, None)),
         Ok(None) => None,
         Err(error) => Some(error),
@@ -189,8 +202,8 @@ fn signed_here(store: &dyn Store, note: &SignedNote) -> Result<Checkpoint, Expor
     }
 }
 
-fn sign(repo: &Repo, follow: &mut dyn Follow) -> Result<Option<SignedNote>, Error> {
-    let Signed::UpTo { note, not_remembered } = repo.sign()? else { return Ok(None) };
+fn signed(signed: Signed, follow: &mut dyn Follow) -> Result<Option<SignedNote>, Error> {
+    let Signed::UpTo { note, not_remembered } = signed else { return Ok(None) };
     if let Some(error) = not_remembered {
         follow.note(&CareNote::NotRemembered(error));
     }
@@ -202,6 +215,9 @@ fn all_there(export: &Export, withheld: &[Pointer]) -> Result<(), ExportError> {
     let mut idle: Vec<&Pointer> = withheld.iter().collect();
     let mut whole: Option<Pointer> = None;
     export.each(&mut |record| {
+        if record.header().kind == Kind::Map {
+            return Ok(());
+        }
         let fields = record.body().fields();
         idle.retain(|place| !fields.iter().any(|field| place.contains(&field.pointer)));
         let around = |place: &&Pointer| fields.iter().find(|field| field.pointer.contains(place));

@@ -106,7 +106,7 @@ impl Repo {
             let Some(record) = opened.store.get(position)? else { continue };
             let is_of_casebook = entry.run.as_ref().is_some_and(|run| taking.is_of_casebook(run));
             let Some(run) = entry.run.as_ref().filter(|_| !is_of_casebook) else {
-                left += u64::from(record.header().kind != Kind::Key);
+                left += u64::from(!matches!(record.header().kind, Kind::Key | Kind::Map));
                 continue;
             };
             group.extend(taking.take(&store, run, &record)?);

@@ -1,6 +1,6 @@
 //! Bundles out of a store, and a store out of a bundle.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::step::ROUNDED;
 use dendrer_object::bundle::{Bundle, LogItem, RecordFault, Sealed, Writer};
+use dendrer_object::map::{BundleMap, LogCount, LogMap};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
@@ -148,6 +149,8 @@ pub struct Export {
     store: Arc<dyn Store>,
     /// All but the records.
     bundle: Bundle,
+    /// Whether it leaves out nothing, or a map counts all of the log.
+    is_counted: bool,
     withheld: Vec<Pointer>,
 }
 
@@ -162,29 +165,45 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         keep_run(&store, run, &mut keep)?;
     }
     let size = store.tree().size;
+    let newest = newest_map(&*store)?;
+    let mut counted = LogCount::default();
     let mut leaves = Vec::new();
     let mut entries = Vec::new();
     let mut hidden = None;
+    // Whether the bundle leaves out anything but older maps.
+    let mut leaves_out = false;
     store.entries(0..size, &mut |position, entry| {
         leaves.push(leaf_hash(&entry.text()));
+        if newest.is_some_and(|map| position < map) {
+            counted.take(&entry);
+        }
         // A bundle of less than the run would verify, and nobody who reads it could tell.
         if entry.run.as_ref().is_some_and(|run| runs.contains(run)) && !keep.contains(&position) {
             hidden = Some((position, entry));
             return ControlFlow::Break(());
         }
-        if entry.run.is_none() && entry.kind != Kind::Run {
+        if entry.run.is_none() {
             keep.insert(position);
         }
-        if keep.contains(&position) {
-            entries.push((position, entry));
+        match keep.contains(&position) {
+            true => entries.push((position, entry)),
+            false => leaves_out = true,
         }
         ControlFlow::Continue(())
     })?;
+    if leaves_out {
+        // What an older map counts says nothing of the log as it is.
+        entries.retain(|(position, entry)| entry.kind != Kind::Map || Some(*position) == newest);
+    }
     if let Some((position, entry)) = hidden {
         let run = entry.run.map_or_else(String::new, |run| run.to_string());
         let what = format!("{run} is to end before record {position}, and that is one of it");
         return Err(Error::IndexDiffers { what });
     }
+    let map = match newest {
+        Some(position) => Some(map_of(&store, position, &runs, &mut counted)?),
+        None => None,
+    };
     let node = from_leaves(&leaves);
     let mut bundle = Bundle {
         store: store.info().id,
@@ -193,6 +212,7 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         size,
         log: Vec::new(),
         records: Vec::new(),
+        map,
         checkpoint: checkpoint.to_string(),
     };
     let mut next = 0;
@@ -208,10 +228,55 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         next = position + 1;
     }
     omit(&mut bundle.log, next, size);
-    Ok(Export { store, bundle, withheld: Vec::new() })
+    let is_counted = !leaves_out || newest.is_some_and(|map| map + 1 == size);
+    Ok(Export { store, bundle, is_counted, withheld: Vec::new() })
+}
+
+/// Finds the newest map of a log. As a rule it is the last record.
+fn newest_map(store: &dyn Store) -> Result<Option<u64>, Error> {
+    for begin in [store.tree().size.saturating_sub(1), 0] {
+        let (mut newest, mut from) = (None, begin);
+        loop {
+            let batch = store.beside_runs(from, 1024)?;
+            let Some((last, _)) = batch.last() else { break };
+            from = last + 1;
+            newest = batch.iter().rev().find(|(_, kind)| *kind == Kind::Map).map(|(at, _)| *at).or(newest);
+        }
+        if newest.is_some() {
+            return Ok(newest);
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the line of a map with the paths to runs and to what they rest on. A map that counts other records than the log has
+/// would make the bundle TAMPERED.
+fn map_of(
+    store: &Arc<dyn Store>,
+    position: u64,
+    runs: &[RunName],
+    counted: &mut LogCount,
+) -> Result<BundleMap, Error> {
+    let record = read(&**store, position)?;
+    if record.header().kind != Kind::Map || LogMap::read(&record.content()) != Some(counted.map()) {
+        return Err(Error::MapFalse { position });
+    }
+    let mut paths = BTreeMap::new();
+    for run in runs {
+        let trace = Trace::open(store, run)?;
+        for (owner, _) in trace.lineage() {
+            paths.extend(counted.path(owner).map(|path| (owner.clone(), path)));
+        }
+    }
+    Ok(BundleMap { map: record.id(), paths })
 }
 
 impl Export {
+    /// Whether the bundle leaves out nothing, or a map counts all of the log.
+    pub fn is_counted(&self) -> bool {
+        self.is_counted
+    }
+
     /// Leaves out the fields at and below some places: their commitments stay. With a delta goes the delta that was
     /// proposed, and what was rounded; with it, or the writes of a task, the messages that it adds to a thread.
     #[must_use]
@@ -256,7 +321,7 @@ impl Export {
             });
             written?;
         }
-        sink(&self.bundle.last_line())
+        sink(&self.bundle.last_lines())
     }
 
     /// As [`Export::write`], into memory.
@@ -271,11 +336,13 @@ impl Export {
 
     fn sealed(&self, position: u64) -> Result<Sealed, Error> {
         let record = read(&*self.store, position)?;
-        let touched = record
-            .body()
-            .fields()
-            .iter()
-            .any(|field| self.withheld.iter().any(|place| place.contains(&field.pointer)));
+        // A map holds no value of a run.
+        let touched = record.header().kind != Kind::Map
+            && record
+                .body()
+                .fields()
+                .iter()
+                .any(|field| self.withheld.iter().any(|place| place.contains(&field.pointer)));
         Ok(if touched { Sealed::of(&record.without(&self.withheld)) } else { Sealed::of(&record) })
     }
 }

@@ -26,13 +26,15 @@ use crate::run::parents::{Compared, compare};
 use crate::run::trace::{ReadHandle, Trace};
 use crate::run::unfinished::Unfinished;
 
+use maps::Maps;
 use states::States;
 
-use facts::{ComparedLog, ComparedWord, Derived, Notes, VerifyNote, WholeFact, Witness, WitnessKind};
+use facts::{ComparedLog, ComparedWord, Derived, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind};
 
 pub use crate::run::replay::{replay, replay_range};
 pub mod facts;
 pub mod judge;
+mod maps;
 mod states;
 pub mod suite;
 
@@ -257,15 +259,16 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     // The root of another size follows only from a bundle that shows the nodes at its edge.
     let roots = checker.sizes.iter().filter_map(|size| Some((*size, shown.root(*size)?)));
     checker.roots = roots.filter(|(size, _)| *size <= shown.size).collect();
+    checker.bundle_leaves_out = opened.bundle.size.saturating_sub(opened.bundle.positions().count() as u64);
     checker.walk_bundle(opened);
     checker.seal_of(opened);
+    checker.judge_map(opened, &runs);
     for run in opened.runs.iter().filter(|run| !runs.contains(run)) {
         checker.not_checked.push(format!("the records of {run}, which the bundle holds too"));
     }
     if opened.is_page {
         checker.not_checked.push("the page around the bundle".to_owned());
     }
-    checker.bundle_leaves_out = opened.bundle.size.saturating_sub(opened.bundle.positions().count() as u64);
     checker.finish()
 }
 
@@ -314,6 +317,9 @@ struct Checker<'a> {
     wrong_index: Option<String>,
     notes: Notes,
     states: States,
+    maps: Maps,
+    /// The map of a bundle, and what it says of the runs.
+    map: MapFact,
     /// The comparisons with checkpoints that were given.
     compared: Vec<ComparedLog>,
     /// The runs with a transition that changed which places are unknown.
@@ -372,6 +378,8 @@ impl<'a> Checker<'a> {
             wrong_index: None,
             notes: Notes::default(),
             states: States::default(),
+            maps: Maps::default(),
+            map: MapFact::default(),
             compared: Vec::new(),
             touched: BTreeSet::new(),
             forks: BTreeSet::new(),
@@ -527,7 +535,7 @@ impl<'a> Checker<'a> {
         let leaves = leaf_hashes(&entries.iter().map(Entry::text).collect::<Vec<_>>());
         let first = end - records.len() as u64;
         for (((position, record), entry), leaf) in (first..).zip(&records).zip(&entries).zip(leaves) {
-            self.fold(leaf);
+            self.fold(leaf, entry);
             self.take(position, entry, Some(record));
         }
     }
@@ -545,9 +553,10 @@ impl<'a> Checker<'a> {
             let why =
                 read.err().map_or_else(|| "its entry cannot be read".to_owned(), |error| error.to_string());
             self.found(Code::E0305, None, None, format!("the record at position {position}: {why}"));
+            self.maps.miss();
             return Ok(());
         };
-        self.fold(leaf_hash(&entry.text()));
+        self.fold(leaf_hash(&entry.text()), &entry);
         self.take_read(position, &entry, read)
     }
 
@@ -569,7 +578,8 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn fold(&mut self, leaf: Digest) {
+    fn fold(&mut self, leaf: Digest, entry: &Entry) {
+        self.maps.take(entry);
         self.peaks.push(leaf);
         if self.sizes.contains(&self.peaks.size()) {
             self.roots.insert(self.peaks.size(), self.peaks.root());
@@ -586,7 +596,7 @@ impl<'a> Checker<'a> {
             let end = size.min(begin + ENTRIES);
             let mut chosen = Vec::new();
             store.entries(begin..end, &mut |position, entry| {
-                self.fold(leaf_hash(&entry.text()));
+                self.fold(leaf_hash(&entry.text()), &entry);
                 let known = wanted.get(&entry.run).copied();
                 let is_wanted = known.unwrap_or_else(|| self.wanted(entry.run.as_ref()));
                 wanted.entry(entry.run.clone()).or_insert(is_wanted);
@@ -649,6 +659,9 @@ impl<'a> Checker<'a> {
     }
 
     fn walk_bundle(&mut self, opened: &Opened) {
+        if self.bundle_leaves_out == 0 {
+            opened.bundle.positions().for_each(|(_, entry)| self.maps.take(entry));
+        }
         let faults: BTreeMap<u64, _> = opened.faults.iter().map(|fault| (fault.position, fault)).collect();
         // A bundle holds what its runs rest on and nothing else, so that only a choice among them leaves something out.
         let all =
@@ -725,6 +738,7 @@ impl<'a> Checker<'a> {
             self.said.extend(said.iter().map(|entry| (place.clone(), entry.clone())));
         }
         self.check_key(position, entry, record);
+        self.check_map(position, entry, record);
         let store = Arc::clone(&self.store);
         let place_of = |id: &Digest| {
             let parent = store.find(id).ok().flatten().filter(|parent| *parent < position)?;
@@ -906,7 +920,8 @@ impl<'a> Checker<'a> {
         let ends = runs
             .iter()
             .map(|report| (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1)));
-        let whole = WholeFact::decide(ends, self.signed, is_every, self.bundle_leaves_out);
+        let whole =
+            WholeFact::decide(ends, self.signed, is_every, std::mem::take(&mut self.map), self.bundle_leaves_out);
         let root = match self.peaks.size() == tree.size {
             true => Some(self.peaks.root()),
             false => self.roots.get(&tree.size).copied(),

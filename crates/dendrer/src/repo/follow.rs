@@ -52,4 +52,6 @@ pub enum CareNote {
     IndexInUse(StoreError),
     /// The index does not open.
     IndexDoesNotOpen,
+    /// A bundle that leaves out records has no map that counts its newest ones, since the key of the log is not here.
+    NotCounted,
 }

@@ -3,7 +3,7 @@
 //! Rule: VERIFIED is given in one place, [`VerifyReport::raise`], and only to a log that is intact, complete and witnessed up to
 //! the last tick that was asked about; test `verified_takes_all_three_facts`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, RunName, Timestamp};
@@ -18,7 +18,62 @@ dendrer_object::words! {
         NoMap = "no_map",
         /// Records of the run are newer than what counts them.
         AfterMap = "after_map",
+        /// Fewer records are here than the map counts.
+        Missing = "missing",
+        /// A fork is here without the refusals of its parent.
+        ParentRefusals = "parent_refusals",
     }
+}
+
+/// How many records of a run are missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MissingRecords {
+    /// Transitions.
+    pub transitions: u64,
+    /// Refusals.
+    pub refusals: u64,
+    /// Records that close the run.
+    pub ends: u64,
+    /// Erasures.
+    pub erasures: u64,
+}
+
+/// A run of which records may be missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncompleteRun {
+    /// The run.
+    pub run: RunName,
+    /// The reason.
+    pub why: PartialReason,
+    /// How many are missing; `None` if nothing counts them.
+    pub missing: Option<MissingRecords>,
+}
+
+/// What the map of a bundle says of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MapCounts {
+    /// Nothing.
+    Nothing,
+    /// It does not count all of the run.
+    Older,
+    /// The records that are missing, of the run and beside what it branched off from.
+    Missing {
+        /// Those of the run.
+        own: MissingRecords,
+        /// The refusals of its parents.
+        beside_parents: u64,
+    },
+}
+
+/// The map by which a bundle is judged.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MapFact {
+    /// The time of the map.
+    pub(super) ts: Option<Timestamp>,
+    /// The records of no run that are missing, by kind.
+    pub(super) apart: Vec<(Kind, u64)>,
+    /// What it says of the runs that were asked about.
+    pub(super) runs: BTreeMap<RunName, MapCounts>,
 }
 
 dendrer_object::words! {
@@ -63,8 +118,12 @@ dendrer_object::words! {
 pub struct WholeFact {
     /// The size of the signed log that counts the records; `None` if nothing does.
     pub checkpoint: Option<u64>,
+    /// The time of the map that counts the records; `None` if every entry was read, or there is no map.
+    pub map_ts: Option<Timestamp>,
     /// The runs of which records may be missing.
-    pub partial: Vec<(RunName, PartialReason)>,
+    pub partial: Vec<IncompleteRun>,
+    /// The records of no run that are missing by the map, by kind.
+    pub apart: Vec<(Kind, u64)>,
     /// The number of records of the log that a bundle leaves out.
     pub left_out: u64,
 }
@@ -76,20 +135,34 @@ impl WholeFact {
     }
 
     /// Decides it for runs, each with the number of records up to its last one. `is_every` is whether every entry of the log was
-    /// read, and `signed` the size that is signed.
+    /// read, and `signed` the size that is signed; if entries were left out, `map` decides.
     pub(super) fn decide(
         runs: impl IntoIterator<Item = (RunName, u64)>,
         signed: Option<u64>,
         is_every: bool,
+        map: MapFact,
         left_out: u64,
     ) -> WholeFact {
-        let reason = |end: u64| match signed {
-            Some(size) if is_every && end <= size => None,
-            Some(_) if is_every => Some(PartialReason::AfterMap),
-            _ => Some(PartialReason::NoMap),
+        let MapFact { ts, apart, runs: counted } = if is_every { MapFact::default() } else { map };
+        let reason = |run: &RunName, end: u64| match signed {
+            Some(size) if is_every => (end > size).then_some((PartialReason::AfterMap, None)),
+            None => Some((PartialReason::NoMap, None)),
+            Some(_) => match counted.get(run).unwrap_or(&MapCounts::Nothing) {
+                MapCounts::Nothing => Some((PartialReason::NoMap, None)),
+                MapCounts::Missing { own, .. } if *own != MissingRecords::default() || !apart.is_empty() => {
+                    Some((PartialReason::Missing, Some(*own)))
+                }
+                MapCounts::Older => Some((PartialReason::AfterMap, None)),
+                MapCounts::Missing { beside_parents: 0, .. } => None,
+                MapCounts::Missing { beside_parents, .. } => {
+                    let missing = MissingRecords { refusals: *beside_parents, ..MissingRecords::default() };
+                    Some((PartialReason::ParentRefusals, Some(missing)))
+                }
+            },
         };
-        let partial = runs.into_iter().filter_map(|(run, end)| Some((run, reason(end)?))).collect();
-        WholeFact { checkpoint: signed, partial, left_out }
+        let of = |(run, end)| reason(&run, end).map(|(why, missing)| IncompleteRun { run, why, missing });
+        let partial = runs.into_iter().filter_map(of).collect();
+        WholeFact { checkpoint: signed, map_ts: ts, partial, apart, left_out }
     }
 }
 
