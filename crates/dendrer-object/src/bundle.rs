@@ -165,7 +165,7 @@ pub struct BundleError {
 }
 
 /// The number of this form of the format, until the format is frozen. A form that was replaced is not read any more.
-pub const DRAFT: u64 = 2;
+pub const DRAFT: u64 = 3;
 
 impl BundleError {
     fn new(line: usize, why: impl Into<String>) -> BundleError {

@@ -522,6 +522,16 @@ fn store_problem(problem: Problem, error: &StoreError) -> Problem {
             "-n",
             "5",
         ]),
+        StoreError::NoWriter => problem
+            .note("nothing was written")
+            .help(&["dendrer", "key", "writer", "--out", "FILE"])
+            .help(&["dendrer", "key", "recover", "--reason", "TEXT"]),
+        StoreError::Untagged { .. } => {
+            problem.note("nothing was written or signed").help(&["dendrer", "doctor", "--adopt", "-n"])
+        }
+        StoreError::NotSetAside(_) => {
+            problem.note("nothing was changed").help(&["dendrer", "doctor", "--adopt", "-n"])
+        }
         StoreError::IsBackup { path } => {
             problem.help(&["dendrer", "restore", &path.display().to_string(), "DIR"])
         }

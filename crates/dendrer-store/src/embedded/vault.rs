@@ -79,7 +79,7 @@ impl KeepSecrets for Embedded {
         secrets: &NewSecrets,
     ) -> Result<Range<u64>, StoreError> {
         check_new(&secrets.items)?;
-        let positions = self.locked(|store| {
+        let positions = self.locked_behind_tags(|store| {
             check_heads(store, heads)?;
             let given = Given { there: &secrets.there, ..Given::default() };
             if !given.holds(&mut |name| store.has_secret(name), &mut || store.secrets())? {

@@ -188,6 +188,8 @@ document! {
         ts?: Timestamp = note.times.map(|(ts, _)| ts),
         /// The later time of an earlier record
         after?: Timestamp = note.times.map(|(_, after)| after),
+        /// The number of records of a group without a tag
+        records?: u64 = note.records,
     }
 }
 
@@ -457,6 +459,17 @@ fn note_lines(report: &VerifyReport) -> Vec<Line> {
             .map_or_else(String::new, |(ts, after)| format!(" is dated {ts}, after one of {after}"));
         let detail = format!("{run}record {}{times}", note.position);
         lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
+    }
+    let untagged: Vec<_> = of(NoteCode::Untagged).collect();
+    if let Some(first) = untagged.first() {
+        let records = untagged.iter().filter_map(|note| note.records).sum();
+        let (records, groups) =
+            (count(records, "record", "records"), count(untagged.len() as u64, "group", "groups"));
+        let detail = format!(
+            "{records} from position {} on, in {groups} without tag (dendrer doctor --adopt -n)",
+            first.position
+        );
+        lines.push(line(Some(Style::Warn), "notes", NoteCode::Untagged.as_str(), &detail));
     }
     lines
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use dendrer_object::note::{Checkpoint, SignedNote};
 use dendrer_object::{Code, Pointer, RunName};
-use dendrer_store::Store;
+use dendrer_store::{Store, StoreError};
 
 use super::{CareNote, Follow};
 use crate::address::Address;
@@ -164,6 +164,8 @@ pub fn newest_note(
     let unsigned = match unwritable.map_or_else(|| sign(repo, follow), Err) {
         Ok(Some(note)) => return Ok((note, None)),
         Ok(None) => None,
+        // Nothing leaves here as if nothing had been appended.
+        Err(error @ Error::Store(StoreError::Untagged { .. })) => return Err(error.into()),
         Err(error) => Some(error),
     };
     match repo.reader()?.checkpoint().map_err(Error::from)? {

@@ -202,6 +202,9 @@ impl NewErasures {
         if let Some(key) = trust.vault_key(store.info().id).map_err(Error::from)? {
             keys.keep_vault_key(store.info().id, &key).map_err(Error::from)?;
         }
+        if let Some(secret) = trust.writer(store.info()).map_err(Error::from)? {
+            keys.keep_writer(store.info().id, secret);
+        }
         let repo = Repo::over(Box::new(store), Arc::new(keys))?;
         let mut marks = BTreeMap::new();
         for run in &self.removed {

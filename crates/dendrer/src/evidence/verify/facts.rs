@@ -4,6 +4,7 @@
 //! the last tick that was asked about; test `verified_takes_all_three_facts`.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, RunName, Timestamp};
@@ -42,6 +43,8 @@ dendrer_object::words! {
         Stage0 = "stage_0",
         /// A record is dated before one that is earlier in the log.
         DatedBack = "dated_back",
+        /// Records are in groups without the tag of a writer who may, and not signed.
+        Untagged = "untagged",
     }
 }
 
@@ -142,6 +145,16 @@ pub struct VerifyNote {
     pub run: Option<RunName>,
     /// Of a record that is dated back: its time, and the later time of an earlier record.
     pub times: Option<(Timestamp, Timestamp)>,
+    /// Of groups without a tag: how many records they have.
+    pub records: Option<u64>,
+}
+
+impl VerifyNote {
+    /// Notes a group without a tag.
+    pub(super) fn untagged(group: Range<u64>) -> VerifyNote {
+        let (code, position, records) = (NoteCode::Untagged, group.start, Some(group.end - group.start));
+        VerifyNote { code, position, run: None, times: None, records }
+    }
 }
 
 /// The comparison with another log of the same key.
@@ -173,13 +186,19 @@ impl Notes {
         if header.kind == Kind::Run
             && record.body().value("/stage").is_some_and(|stage| stage == 0_u64.into())
         {
-            self.list.push(VerifyNote { code: NoteCode::Stage0, position, run: run.clone(), times: None });
+            self.list.push(VerifyNote {
+                code: NoteCode::Stage0,
+                position,
+                run: run.clone(),
+                times: None,
+                records: None,
+            });
         }
         if let Some(latest) = self.latest.filter(|latest| header.ts.ms() + SKEW_MS < latest.ms())
             && self.dated_back.insert(run.clone())
         {
             let times = Some((header.ts, latest));
-            self.list.push(VerifyNote { code: NoteCode::DatedBack, position, run, times });
+            self.list.push(VerifyNote { code: NoteCode::DatedBack, position, run, times, records: None });
         }
         self.latest = self.latest.max(Some(header.ts));
     }
