@@ -98,7 +98,7 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     lines = map(parse, data.removesuffix(b"\n").split(b"\n"))
     head = next(lines)
     need(type(head["bundle"]) in (int, decimal.Decimal) and data[-1:] == b"\n", "cut short or none")
-    if head["bundle"] != 1 or head.get("draft") != 2: return 6, ["UNVERIFIABLE: other format"]
+    if head["bundle"] != 1 or head.get("draft") != 3: return 6, ["UNVERIFIABLE: other format"]
     own, count, names, size, store = members(head, "bundle draft key records runs size store")[2:]
     peaks, entries, at, item = {}, [], 0, {}
     while at < size:

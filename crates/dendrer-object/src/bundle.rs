@@ -2,7 +2,7 @@
 //! their store's log, and a signed checkpoint of that log.
 //!
 //! ```text
-//! {"bundle":1,"draft":2,"key":...,"records":n,"runs":[...],"size":N,"store":...}      one header
+//! {"bundle":1,"draft":3,"key":...,"records":n,"runs":[...],"size":N,"store":...}      one header
 //! {"hash":...,"kind":...,"run":...,"tick":...}                              entries, in the order of the log,
 //! {"hashes":[...],"omitted":k}                                              or subtrees for k that are left out
 //! {"header":{...},"seed":...,"values":{...}}                                one record for each entry

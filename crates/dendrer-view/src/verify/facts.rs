@@ -188,7 +188,7 @@ document! {
         ts?: Timestamp = note.times.map(|(ts, _)| ts),
         /// The later time of an earlier record
         after?: Timestamp = note.times.map(|(_, after)| after),
-        /// The number of records of a group without a tag
+        /// The number of records of a group without a tag, or of those that were adopted
         records?: u64 = note.records,
     }
 }
@@ -458,6 +458,11 @@ fn note_lines(report: &VerifyReport) -> Vec<Line> {
             .times
             .map_or_else(String::new, |(ts, after)| format!(" is dated {ts}, after one of {after}"));
         let detail = format!("{run}record {}{times}", note.position);
+        lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
+    }
+    for note in of(NoteCode::Adopted).take(NAMES_MAX) {
+        let records = count(note.records.unwrap_or(0), "record", "records");
+        let detail = format!("record {}: {records} without tag signed knowingly", note.position);
         lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
     }
     let untagged: Vec<_> = of(NoteCode::Untagged).collect();

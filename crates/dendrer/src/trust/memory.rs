@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use dendrer_object::StoreId;
 use dendrer_object::note::{SigningKey, VerifierKey};
-use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
+use dendrer_store::{StoreInfo, TreeHead};
 
 use super::{SigningTurn, Trust, TrustError, VaultKey};
 
@@ -24,7 +24,6 @@ struct Kept {
     keys: BTreeMap<StoreId, Arc<SigningKey>>,
     heads: BTreeMap<StoreId, TreeHead>,
     vault_keys: BTreeMap<StoreId, VaultKey>,
-    writers: BTreeMap<StoreId, Arc<WriterSecret>>,
     /// The logs that are being signed.
     turns: BTreeSet<StoreId>,
 }
@@ -33,11 +32,6 @@ impl MemoryTrust {
     /// Knows no key and no head.
     pub fn new() -> MemoryTrust {
         MemoryTrust::default()
-    }
-
-    /// Keeps the secret of those who append to a log: as good as its key for that, and for nothing else.
-    pub fn keep_writer(&self, store: StoreId, secret: Arc<WriterSecret>) {
-        self.kept().writers.insert(store, secret);
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -55,11 +49,6 @@ impl Trust for MemoryTrust {
             }),
             key => Ok(key.cloned()),
         }
-    }
-
-    fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
-        let key = self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key)));
-        Ok(key.or_else(|| self.kept().writers.get(&log.id).cloned()))
     }
 
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {

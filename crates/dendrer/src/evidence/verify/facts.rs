@@ -10,6 +10,7 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, RunName, Timestamp};
 
 use super::{VerifyReport, VerifyVerdict};
+use crate::care::tags::ADOPTED;
 
 dendrer_object::words! {
     /// The reason why records of a run may be missing.
@@ -45,6 +46,8 @@ dendrer_object::words! {
         DatedBack = "dated_back",
         /// Records are in groups without the tag of a writer who may, and not signed.
         Untagged = "untagged",
+        /// The holder of the key signed such records knowingly.
+        Adopted = "adopted",
     }
 }
 
@@ -145,7 +148,7 @@ pub struct VerifyNote {
     pub run: Option<RunName>,
     /// Of a record that is dated back: its time, and the later time of an earlier record.
     pub times: Option<(Timestamp, Timestamp)>,
-    /// Of groups without a tag: how many records they have.
+    /// Of groups without a tag, also of those that were adopted: how many records they have.
     pub records: Option<u64>,
 }
 
@@ -193,6 +196,12 @@ impl Notes {
                 times: None,
                 records: None,
             });
+        }
+        let text = |name: &str| record.body().value(name);
+        if header.kind == Kind::Key && text("/purpose").is_some_and(|purpose| purpose == ADOPTED.into()) {
+            let records = text("/records").and_then(|records| records.as_u64());
+            let (code, run) = (NoteCode::Adopted, run.clone());
+            self.list.push(VerifyNote { code, position, run, times: None, records });
         }
         if let Some(latest) = self.latest.filter(|latest| header.ts.ms() + SKEW_MS < latest.ms())
             && self.dated_back.insert(run.clone())
