@@ -14,7 +14,7 @@ use dendrer_object::record::{Author, Body, Header, Kind, Link, Rel, Seed, cut};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
 
 use crate::error::StoreError;
-use crate::store::{Head, NewSecrets, Slot, Store, StoreInfo, TreeHead, Writer};
+use crate::store::{Given, Head, NewSecrets, Slot, Store, StoreInfo, TreeHead, Writer};
 
 mod lies;
 mod secrets;
@@ -903,6 +903,8 @@ fn nothing_goes_behind_a_group_without_a_tag(subject: &dyn Subject) {
             store.append_with(&step, &[], &NewSecrets::default()).map(drop),
             store.erase(&erase, &[(1, vec![pointer("/intent")])]).map(drop),
             store.sign_checkpoint(&key()).map(drop),
+            store.put_secrets(&[(Digest([3; 32]), vec![1])], Given::default()).map(drop),
+            store.remove_secrets(&[Digest([3; 32])], Given::default()).map(drop),
         ];
         for refused in refused {
             assert_eq!(refused.expect_err("it is refused").code(), code);

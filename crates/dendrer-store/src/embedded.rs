@@ -532,6 +532,7 @@ impl Embedded {
         &mut self,
         f: impl FnOnce(&mut Embedded) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        self.check_writable()?;
         if matches!(self.writer, Writer::Missing) {
             return Err(StoreError::NoWriter);
         }

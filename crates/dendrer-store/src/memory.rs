@@ -508,6 +508,7 @@ impl KeepSecrets for Memory {
     fn put_secrets(&mut self, secrets: &[(Digest, Vec<u8>)], given: Given<'_>) -> Result<bool, StoreError> {
         check_sizes(secrets)?;
         self.writable()?;
+        self.check_tags()?;
         let holds = self.holds(given)?;
         if holds {
             self.secrets.extend(secrets.iter().cloned());
@@ -521,6 +522,7 @@ impl KeepSecrets for Memory {
 
     fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError> {
         self.writable()?;
+        self.check_tags()?;
         let holds = self.holds(given)?;
         if holds {
             self.secrets.retain(|name, _| !names.contains(name));

@@ -282,6 +282,7 @@ impl KeepSecrets for Listed {
         if secrets.iter().any(|(_, bytes)| bytes.len() > SECRET_SIZE_MAX) {
             return Err(StoreError::Unsupported("so many bytes under one name"));
         }
+        self.check_writer()?;
         let holds = self.holds(given)?;
         if holds {
             self.secrets.extend(secrets.iter().cloned());
@@ -294,6 +295,7 @@ impl KeepSecrets for Listed {
     }
 
     fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError> {
+        self.check_writer()?;
         let holds = self.holds(given)?;
         if holds {
             self.secrets.retain(|name, _| !names.contains(name));
