@@ -3,7 +3,7 @@
 error, 4 tampered or malformed, 6 unverifiable (a value or a beginning missing; another format)."""
 import argparse, base64, copy, decimal, functools, hashlib, itertools, json, re
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-DRAFT, MISSING = 2, object()  # the number of this form of the format, until the format is frozen
+DRAFT, MISSING = 3, object()  # the number of this form of the format, until the format is frozen
 POINTER, TAG = "(/([^~/]|~[01])*)+", r"\$(float|bytes|wtf8|object|gap|redacted|vault)"
 MAY, MAX = 'null|"sha256:[0-9a-f]{64}"', '(?=[^"]{1,128}")'  # names have at most 128 characters
 NAME, WORD = f"{MAX}[A-Za-z0-9][A-Za-z0-9._+-]*", f"{MAX}[a-z][a-z0-9_]*"

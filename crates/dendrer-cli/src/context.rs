@@ -17,10 +17,10 @@ use dendrer::repo::Signed;
 use dendrer::repo::Warning;
 use dendrer::repo::locate;
 use dendrer::source::{QuestionSource, clean_text};
-use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
 use dendrer::store::embedded::Options;
 use dendrer::store::prelude::*;
+use dendrer::store::{Store, Writer};
 use dendrer::trust::Trust as _;
 use dendrer::verify;
 use dendrer::watch::Watch;
@@ -181,16 +181,22 @@ pub(crate) fn read_repo(global: &Global) -> Result<(Repo, PathBuf)> {
 pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result<Embedded> {
     let store = mark::open(path, options)?;
     // A key that cannot be used is reported by the verb that needs one.
-    let key = keys::trust(global).key(store.info()).ok().flatten();
-    let store = store.with_key(key);
+    let trust = keys::trust(global);
+    let key = trust.key(store.info()).ok().flatten();
+    let mut store = store.with_key(key);
+    if let Ok(Some(secret)) = trust.writer(store.info()) {
+        store.set_writer(Writer::Secret(secret));
+    }
     speak(global, &store, path);
     Ok(store)
 }
 
-/// Opens the store for writing. Fails if it is damaged, or not the log that was signed here.
+/// Opens the store for writing. Fails if it is damaged, or not the log that was signed here; without the key and a writer's
+/// secret; and where somebody without them has appended.
 pub(crate) fn write_store(global: &Global) -> Result<Repo> {
     let path = find(global)?;
-    write_at(global, &path).map_err(|error| {
+    let opened = write_at(global, &path).and_then(|repo| repo.check_writer().map(|()| repo));
+    opened.map_err(|error| {
         let is_head = matches!(error, dendrer::Error::Trust(_));
         let failure = mark::refused(error);
         if is_head { failure.note("nothing was committed") } else { failure }
@@ -205,12 +211,10 @@ pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo
     Ok(repo)
 }
 
-/// Says that the log will not be signed, if its key is not here. A key that cannot be used is a failure.
+/// Says that the log will not be signed now, if only a writer's secret is here. A key that cannot be used is a failure.
 pub(crate) fn say_no_key(repo: &Repo, out: &mut Out) -> Result<()> {
     if repo.signing_key()?.is_none() {
-        out.say(
-            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
-        );
+        out.say("note: a writer's secret signs nothing; whoever holds the key signs these records");
     }
     Ok(())
 }

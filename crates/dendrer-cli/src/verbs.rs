@@ -29,6 +29,7 @@ mod heatmap;
 mod help;
 mod import;
 mod init;
+mod key;
 mod label;
 mod log;
 mod man;
@@ -63,6 +64,7 @@ use self::commitments::CommitmentsAct;
 use self::conflicts::ConflictsVerb;
 use self::contract::ContractVerb;
 use self::graph::GraphVerb;
+use self::key::KeyVerb;
 use self::pack::PackVerb;
 use self::predicate::PredicateVerb;
 use self::secrets::SecretsVerb;
@@ -404,9 +406,22 @@ table! {
     /// Remove what follows from the log and is not needed; never the log
     #[command(after_help = "Examples:\n  dendrer gc -n\n  dendrer gc --keep 30d --snapshots thin")]
     Gc(gc::Gc): |_| pages("gc", "gc") => gc::run;
+    /// The keys of the log: show them, and make the secret of a writer
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer key show\n  dendrer key writer --out shop.key"
+    )]
+    Key(key::KeyVerb): |verb| match verb {
+        KeyVerb::Show => pages("key show", "key"),
+        KeyVerb::Writer(_) => flows("key writer", "key-writer"),
+    } => key::run;
     /// Check the installation, the store, the clock and the disk
-    #[command(after_help = "Examples:\n  dendrer doctor\n  dendrer doctor --fix --report support.json")]
-    Doctor(doctor::Doctor): |_| pages("doctor", "doctor") => doctor::run;
+    #[command(after_help = "Examples:\n  dendrer doctor\n  dendrer doctor --fix --report support.json\n  dendrer doctor --adopt -n")]
+    Doctor(doctor::Doctor): |args| match &args.set_aside {
+        Some(_) => flows("doctor --set-aside", "set-aside"),
+        None if args.adopt => flows("doctor --adopt", "adopt"),
+        None => pages("doctor", "doctor"),
+    } => doctor::run;
     /// Explain a code
     #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]
     Explain(explain::Explain): |_| pages("explain", "explain") => explain::run;

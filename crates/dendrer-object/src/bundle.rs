@@ -2,7 +2,7 @@
 //! their store's log, and a signed checkpoint of that log.
 //!
 //! ```text
-//! {"bundle":1,"draft":2,"key":...,"records":n,"runs":[...],"size":N,"store":...}      one header
+//! {"bundle":1,"draft":3,"key":...,"records":n,"runs":[...],"size":N,"store":...}      one header
 //! {"hash":...,"kind":...,"run":...,"tick":...}                              entries, in the order of the log,
 //! {"hashes":[...],"omitted":k}                                              or subtrees for k that are left out
 //! {"header":{...},"seed":...,"values":{...}}                                one record for each entry
@@ -169,7 +169,7 @@ pub struct BundleError {
 }
 
 /// The number of this form of the format, until the format is frozen. A form that was replaced is not read any more.
-pub const DRAFT: u64 = 2;
+pub const DRAFT: u64 = 3;
 
 impl BundleError {
     fn new(line: usize, why: impl Into<String>) -> BundleError {

@@ -187,6 +187,8 @@ codes! {
     E0809 "damaged_index",
     E0810 "cancelled",
     E0811 "draft_format",
+    E0814 "untagged",
+    E0815 "not_set_aside",
     E0900 "pack",
     E0901 "pack_text",
     E0902 "pack_member",

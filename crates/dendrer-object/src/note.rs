@@ -16,8 +16,8 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ring::hmac;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use ring::{hkdf, hmac};
 
 use crate::digest::{Digest, hex, unhex};
 
@@ -244,6 +244,16 @@ impl SigningKey {
     /// that the holder of the key keeps for itself: only the key can check it. Takes a fraction of the time of a signature.
     pub fn tag(&self, message: &[u8]) -> [u8; 32] {
         hmac::sign(&self.mac, message).as_ref().try_into().expect("HMAC-SHA256 gives 32 bytes")
+    }
+
+    /// Returns 32 bytes that follow from the secret, others for each purpose (HKDF-SHA-256, RFC 5869, with the purpose as salt and
+    /// no info). Whoever has them can neither sign nor find the secret.
+    pub fn derive(&self, purpose: &[u8]) -> [u8; 32] {
+        let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, purpose).extract(&self.seed);
+        let mut bytes = [0; 32];
+        let okm = prk.expand(&[], hkdf::HKDF_SHA256).expect("as long as a digest");
+        okm.fill(&mut bytes).expect("as long as was asked for");
+        bytes
     }
 
     /// Tells whether a tag is that of a message.

@@ -158,6 +158,7 @@ impl NativeSaver {
         let opened = py.detach(|| {
             let dir = reading::directory(&path)?;
             let repo = Repo::open(&dir, dendrer_cli::trust(key.as_deref()), Mode::Write)?;
+            repo.check_writer()?;
             Ok::<_, Problem>(Checkpoints::open(repo, Box::new(LangGraph))?)
         });
         Ok(NativeSaver(Arc::new(Gated::new(opened.map_err(|error| problem::of(py, error))?))))

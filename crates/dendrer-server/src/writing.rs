@@ -50,8 +50,8 @@ fn writable(served: &Served) -> Result<Repo, Problem> {
         return Err(Problem::new(Code::E0601, "a bundle is read and never written to"));
     };
     let repo = Repo::open_with(&dir, Arc::clone(served.trust()), Options::write(), Mode::Write)?;
-    // A key that cannot be used is reported before anything is made.
-    repo.signing_key()?;
+    // A key that is not here, or cannot be used, is reported before anything is made.
+    repo.check_writer()?;
     Ok(repo)
 }
 

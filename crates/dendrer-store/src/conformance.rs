@@ -14,7 +14,7 @@ use dendrer_object::record::{Author, Body, Header, Kind, Link, Rel, Seed, cut};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
 
 use crate::error::StoreError;
-use crate::store::{Head, Slot, Store, StoreInfo};
+use crate::store::{Given, Head, NewSecrets, Slot, Store, StoreInfo, TreeHead, Writer};
 
 mod lies;
 mod secrets;
@@ -390,6 +390,8 @@ pub fn appends(subject: &dyn Subject) {
         an_ended_run_takes_no_transition,
         a_group_is_all_or_nothing,
         groups_can_be_on_their_way_at_once,
+        nothing_goes_behind_a_group_without_a_tag,
+        whoever_holds_the_key_may_adopt_a_group,
     ];
     try_each(subject, cases);
 }
@@ -868,6 +870,80 @@ fn groups_can_be_on_their_way_at_once(subject: &dyn Subject) {
     }
     store.commit(&[]).expect("what is durable stays so");
     check_holds(&*store, &records);
+}
+
+/// A store in which an owner has signed three records, and somebody without the secret appended one.
+fn met(subject: &dyn Subject) -> (Box<dyn Store>, Scribe) {
+    let (mut store, mut scribe) = (subject.create(info()), Scribe::default());
+    store.set_writer(Writer::of(&key()));
+    store.commit(&[scribe.begin("r"), scribe.step("r")]).expect("it fits");
+    store.commit(&[scribe.step("r")]).expect("it fits");
+    assert_eq!(store.untagged().expect("it looks"), Some(vec![]), "groups of the owner have tags");
+    store.sign_checkpoint(&key()).expect("it signs");
+    store.set_writer(Writer::Unchecked);
+    assert_eq!(store.untagged().expect("it looks"), None, "without a secret nobody can tell");
+    store.commit(&[scribe.step("r")]).expect("whoever has the files can append");
+    (store, scribe)
+}
+
+fn nothing_goes_behind_a_group_without_a_tag(subject: &dyn Subject) {
+    let (mut store, mut scribe) = met(subject);
+    let (tree, signed) = (store.tree(), store.checkpoint().expect("checkpoint works"));
+    let step = [scribe.step("r")];
+    let erase = scribe.beside(Kind::Erase, "r", nothing());
+    let other = SigningKey::from_seed("conformance", [8; 32]).expect("a valid name");
+    for (writer, code) in
+        [(Writer::of(&key()), "E0814"), (Writer::Missing, "E0804"), (Writer::of(&other), "E0804")]
+    {
+        store.set_writer(writer);
+        let refused = [
+            store.append(&step).map(drop),
+            store.append_after(&step, &[]).map(drop),
+            store.commit(&step).map(drop),
+            store.append_with(&step, &[], &NewSecrets::default()).map(drop),
+            store.erase(&erase, &[(1, vec![pointer("/intent")])]).map(drop),
+            store.sign_checkpoint(&key()).map(drop),
+            store.put_secrets(&[(Digest([3; 32]), vec![1])], Given::default()).map(drop),
+            store.remove_secrets(&[Digest([3; 32])], Given::default()).map(drop),
+        ];
+        for refused in refused {
+            assert_eq!(refused.expect_err("it is refused").code(), code);
+        }
+        assert_eq!(store.tree(), tree, "nothing is written");
+        assert_eq!(store.checkpoint().expect("checkpoint works"), signed, "nothing is signed");
+    }
+    store.set_writer(Writer::of(&key()));
+    assert_eq!(store.untagged().expect("it looks"), Some(vec![3..4]));
+    store.close().expect("it closes");
+    if let Some(mut again) = subject.reopen() {
+        again.set_writer(Writer::of(&key()));
+        assert_eq!(again.untagged().expect("it looks"), Some(vec![3..4]));
+        assert_eq!(again.commit(&step).expect_err("it is refused").code(), "E0814");
+    }
+}
+
+fn whoever_holds_the_key_may_adopt_a_group(subject: &dyn Subject) {
+    let (mut store, mut scribe) = met(subject);
+    store.set_writer(Writer::of(&key()));
+    let tree = store.tree();
+    let other = TreeHead { root: Digest([9; 32]), ..tree };
+    assert!(store.adopt(other).is_err(), "another log than the one that was looked at");
+    store.adopt(tree).expect("it is the log");
+    assert_eq!(store.untagged().expect("it looks"), Some(vec![]));
+    // What comes meanwhile was not looked at.
+    store.set_writer(Writer::Unchecked);
+    store.commit(&[scribe.step("r")]).expect("whoever has the files can append");
+    store.set_writer(Writer::of(&key()));
+    assert_eq!(store.untagged().expect("it looks"), Some(vec![4..5]));
+    store.adopt(store.tree()).expect("it is the log");
+    store.commit(&[scribe.step("r")]).expect("it goes on");
+    store.sign_checkpoint(&key()).expect("it signs");
+    store.close().expect("it closes");
+    if let Some(mut again) = subject.reopen() {
+        again.set_writer(Writer::of(&key()));
+        assert_eq!(again.untagged().expect("it looks"), Some(vec![]), "a checkpoint covers them");
+        again.commit(&[scribe.step("r")]).expect("it goes on");
+    }
 }
 
 fn another_handle_sees_what_was_committed(subject: &dyn Subject) {

@@ -33,13 +33,14 @@ use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::store::{
-    AppendLog, Head, KeepDerived, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
-    TilePlace, TreeHead, WaitForSync, check_heads,
+    AppendLog, Head, KeepDerived, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot,
+    StoreInfo, Tags, Ticket, TilePlace, TreeHead, WaitForSync, Writer, check_heads,
 };
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
 
 mod append;
+mod aside;
 mod catch_up;
 mod checkpoint;
 mod copy;
@@ -49,11 +50,13 @@ mod mark;
 mod path;
 mod read;
 mod sealing;
+mod tags;
 mod tiles;
 mod vault;
 mod verify;
 mod walk;
 
+pub use aside::SetAside;
 pub use copy::{Copied, CopyAs, Copying};
 pub use keep::{IndexState, Leftover, TilesState};
 pub use mark::Mark;
@@ -116,6 +119,11 @@ pub(crate) struct LogEnd {
 pub struct Embedded {
     info: StoreInfo,
     key: Option<Arc<SigningKey>>,
+    writer: Writer,
+    /// What was seen of tags. Also a reader looks at them.
+    tags: Mutex<Tags>,
+    /// The size up to which groups were adopted by this handle.
+    adopted: u64,
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
     /// The process that may use this handle.
@@ -269,6 +277,7 @@ impl Embedded {
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Embedded {
         self.key = self.info.own(key);
+        self.writer = Writer::of_key(self.key.as_ref());
         self
     }
 
@@ -277,6 +286,7 @@ impl Embedded {
         let mut again = Embedded::open(&self.dir, self.options.clone())?.with_key(self.key.take());
         // Tickets that were given out name syncs of this one.
         again.durable.syncs = Arc::clone(&self.durable.syncs);
+        (again.writer, again.adopted) = (std::mem::take(&mut self.writer), self.adopted);
         *self = again;
         Ok(())
     }
@@ -291,6 +301,9 @@ impl Embedded {
         Embedded {
             info,
             key: None,
+            writer: Writer::default(),
+            tags: Mutex::default(),
+            adopted: 0,
             dir: dir.to_owned(),
             owner: std::process::id(),
             made: None,
@@ -512,6 +525,21 @@ impl Embedded {
         let result = self.catch_up(true).and_then(|()| self.check_untroubled()).and_then(|()| f(self));
         self.unlock();
         result
+    }
+
+    /// As [`Embedded::locked`], for what appends to the log or signs it: not behind a group without a tag.
+    fn locked_behind_tags<T>(
+        &mut self,
+        f: impl FnOnce(&mut Embedded) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.check_writable()?;
+        if matches!(self.writer, Writer::Missing) {
+            return Err(StoreError::NoWriter);
+        }
+        self.locked(|store| {
+            store.check_tags()?;
+            f(store)
+        })
     }
 
     /// Takes over what the background thread did.
@@ -1078,7 +1106,7 @@ impl AppendLog for Embedded {
             self.check_owner()?;
             return Ok(self.size()..self.size());
         }
-        let positions = self.locked(|store| store.append_group(records, &[]))?;
+        let positions = self.locked_behind_tags(|store| store.append_group(records, &[]))?;
         self.index_in_background();
         Ok(positions)
     }
@@ -1091,7 +1119,7 @@ impl AppendLog for Embedded {
         if records.is_empty() || heads.is_empty() {
             return self.append(records);
         }
-        let positions = self.locked(|store| {
+        let positions = self.locked_behind_tags(|store| {
             check_heads(store, heads)?;
             store.append_group(records, &[])
         })?;
@@ -1123,6 +1151,22 @@ impl AppendLog for Embedded {
         Some(Arc::clone(&self.durable.syncs) as _)
     }
 
+    fn set_writer(&mut self, writer: Writer) {
+        self.writer = writer.of_store(&self.info);
+        // Looked at with another secret.
+        *self.tags.get_mut().unwrap_or_else(PoisonError::into_inner) = Tags::default();
+    }
+
+    fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
+        self.check_owner()?;
+        self.list_untagged()
+    }
+
+    fn adopt(&mut self, to: TreeHead) -> Result<(), StoreError> {
+        self.check_owner()?;
+        self.adopt_to(to)
+    }
+
     fn close(self: Box<Self>) -> Result<(), StoreError> {
         Embedded::close(*self)
     }
@@ -1135,7 +1179,7 @@ impl SignLog for Embedded {
         last: &mut LastRecord<'_>,
         may: &mut MaySign<'_>,
     ) -> Result<Option<SignedNote>, StoreError> {
-        self.locked(|store| {
+        self.locked_behind_tags(|store| {
             if let Some(record) = last(store)? {
                 store.append_group(std::slice::from_ref(&record), &[])?;
             }

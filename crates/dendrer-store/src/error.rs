@@ -79,6 +79,22 @@ pub enum StoreError {
         /// The process that may use it.
         owner: u32,
     },
+    /// Who opened the store has neither the key of its log nor a writer's secret.
+    #[error("the key of this log is not here, and no writer's secret")]
+    NoWriter,
+    /// Somebody without the secret appended: nothing is written or signed behind it.
+    #[error("{}: nothing goes behind them before that is settled", untagged(*from, *to, *groups))]
+    Untagged {
+        /// The first record of the first such group.
+        from: u64,
+        /// The size of the log with the last of them.
+        to: u64,
+        /// How many groups there are.
+        groups: usize,
+    },
+    /// The groups without a tag cannot be set aside.
+    #[error("the groups without a tag stay: {0}")]
+    NotSetAside(&'static str),
     /// Another process holds the write lock, longer than the caller wanted to wait.
     #[error("another process is writing to {}", .path.display())]
     Locked {
@@ -190,6 +206,18 @@ pub enum StoreError {
     Cancelled,
 }
 
+/// Says which records were appended without a tag.
+fn untagged(from: u64, to: u64, groups: usize) -> String {
+    let (records, groups) = (count(to - from, "record"), count(groups as u64, "group"));
+    format!(
+        "{records} from position {from} on, in {groups}, came from a writer without the secret of this log"
+    )
+}
+
+fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 impl StoreError {
     /// Returns the error for a group whose sync failed: the group stays appended.
     pub(crate) fn as_failed_sync(&self) -> StoreError {
@@ -217,6 +245,9 @@ impl StoreError {
             StoreError::DiskFull { .. } | StoreError::Io { .. } | StoreError::Index(_) => Code::E0801,
             StoreError::IndexDamaged(_) => Code::E0809,
             StoreError::Locked { .. } | StoreError::IndexLocked => Code::E0802,
+            StoreError::NoWriter => Code::E0804,
+            StoreError::Untagged { .. } => Code::E0814,
+            StoreError::NotSetAside(_) => Code::E0815,
             StoreError::NewerFormat { .. } => Code::E0803,
             StoreError::DraftFormat { .. } => Code::E0811,
             StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use dendrer_object::Digest;
 
 use crate::disk::{self, DiskFile};
+use crate::store::Tag;
 
 /// The bytes before a payload.
 pub(crate) const HEAD: usize = 9;
@@ -136,10 +137,12 @@ pub(crate) struct Commit {
     pub(crate) length: u64,
     /// The root of the tree with this group.
     pub(crate) root: Digest,
+    /// The tag over store, size and root; zeros where the writer had no secret.
+    pub(crate) tag: Tag,
 }
 
 const COMMIT_MAGIC: &[u8; 8] = b"dndrcmt1";
-pub(crate) const COMMIT_LEN: usize = 4 + 8 + 8 + 8 + 32 + 8;
+pub(crate) const COMMIT_LEN: usize = 4 + 8 + 8 + 8 + 32 + 32 + 8;
 pub(crate) const COMMIT_SIZE: u64 = (HEAD + COMMIT_LEN) as u64;
 
 impl Commit {
@@ -150,6 +153,7 @@ impl Commit {
         out.extend_from_slice(&self.synced.to_le_bytes());
         out.extend_from_slice(&self.length.to_le_bytes());
         out.extend_from_slice(&self.root.0);
+        out.extend_from_slice(&self.tag.0);
         // The magic is last, so that a commit never ends in zeros, which could be mistaken for a lost sector.
         out.extend_from_slice(COMMIT_MAGIC);
         end(out, start);
@@ -164,8 +168,9 @@ impl Commit {
             synced: word(12),
             length: word(20),
             root: Digest(payload[28..60].try_into().expect("32 bytes")),
+            tag: Tag(payload[60..92].try_into().expect("32 bytes")),
         };
-        (payload[60..] == COMMIT_MAGIC[..]).then_some(commit)
+        (payload[92..] == COMMIT_MAGIC[..]).then_some(commit)
     }
 }
 
@@ -380,7 +385,14 @@ mod tests {
 
     #[test]
     fn a_commit_reads_back() {
-        let commit = Commit { count: 3, size: 10, synced: 7, length: 999, root: Digest::of(b"root") };
+        let commit = Commit {
+            count: 3,
+            size: 10,
+            synced: 7,
+            length: 999,
+            root: Digest::of(b"root"),
+            tag: Tag([5; 32]),
+        };
         let mut out = Vec::new();
         commit.write(&mut out);
         let (kind, payload) = open(&out).unwrap();

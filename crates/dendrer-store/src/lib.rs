@@ -29,7 +29,7 @@ mod tail;
 mod values;
 
 pub use embedded::{
-    Copied, CopyAs, Copying, Embedded, IndexState, Leftover, LogReport, Mark, Options, TilesState,
+    Copied, CopyAs, Copying, Embedded, IndexState, Leftover, LogReport, Mark, Options, SetAside, TilesState,
     VerifyOptions, WalkItem,
 };
 pub use error::{Damage, DamageKind, DamagePlace, StoreError};
@@ -39,9 +39,9 @@ pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
 pub use meter::Meter;
 pub use store::{
-    AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat, LastRecord, MaySign,
-    NewSecrets, ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket,
-    TilePlace, TreeHead, WaitForSync,
+    AppendLog, EraseValues, FORMAT, Given, GroupEnd, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat,
+    LastRecord, MaySign, NewSecrets, ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store,
+    StoreInfo, Tag, Tags, Ticket, TilePlace, TreeHead, WaitForSync, Writer, WriterSecret,
 };
 pub use values::{split, split_within};
 

@@ -14,13 +14,13 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 
-use crate::error::StoreError;
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::fence::{self, Known, Log};
 use crate::index::KeptTiles;
 use crate::store::secrets::check_sizes;
 use crate::store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
-    Slot, StoreInfo, Ticket, TreeHead, not_in_tree,
+    AppendLog, EraseValues, Given, GroupEnd, KeepDerived, KeepSecrets, LastRecord, MaySign, ReadLog,
+    RunSummary, SignLog, Skimmed, Slot, StoreInfo, Tags, Ticket, TreeHead, Writer, not_in_tree,
 };
 
 /// A record that is made anew each time it is asked for, since it is larger than what it is made from. It is the same each time.
@@ -77,6 +77,11 @@ pub struct Memory {
     /// Whether every record is known to be a leaf of the tree at its position.
     is_proven: bool,
     checkpoint: Option<SignedNote>,
+    writer: Writer,
+    /// The ends of the groups that were appended.
+    groups: Vec<GroupEnd>,
+    /// The size up to which groups were adopted by this handle.
+    adopted: u64,
     snapshots: Mutex<Snapshots>,
     /// By run and digest of the question.
     verdicts: Mutex<BTreeMap<(RunName, Digest), Vec<u8>>>,
@@ -107,6 +112,9 @@ impl Memory {
             peaks: Some(peaks),
             is_proven: true,
             checkpoint: None,
+            writer: Writer::default(),
+            groups: Vec::new(),
+            adopted: 0,
             snapshots: Mutex::default(),
             verdicts: Mutex::default(),
             tiles: Mutex::default(),
@@ -118,7 +126,29 @@ impl Memory {
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Memory {
         self.key = self.info.own(key);
+        self.writer = Writer::of_key(self.key.as_ref());
         self
+    }
+
+    /// The groups behind what is signed or adopted, looked at with the secret; `None` without one.
+    fn tags(&self) -> Option<Tags> {
+        let secret = self.writer.secret()?;
+        let signed = self.checkpoint.as_ref().and_then(|note| {
+            Checkpoint::open(note, &self.info.id.origin(), &self.info.key).ok().map(|signed| signed.size())
+        });
+        let mut tags = Tags::default();
+        tags.pass(self.adopted.max(signed.unwrap_or(0)));
+        let begin = self.groups.partition_point(|group| group.tree.size <= tags.looked_to());
+        self.groups[begin..].iter().for_each(|group| tags.look(secret, self.info.id, group));
+        Some(tags)
+    }
+
+    /// Fails where nothing may be written or signed.
+    fn check_tags(&self) -> Result<(), StoreError> {
+        match &self.writer {
+            Writer::Missing => Err(StoreError::NoWriter),
+            _ => self.tags().map_or(Ok(()), |tags| tags.check()),
+        }
     }
 
     /// Holds some records of a log, read only. `tree` is the tree that the caller verified them against, or a
@@ -391,6 +421,7 @@ impl KeepDerived for Memory {
 impl AppendLog for Memory {
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         let mut peaks = self.writable()?.clone();
+        self.check_tags()?;
         let begin = self.tree.size;
         fence::check(self, self.info.id, begin, records)?;
         for (record, position) in records.iter().zip(begin..) {
@@ -399,6 +430,8 @@ impl AppendLog for Memory {
         }
         self.tree = TreeHead { size: peaks.size(), root: peaks.root() };
         self.peaks = Some(peaks);
+        let tag = self.writer.tag(self.info.id, self.tree);
+        self.groups.push(GroupEnd { begin, tree: self.tree, tag });
         Ok(begin..self.tree.size)
     }
 
@@ -408,6 +441,23 @@ impl AppendLog for Memory {
     }
 
     fn wait(&mut self, _: Ticket) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn set_writer(&mut self, writer: Writer) {
+        self.writer = writer.of_store(&self.info);
+    }
+
+    fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
+        Ok(self.tags().map(|tags| tags.untagged().to_vec()))
+    }
+
+    fn adopt(&mut self, to: TreeHead) -> Result<(), StoreError> {
+        check_adopted(
+            self.groups.iter().rev().find(|group| group.tree.size == to.size).map(|group| group.tree),
+            to,
+        )?;
+        self.adopted = self.adopted.max(to.size);
         Ok(())
     }
 
@@ -444,6 +494,7 @@ impl SignLog for Memory {
         may: &mut MaySign<'_>,
     ) -> Result<Option<SignedNote>, StoreError> {
         self.writable()?;
+        self.check_tags()?;
         if let Some(record) = last(self)? {
             self.append(std::slice::from_ref(&record))?;
         }
@@ -465,6 +516,7 @@ impl KeepSecrets for Memory {
     fn put_secrets(&mut self, secrets: &[(Digest, Vec<u8>)], given: Given<'_>) -> Result<bool, StoreError> {
         check_sizes(secrets)?;
         self.writable()?;
+        self.check_tags()?;
         let holds = self.holds(given)?;
         if holds {
             self.secrets.extend(secrets.iter().cloned());
@@ -478,6 +530,7 @@ impl KeepSecrets for Memory {
 
     fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError> {
         self.writable()?;
+        self.check_tags()?;
         let holds = self.holds(given)?;
         if holds {
             self.secrets.retain(|name, _| !names.contains(name));
@@ -488,6 +541,16 @@ impl KeepSecrets for Memory {
     fn secrets(&self) -> Result<Vec<Digest>, StoreError> {
         Ok(self.secrets.keys().copied().collect())
     }
+}
+
+/// Refuses to adopt up to a tree that the log does not have.
+pub(crate) fn check_adopted(found: Option<TreeHead>, to: TreeHead) -> Result<(), StoreError> {
+    if found == Some(to) || to.size == 0 {
+        return Ok(());
+    }
+    let (expected, found) = (format!("the root {} at size {}", to.root, to.size), "another".to_owned());
+    let (kind, place, what) = (DamageKind::Loss, DamagePlace::default(), "root of the log");
+    Err(Damage { kind, place, what, expected, found }.into())
 }
 
 /// Refuses anything but an `erase` record to announce an erasure.

@@ -15,6 +15,7 @@ mod read;
 pub(crate) mod secrets;
 mod sign;
 mod ticket;
+mod writer;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub use read::{ReadLog, RunSummary, Skimmed};
 pub use secrets::{Given, KeepSecrets, NewSecrets, SECRET_SIZE_MAX};
 pub use sign::{LastRecord, MaySign, SignLog};
 pub use ticket::{Ticket, WaitForSync};
+pub use writer::{GroupEnd, Tag, Tags, Writer, WriterSecret};
 
 /// The newest format that this code reads and writes.
 pub const FORMAT: u64 = 2;

@@ -12,11 +12,12 @@ use std::sync::Arc;
 
 use dendrer::Recorder;
 use dendrer::recorder::Fixed;
+use dendrer::trust::MemoryTrust;
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::SigningKey;
 use dendrer_object::{Intent, Record, RunName, StoreId};
-use dendrer_store::{Memory, Shared, Store, StoreInfo, TreeHead};
+use dendrer_store::{Memory, Shared, Store, StoreInfo, TreeHead, WriterSecret};
 
 /// Returns the id of the store of a number.
 pub fn store_id(number: u8) -> StoreId {
@@ -41,6 +42,13 @@ pub fn memory(number: u8) -> Shared {
 /// As [`memory`], with the key of the store at hand.
 pub fn memory_with_key(number: u8) -> Shared {
     Shared::new(Box::new(Memory::new(info(number)).with_key(Some(Arc::new(key(number))))))
+}
+
+/// Returns what a service knows that appends to the store of a number, and does not sign.
+pub fn appending(number: u8) -> Arc<MemoryTrust> {
+    let trust = MemoryTrust::new();
+    trust.keep_writer(store_id(number), WriterSecret::of(&key(number)));
+    Arc::new(trust)
 }
 
 /// Parses a run name that is known to be one.

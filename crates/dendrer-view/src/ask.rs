@@ -112,6 +112,7 @@ const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::help::DOCUMENTS,
     crate::import::DOCUMENTS,
     crate::init::DOCUMENTS,
+    crate::key::DOCUMENTS,
     crate::log::DOCUMENTS,
     crate::merge::DOCUMENTS,
     crate::pack::DOCUMENTS,

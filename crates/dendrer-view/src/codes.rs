@@ -441,8 +441,9 @@ E0802 8 "Another process is writing, longer than we waited."
 E0803 8 "A newer version of dendrer wrote this."
 "Nothing was touched. Update dendrer."
 E0804 8 "The key of the log is not here."
-"It is kept outside the store: in the user's configuration folder, or where --key or DENDRER_KEY says. Without it \
-records can be written and read, but no checkpoint can be signed."
+"It is kept outside the store: in the user's configuration folder, or where --key or DENDRER_KEY says. Without it, and without a writer's \
+secret, records are read and nothing is written. On the machine with the key, `dendrer key writer --out FILE` makes such a secret: a file \
+for --key that appends and signs nothing."
 E0805 8 "This handle does not write any more."
 "The disk did not confirm a write, the log is damaged, or the handle was opened for reading."
 E0806 5 "A backup is not written to."
@@ -460,6 +461,13 @@ E0810 8 "The caller stopped the work."
 E0811 8 "This was made before the format was frozen."
 "It says nothing about the record: another version of dendrer, before the first release, wrote it, and this one does not read it. Nothing \
 was touched. Read it with the version that made it, and record or import again."
+E0814 5 "Somebody without the secret of this log has appended to it."
+"Each group of records has a tag that only the key of the log, or a writer's secret made from it, can make. Behind a group without it \
+nothing is written, exported or signed, so that nobody signs what somebody else wrote. `dendrer doctor --adopt -n` lists the groups; \
+`doctor --adopt --reason TEXT` signs them knowingly, `doctor --set-aside DIR` moves them out of the log. docs/keys.md has an example."
+E0815 5 "Groups without a tag cannot be set aside."
+"They are cut only at the end of the log, and only where nothing of the key's holder follows: no tag, no checkpoint, no head that was \
+signed here. Where an erasure was carried out for them they stay as well. `dendrer doctor --adopt -n` lists them."
 E0900 2 "A pack does not check."
 "`dendrer pack check FILE` lists everything that is wrong with it, each with line, column and what to write instead."
 E0901 2 "A text is not YAML 1.2 or JSON as packs are written."

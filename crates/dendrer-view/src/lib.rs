@@ -48,6 +48,7 @@ pub mod html;
 pub mod import;
 pub mod init;
 pub mod intent;
+pub mod key;
 pub mod layout;
 pub mod log;
 pub mod mark;

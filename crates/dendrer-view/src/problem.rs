@@ -50,7 +50,7 @@ impl ShownProblem for Problem {
             lines.extend(value.split('\n').map(line));
         }
         lines.extend(self.notes.iter().map(|note| Line::from(format!("note: {}", quote::escape(note)))));
-        lines.extend(self.help.iter().take(3).map(|argv| Line::command("help: ", argv)));
+        lines.extend(help(self));
         // A usage error has nothing to explain.
         if self.code != Code::E0106 {
             lines.push(format!("      see: dendrer explain {}", self.code).into());
@@ -60,6 +60,18 @@ impl ShownProblem for Problem {
 
     fn to_json(&self) -> Value {
         ErrorDocument::of(self).into()
+    }
+}
+
+/// The commands that help. Those for a writer without a secret are for two cases, so one line says which is for which.
+fn help(problem: &Problem) -> Vec<Line> {
+    match (problem.code, &*problem.help) {
+        (Code::E0804, [writer, recover]) => {
+            let (writer, recover) = (writer.join(" "), recover.join(" "));
+            let line = format!("help: on the machine with the key: {writer}; if it is lost: {recover}");
+            vec![Line::note(line)]
+        }
+        (_, all) => all.iter().take(3).map(|argv| Line::command("help: ", argv)).collect(),
     }
 }
 

@@ -90,7 +90,7 @@ impl Answer for Restored {
                 ));
             }
             None if !self.has_key => lines.push(Line::note(
-                "note: the key of the log is not here; records can be written, and no checkpoint is signed (E0804)",
+                "note: the key of the log is not here; nothing is written without it or a writer's secret (E0804)",
             )),
             None => {}
         }

@@ -38,6 +38,8 @@ document! {
         size: u64 = trust.size,
         /// Those that are signed
         signed: u64 = trust.signed,
+        /// Those that are signed, or in groups with the tag of a writer who may; null where neither key nor writer's secret is
+        tagged: Option<u64> = trust.tagged,
         /// Those that a verification of the whole log on this machine found intact
         verified: u64 = trust.verified,
     }

@@ -12,6 +12,7 @@ pub mod export;
 pub mod problem;
 pub mod restore;
 pub mod spare;
+pub mod tags;
 mod tiles;
 pub mod verify;
 

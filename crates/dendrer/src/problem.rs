@@ -200,9 +200,9 @@ pub fn in_bundle(mut argv: Vec<String>, path: &str, runs: &[RunName]) -> Vec<Str
     argv
 }
 
-/// Verbs that read no store, or name it in another way.
-const WITHOUT_STORE: [&str; 8] =
-    ["completions", "demo", "explain", "help", "init", "man", "restore", "schema"];
+/// Verbs that read no store, or name it in another way, and `key`: its help is for the machine that has the key.
+const WITHOUT_STORE: [&str; 9] =
+    ["completions", "demo", "explain", "help", "init", "key", "man", "restore", "schema"];
 
 /// Adds `--store` to a command: pasted without it, the command would read the store of the current directory.
 pub fn in_store(mut argv: Vec<String>, store: Option<&str>) -> Vec<String> {
@@ -522,6 +522,16 @@ fn store_problem(problem: Problem, error: &StoreError) -> Problem {
             "-n",
             "5",
         ]),
+        StoreError::NoWriter => problem
+            .note("nothing was written")
+            .help(&["dendrer", "key", "writer", "--out", "FILE"])
+            .help(&["dendrer", "key", "recover", "--reason", "TEXT"]),
+        StoreError::Untagged { .. } => {
+            problem.note("nothing was written or signed").help(&["dendrer", "doctor", "--adopt", "-n"])
+        }
+        StoreError::NotSetAside(_) => {
+            problem.note("nothing was changed").help(&["dendrer", "doctor", "--adopt", "-n"])
+        }
         StoreError::IsBackup { path } => {
             problem.help(&["dendrer", "restore", &path.display().to_string(), "DIR"])
         }

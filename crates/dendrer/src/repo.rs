@@ -27,7 +27,9 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
-use dendrer_store::{LastRecord, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
+use dendrer_store::{
+    LastRecord, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead, Writer,
+};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::Address;
@@ -141,9 +143,8 @@ impl Repo {
         let io = |source| StoreError::Io { action: "make", path: dir.to_owned(), source };
         std::fs::create_dir_all(dir).map_err(io)?;
         let info = StoreInfo::new(id, key.verifier_key().clone());
-        let mut store = Embedded::create(dir, info, Options::write())?;
+        let mut store = Embedded::create(dir, info, Options::write())?.with_key(Some(Arc::clone(key)));
         begin_log_with(&mut store, &mut World::default(), profile)?;
-        let store = store.with_key(Some(Arc::clone(key)));
         let repo = Repo::of(
             Shared::new(Box::new(store)),
             Some((dir, Options::read())),
@@ -160,9 +161,9 @@ impl Repo {
         let key = Arc::new(make_key(&id.origin())?);
         let trust: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
         trust.keep_key(id, &key)?;
-        let mut store = Memory::new(StoreInfo::new(id, key.verifier_key().clone()));
+        let mut store =
+            Memory::new(StoreInfo::new(id, key.verifier_key().clone())).with_key(Some(Arc::clone(&key)));
         begin_log_with(&mut store, &mut World::default(), profile)?;
-        let store = store.with_key(Some(key));
         Repo::of(Shared::new(Box::new(store)), None, trust, Vec::new())
     }
 
@@ -180,6 +181,7 @@ impl Repo {
         // A key that cannot be used is reported when something is to be signed.
         let key = trust.key(store.info()).ok().flatten();
         store = store.with_key(key);
+        store.set_writer(writer_of(&*trust, &store));
         match mode {
             Mode::Read => {
                 let warnings = warnings::warnings(&mut store, &*trust)?;
@@ -217,6 +219,8 @@ impl Repo {
                 return Err(Error::AnotherLog { why, committed: false });
             }
         }
+        let writer = writer_of(&*trust, &*store);
+        store.set_writer(writer);
         Repo::of(Shared::new(store), None, trust, Vec::new())
     }
 
@@ -309,7 +313,33 @@ impl Repo {
         let signed = signed.map(|signed| TreeHead { size: signed.size(), root: signed.root() });
         let verified = self.inner.trust.seen(info.id).and_then(|seen| seen.log());
         let size_of = |head: Option<TreeHead>| head.filter(holds).map_or(0, |head| head.size);
-        Ok(LogTrust { size, signed: size_of(signed), verified: size_of(verified) })
+        let tagged = store.untagged()?.map(|groups| groups.first().map_or(size, |first| first.start));
+        Ok(LogTrust { size, signed: size_of(signed), tagged, verified: size_of(verified) })
+    }
+
+    /// Fails for a handle that writes and has neither the key of the log nor a writer's secret: it would write what nobody
+    /// could tell from the work of somebody without them. So it does behind such work.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoWriter`], [`StoreError::Untagged`], or why a key that is here cannot be used.
+    pub fn check_writer(&self) -> Result<(), Error> {
+        let inner = &*self.inner;
+        if inner.mode == Mode::Read {
+            return Ok(());
+        }
+        if inner.key.is_none() && inner.trust.writer(&inner.info)?.is_none() {
+            return Err(StoreError::NoWriter.into());
+        }
+        let mut writer = self.writer()?.clone();
+        writer.refresh()?;
+        let groups = writer.untagged()?.unwrap_or_default();
+        match (groups.first(), groups.last()) {
+            (Some(first), Some(last)) => {
+                Err(StoreError::Untagged { from: first.start, to: last.end, groups: groups.len() }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Key of the log, if it is here and can be used.
@@ -329,7 +359,8 @@ impl Repo {
             return Ok(writer);
         }
         let (dir, options) = inner.place.as_ref().expect("a store that is no directory has a writer");
-        let store = Embedded::open(dir, options.clone())?.with_key(inner.key.clone());
+        let mut store = Embedded::open(dir, options.clone())?.with_key(inner.key.clone());
+        store.set_writer(writer_of(&*inner.trust, &store));
         Ok(inner.writer.get_or_init(|| Shared::new(Box::new(store))))
     }
 
@@ -365,7 +396,9 @@ impl Repo {
                     Some(handle) => drop(handle.refresh()?),
                     // Traces keep the handle as it is, and the files of a store that was replaced are no longer in its place.
                     None => {
-                        let fresh = Embedded::open(dir, options.clone())?.with_key(self.inner.key.clone());
+                        let mut fresh =
+                            Embedded::open(dir, options.clone())?.with_key(self.inner.key.clone());
+                        fresh.set_writer(writer_of(&*self.inner.trust, &fresh));
                         *reader = Arc::new(fresh);
                         *files = now;
                     }
@@ -438,6 +471,7 @@ impl Repo {
 
     /// As [`Repo::begin`], by other rules.
     pub fn begin_redacted(&self, start: &Start, redactor: Arc<Redactor>) -> Result<Recorder, Error> {
+        self.check_writer()?;
         let clean = redacted::start(&redactor, start);
         let recorder = Recorder::begin(self.writer()?, &clean, (self.inner.environment)())?;
         Ok(recorder.redacting(Some(redactor)))
@@ -456,6 +490,7 @@ impl Repo {
     }
 
     fn recorder_plain(&self, run: &RunName) -> Result<Recorder, Error> {
+        self.check_writer()?;
         Recorder::resume(self.writer()?, run, (self.inner.environment)())
     }
 
@@ -587,6 +622,15 @@ impl Repo {
             }
         }
         Ok(signed)
+    }
+}
+
+/// Who a store is written for: with the key of its log, with the secret of its writers, or not at all.
+pub(crate) fn writer_of(trust: &dyn Trust, store: &dyn Store) -> Writer {
+    match (store.key(), trust.writer(store.info())) {
+        (Some(key), _) => Writer::of(key),
+        (None, Ok(Some(secret))) => Writer::Secret(secret),
+        (None, _) => Writer::Missing,
     }
 }
 

@@ -659,8 +659,8 @@ impl Desk for StoreDesk<'_> {
         };
         let dir = repo.dir().unwrap_or(Path::new(""));
         let repo = Repo::open_with(dir, Arc::clone(self.trust), Options::write(), Mode::Write)?;
-        // A key that cannot be used is reported before anything is made.
-        repo.signing_key()?;
+        // A key that is not here, or cannot be used, is reported before anything is made.
+        repo.check_writer()?;
         Ok(repo)
     }
 

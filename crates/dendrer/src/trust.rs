@@ -10,19 +10,21 @@ mod memory;
 mod seen;
 mod user;
 mod vault_key;
+mod writer_file;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use dendrer_object::StoreId;
 use dendrer_object::note::{SigningKey, VerifierKey};
-use dendrer_store::{StoreInfo, TreeHead};
+use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
 
 pub use crate::error::TrustError;
 pub use memory::MemoryTrust;
 pub use seen::{Seen, Stamp};
 pub use user::{UserTrust, make_key, read_key, write_key};
 pub use vault_key::VaultKey;
+pub use writer_file::{WriterFile, write_writer};
 
 /// How far a log can be relied on, in numbers of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct LogTrust {
     pub size: u64,
     /// Those that are signed.
     pub signed: u64,
+    /// Those that are signed, or in groups of whoever has the key or its writer's secret; `None` if neither is here.
+    pub tagged: Option<u64>,
     /// Those that a verification of the whole log on this machine found intact.
     pub verified: u64,
 }
@@ -40,6 +44,15 @@ pub trait Trust: Debug + Send + Sync {
     /// Returns the key of a log; `None` if it is not here. A key that is here and cannot be used, or is that of another log,
     /// is an error: a replaced key must not go unnoticed.
     fn key(&self, log: &StoreInfo) -> Result<Option<Arc<SigningKey>>, TrustError>;
+
+    /// Returns the secret of those who append to a log; `None` if neither it nor the key is here.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trust::key`].
+    fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
+        Ok(self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key))))
+    }
 
     /// Returns the public half of the key that a log was begun with here, whatever key file was named; `None` if it is not here.
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError>;

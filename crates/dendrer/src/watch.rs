@@ -15,8 +15,8 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 use dendrer_store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, Meter, ReadLog, RunSummary, SignLog,
-    Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, Meter, ReadLog, RunSummary,
+    SignLog, Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead, Writer,
 };
 
 use crate::handle::ReadHandle;
@@ -260,6 +260,17 @@ impl AppendLog for Watched {
     }
 
     fn wait(&mut self, _: Ticket) -> Result<(), StoreError> {
+        reading_only()
+    }
+
+    fn set_writer(&mut self, _: Writer) {}
+
+    fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
+        self.watch.0.check()?;
+        self.inner.untagged()
+    }
+
+    fn adopt(&mut self, _: TreeHead) -> Result<(), StoreError> {
         reading_only()
     }
 

@@ -127,7 +127,7 @@ fn file_with(disk: &Faulty, bytes: &[Vec<u8>]) -> Option<String> {
 
 #[test]
 fn a_put_makes_one_sync() {
-    let (disk, trust) = (Faulty::new(), MemoryTrust::new());
+    let (disk, trust) = (Faulty::new(), MemoryTrust::clone(&dendrer_testkit::appending(1)));
     create(&disk);
     let mut saver = saver(&disk, &trust);
     // The first makes the vault, and the format.
@@ -146,7 +146,7 @@ fn a_put_makes_one_sync() {
 
 #[test]
 fn a_checkpoint_that_is_listed_after_a_crash_is_read_whole() {
-    let (disk, trust) = (Faulty::new(), MemoryTrust::new());
+    let (disk, trust) = (Faulty::new(), MemoryTrust::clone(&dendrer_testkit::appending(1)));
     create(&disk);
     let mut first = saver(&disk, &trust);
     first.put(&checkpoint(0)).unwrap();
@@ -180,7 +180,7 @@ fn a_checkpoint_that_is_listed_after_a_crash_is_read_whole() {
 
 #[test]
 fn a_value_is_in_no_entry_of_the_log_and_in_no_bundle() {
-    let (disk, trust) = (Faulty::new(), MemoryTrust::new());
+    let (disk, trust) = (Faulty::new(), MemoryTrust::clone(&dendrer_testkit::appending(1)));
     create(&disk);
     let mut saver = saver(&disk, &trust);
     (0..5).for_each(|n| saver.put(&checkpoint(n)).unwrap());
@@ -210,7 +210,7 @@ fn a_value_is_in_no_entry_of_the_log_and_in_no_bundle() {
 
 #[test]
 fn a_deleted_thread_is_in_no_file_wherever_the_deletion_was_stopped() {
-    let (disk, trust) = (Faulty::new(), MemoryTrust::new());
+    let (disk, trust) = (Faulty::new(), MemoryTrust::clone(&dendrer_testkit::appending(1)));
     create(&disk);
     let mut first = saver(&disk, &trust);
     // A value that stays, with parts of its own.

@@ -3,16 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::sync::Arc;
-
 use dendrer::kernel::commitment::{CommitmentStatus, DelegationScope};
 use dendrer::kernel::step::{Outcome, Stage, Start};
 use dendrer::repo::Repo;
 use dendrer::store::Memory;
-use dendrer::trust::MemoryTrust;
 use dendrer_object::record::Author;
 use dendrer_object::{Delta, Intent, RunName, Value, json};
-use dendrer_testkit::info;
+use dendrer_testkit::{appending, info};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -129,7 +126,7 @@ impl World {
 
     fn begin(bound: &[Bound], left: u64, tools: &[&str], stage: Stage) -> World {
         let store = Memory::new(info(1));
-        let repo = Repo::over(Box::new(store), Arc::new(MemoryTrust::new())).unwrap();
+        let repo = Repo::over(Box::new(store), appending(1)).unwrap();
         let state = value(&format!(r#"{{"left":{left}}}"#));
         let start = Start { stage: Some(Stage::Contracts), state, ..Start::new(name("lead")) };
         repo.begin(&start).unwrap().commit().unwrap();

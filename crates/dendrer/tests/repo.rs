@@ -21,7 +21,7 @@ use dendrer::kernel::step::{Outcome, Start};
 use dendrer::registry::{MonotoneEvidence, Registry};
 use dendrer::repo::{Mode, Repo, Signed, Warning};
 use dendrer::store::prelude::*;
-use dendrer::store::{Memory, StoreError};
+use dendrer::store::{Memory, StoreError, WriterSecret};
 use dendrer::trust::{MemoryTrust, Trust, UserTrust};
 use dendrer::verify::{VerifyTerms, VerifyVerdict};
 use dendrer::watch::Watch;
@@ -283,11 +283,19 @@ fn what_a_caller_says_of_a_predicate_is_not_believed() {
 }
 
 #[test]
-fn without_its_key_a_log_is_written_and_not_signed() {
+fn with_the_secret_of_a_writer_a_log_is_written_and_not_signed() {
     for (trust, dir) in trusts() {
         let path = made(dir.path(), &trust, 1);
         let stranger: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
         let repo = Repo::open(&path, stranger, Mode::Write).unwrap();
+        let before = repo.reader().unwrap().tree();
+        let start = Start::new("r".parse().unwrap());
+        assert_eq!(repo.begin(&start).unwrap_err().code(), "E0804", "neither key nor secret");
+        assert_eq!(repo.reader().unwrap().tree(), before);
+        let key = trust.key(repo.info()).unwrap().unwrap();
+        let writer = MemoryTrust::new();
+        writer.keep_writer(repo.info().id, WriterSecret::of(&key));
+        let repo = Repo::open(&path, Arc::new(writer), Mode::Write).unwrap();
         record(&repo, "r", 1);
         assert!(matches!(repo.close().unwrap(), Signed::NoKey));
         // Its owner signs what followed.

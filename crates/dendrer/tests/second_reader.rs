@@ -627,13 +627,13 @@ fn the_list_of_runs_is_a_label_and_not_evidence() {
 fn what_is_no_bundle_gets_a_verdict_and_no_traceback() {
     let Some(python) = python() else { return };
     let deep = "[".repeat(100_000);
-    let long = format!("{{\"bundle\":1,\"draft\":2,\"size\":{}}}\n", "9".repeat(10_000));
+    let long = format!("{{\"bundle\":1,\"draft\":3,\"size\":{}}}\n", "9".repeat(10_000));
     for (at, text) in [
         "\n",
         "{}\n",
         "null\n",
         "\u{feff}{}\n",
-        "{\"bundle\":1,\"draft\":2}\n",
+        "{\"bundle\":1,\"draft\":3}\n",
         "[1]\n",
         &deep,
         &long,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dendrer::store::StoreInfo;
 use dendrer::store::TreeHead;
+use dendrer::store::WriterSecret;
 use dendrer::trust;
 use dendrer::trust::SigningTurn;
 use dendrer::trust::Trust;
@@ -47,6 +48,13 @@ impl Trust for ProgramTrust {
         }
         let demo = demo::key();
         Ok((*demo.verifier_key() == log.key).then(|| Arc::new(demo)))
+    }
+
+    fn writer(&self, log: &StoreInfo) -> std::result::Result<Option<Arc<WriterSecret>>, TrustError> {
+        if let Some(secret) = self.0.writer(log)? {
+            return Ok(Some(secret));
+        }
+        Ok(self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key))))
     }
 
     fn own_key(&self, store: StoreId) -> std::result::Result<Option<VerifierKey>, TrustError> {

@@ -3,19 +3,23 @@
 
 use dendrer_object::Code;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use dendrer::care::check::{check_derived, check_log, figures};
+use dendrer::care::tags;
+use dendrer::source::clean_text;
 use dendrer::store::embedded::{Embedded, Leftover, Options};
 use dendrer::store::prelude::*;
+use dendrer::store::{StoreError, Writer};
 use dendrer::trust::Trust;
 use dendrer_view::doctor::{DoctorAnswer, DoctorCheck, ReportOrigin, check_of, report};
+use dendrer_view::key::SetAsideAnswer;
 use dendrer_view::problem::in_store;
 use dendrer_view::{count, quote};
 
 use crate::context;
-use crate::context::keys;
+use crate::context::{keys, mark};
 use crate::demo::making;
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -34,11 +38,64 @@ pub(crate) struct Doctor {
     #[arg(long)]
     pub(crate) fix: bool,
     /// Write a report for others into a file: versions, sizes, counts and codes; no content, names, paths or keys
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["adopt", "set_aside"])]
     pub(crate) report: Option<String>,
+    /// Sign what somebody without the secret of the log appended, and record that
+    #[arg(long, requires = "why", conflicts_with_all = ["fix", "set_aside"])]
+    pub(crate) adopt: bool,
+    /// The reason, which is put on record
+    #[arg(long, value_name = "TEXT", group = "why", requires = "adopt")]
+    pub(crate) reason: Option<String>,
+    /// Copy what somebody without the secret of the log appended into a new directory, and cut it off the log
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "fix")]
+    pub(crate) set_aside: Option<PathBuf>,
+    /// With --adopt or --set-aside: list the records, and change nothing
+    #[arg(short = 'n', long, group = "why", conflicts_with_all = ["fix", "report"])]
+    pub(crate) dry_run: bool,
+}
+
+/// Lists the groups without a tag, or signs them knowingly.
+fn adopt(global: &Global, args: &Doctor, out: &mut Out) -> Result {
+    let reason = args.reason.as_deref().filter(|_| !args.dry_run);
+    let Some(reason) = reason else {
+        return out.answer(&tags::list(&context::read_repo(global)?.0)?);
+    };
+    let path = context::find(global)?;
+    let repo = context::write_at(global, &path).map_err(mark::refused)?;
+    let reason = clean_text(&repo, None, reason)?;
+    let adopted = tags::adopt(&repo, &reason)?;
+    context::close(repo)?;
+    out.answer(&adopted)
+}
+
+/// Moves the groups without a tag out of the log.
+fn set_aside(global: &Global, dir: &Path, dry_run: bool, out: &mut Out) -> Result {
+    if std::fs::symlink_metadata(dir).is_ok() {
+        return Err(Failure::new(Code::E0115, format!("{} is there already", dir.display()))
+            .note("nothing was changed; name a directory that is not there"));
+    }
+    files::makes(dir)?;
+    let (repo, _) = context::read_repo(global)?;
+    if repo.signing_key()?.is_none() {
+        return Err(dendrer::Error::from(StoreError::NoWriter).into());
+    }
+    let moved = tags::set_aside(&repo, (!dry_run).then_some(dir))?;
+    out.answer(&SetAsideAnswer { moved, dir, dry_run })
 }
 
 pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
+    if args.adopt {
+        return adopt(global, args, out);
+    }
+    if let Some(dir) = &args.set_aside {
+        return set_aside(global, dir, args.dry_run, out);
+    }
+    if args.dry_run {
+        return Err(Failure::new(
+            Code::E0106,
+            "-n is for --adopt and --set-aside: doctor alone changes nothing",
+        ));
+    }
     let mut checks = vec![
         DoctorCheck::ok(
             "version",
@@ -63,6 +120,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
         checks.extend(check_log(store, args.fix, &*trust)?.iter().map(check_of));
         checks.push(key(global.key.as_deref(), args.fix, store));
         checks.extend(vault_key(store, &*trust));
+        checks.push(tagged(store, &*trust));
         checks.extend(check_derived(store, args.fix)?.iter().map(check_of));
     }
     checks.extend(making::left(found.as_ref().map(Embedded::dir)).iter().map(interrupted_demo));
@@ -152,7 +210,7 @@ fn key(given: Option<&str>, fix: bool, store: &Embedded) -> DoctorCheck {
     match keys::find(given, info) {
         Ok(Some(_)) if !file.exists() => DoctorCheck::ok(NAME, "that of the demo, which is public"),
         Ok(Some(_)) => private(fix, &file),
-        Ok(None) => DoctorCheck::warn(NAME, "not here: records are written, and no checkpoint is signed")
+        Ok(None) => DoctorCheck::warn(NAME, "not here: without it, or a writer's secret, nothing is written")
             .code(Code::E0804),
         Err(failure) => {
             let why = failure.place.first().map(|(_, why)| why.as_str()).unwrap_or_default();
@@ -178,6 +236,29 @@ fn vault_key(store: &Embedded, trust: &dyn Trust) -> Option<DoctorCheck> {
             .next(&["dendrer", "explain", Code::E0465.as_str()]),
         Err(error) => DoctorCheck::fail(NAME, error.code(), error.to_string()),
     })
+}
+
+/// Whether somebody without the secret of the log has appended to it.
+fn tagged(store: &mut Embedded, trust: &dyn Trust) -> DoctorCheck {
+    const NAME: &str = "tags";
+    if let Ok(Some(secret)) = trust.writer(store.info()) {
+        store.set_writer(Writer::Secret(secret));
+    }
+    match store.untagged() {
+        Ok(None) => DoctorCheck::ok(NAME, "not known: only the key, or a writer's secret, can tell"),
+        Ok(Some(groups)) if groups.is_empty() => {
+            DoctorCheck::ok(NAME, "each group behind the newest checkpoint is of a writer with the secret")
+        }
+        Ok(Some(groups)) => {
+            let records: u64 = groups.iter().map(|group| group.end - group.start).sum();
+            let (records, groups) =
+                (count(records, "record", "records"), count(groups.len() as u64, "group", "groups"));
+            let what =
+                format!("{records} in {groups} of a writer without the secret; nothing goes behind them");
+            DoctorCheck::fail(NAME, Code::E0814, what).next(&["dendrer", "doctor", "--adopt", "-n"])
+        }
+        Err(error) => DoctorCheck::fail(NAME, error.code(), error.to_string()),
+    }
 }
 
 /// Whether no other user can read the key.

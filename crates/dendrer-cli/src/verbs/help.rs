@@ -40,7 +40,10 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("Compare", &["diff", "compare", "coherence"]),
     ("Branch", &["fork", "cherrypick", "rebase", "merge", "conflicts", "reduce"]),
     ("Govern", &["contract", "pack", "commitments", "graph", "secrets"]),
-    ("Share and keep", &["export", "label", "note", "erase", "backup", "restore", "fsck", "gc", "doctor"]),
+    (
+        "Share and keep",
+        &["export", "label", "note", "erase", "backup", "restore", "fsck", "gc", "key", "doctor"],
+    ),
     ("More", &["schema", "explain", "version", "man", "completions"]),
 ];
 

@@ -6,7 +6,12 @@ use crate::support::Place;
 
 #[test]
 fn what_was_made_before_the_format_was_frozen_is_named_so() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/draft-1");
+    for draft in ["draft-1", "draft-2"] {
+        is_named(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(draft));
+    }
+}
+
+fn is_named(data: &Path) {
     let (store, bundle) =
         (data.join(".dendrer").display().to_string(), data.join("old.dnd").display().to_string());
     let place = Place::new();

@@ -187,12 +187,12 @@ fn fields_are_chosen_for_people_and_programs() {
     check("version --fields version,kernel", "version  0.1.0\nkernel   3\n");
     check(
         "runs --fields name -n 1 --json",
-        "{\"complete\":false,\"hidden\":0,\"items\":[{\"name\":\"run-84f2\"}],\"matching\":19,\"next\":\"run-84f2\",\"schema\":\"dendrer.runs/1\",\"total\":19,\"trust\":{\"signed\":853,\"size\":853,\"verified\":0},\"unclear\":[]}\n",
+        "{\"complete\":false,\"hidden\":0,\"items\":[{\"name\":\"run-84f2\"}],\"matching\":19,\"next\":\"run-84f2\",\"schema\":\"dendrer.runs/1\",\"total\":19,\"trust\":{\"signed\":853,\"size\":853,\"tagged\":853,\"verified\":0},\"unclear\":[]}\n",
     );
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",
         &format!(
-            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"next\":null,\"read_from\":[\".dendrer\"],\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2,\"trust\":{{\"signed\":853,\"size\":853,\"verified\":0}}}}}}\n",
+            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"next\":null,\"read_from\":[\".dendrer\"],\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2,\"trust\":{{\"signed\":853,\"size\":853,\"tagged\":853,\"verified\":0}}}}}}\n",
             demo().json(&["show", "trip-planner-a@tip"]).1.get("id").unwrap().as_str().unwrap()
         ),
     );

@@ -348,7 +348,11 @@ fn what_no_signature_covers_is_not_exported() {
         crate::support::at_home(&mut command, other.path());
         command
     };
-    let mut child = elsewhere(&["commit", "--run", "a"]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    place.ok(&["key", "writer", "--out", "w.key"]);
+    let mut child = elsewhere(&["commit", "--run", "a", "--key", "w.key"])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     std::io::Write::write_all(child.stdin.as_mut().unwrap(), line).unwrap();
     assert!(child.wait_with_output().unwrap().status.success());
     let ran = crate::support::ran(elsewhere(&["export", "a", "-o", "o.dnd"]).output().unwrap());

@@ -567,7 +567,8 @@ fn a_snapshot_that_was_forged_leads_nobody_astray() {
     let mut command = place.command(&["state", &format!("r@{tick}"), "--path", "counters.transitions"]);
     let ran = ran(at_home(&mut command, elsewhere.path()).output().unwrap());
     assert_eq!((ran.code, ran.stdout.trim()), (0, &*tick.to_string()), "{}", ran.stderr);
-    let mut command = place.command(&["commit", "--run", "r", "--file", "-"]);
+    place.ok(&["key", "writer", "--out", "w.key"]);
+    let mut command = place.command(&["commit", "--run", "r", "--file", "-", "--key", "w.key"]);
     let input = place.path().join("step.jsonl");
     std::fs::write(&input, intents(1, 2400)).unwrap();
     let file = std::fs::File::open(input).unwrap();

@@ -83,6 +83,7 @@ mod serve;
 mod serve_hard;
 mod step_rows;
 mod support;
+mod tags;
 mod terminal;
 mod threads;
 mod tour;

@@ -166,6 +166,12 @@ fn the_page_on_verify_prints_what_it_shows() {
 }
 
 #[test]
+fn the_page_on_keys_prints_what_it_shows() {
+    let (_, commands) = follow("keys.md");
+    assert!(commands > 15, "{commands} commands were run");
+}
+
+#[test]
 fn the_page_on_commitments_prints_what_it_shows() {
     let (_, commands) = follow("commitments.md");
     assert!(commands > 7, "{commands} commands were run");

@@ -265,7 +265,8 @@ fn a_pin_is_no_witness_of_what_came_behind_it() {
     assert!(said.contains("witness   UNWITNESSED"), "{said}");
     let elsewhere = place.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    let mut stranger = place.command(&["commit", "--run", "p", "--file", "line"]);
+    place.ok(&["key", "writer", "--out", "w.key"]);
+    let mut stranger = place.command(&["commit", "--run", "p", "--file", "line", "--key", "w.key"]);
     std::fs::write(place.path().join("line"), LINE).unwrap();
     assert!(at_home(&mut stranger, &elsewhere).output().unwrap().status.success());
     let ran = place.run(&["verify", "p", "--require-witness"]);
@@ -507,7 +508,8 @@ fn a_tip_is_no_witness_of_a_refusal_that_came_behind_it() {
     let elsewhere = place.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     std::fs::write(place.path().join("line"), "{\"type\":\"policy.decision\",\"agent\":\"m\"}\n").unwrap();
-    let mut stranger = place.command(&["commit", "--run", "r", "--file", "line"]);
+    place.ok(&["key", "writer", "--out", "w.key"]);
+    let mut stranger = place.command(&["commit", "--run", "r", "--file", "line", "--key", "w.key"]);
     at_home(&mut stranger, &elsewhere).output().unwrap();
     assert_eq!(
         place.json(&["runs"]).1.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("tip"),

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Records a store with values in the vault for the museum: make-vault.sh DIR, with `dendrer` on the path. Its key is kept beside
-# it, in `keys`, so that each later build reads the values as well (tests/it/museum.rs).
+# Records a store with values in the vault for the museum: make-vault.sh DIR [files], with `dendrer` on the path. Its keys are kept
+# beside it, in `keys`, so that each later build reads the values and goes on with the log (tests/it/museum.rs).
 set -euo pipefail
 dir=$(realpath -m "$1")
+here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -34,8 +35,10 @@ dendrer verify --all --replay
 dendrer fsck
 mkdir -p "$dir/keys"
 cp -r .dendrer "$dir/store"
-find "$work/home" -name '*.vault' -exec cp {} "$dir/keys/" \;
-rm -rf "$dir/store/"index* "$dir/store/lock"
+find "$work/home" \( -name '*.vault' -o -name '*.key' \) -exec cp {} "$dir/keys/" \;
+rm -rf "$dir/store/"index* "$dir/store/"*lock "$dir/store/synced"
+# As programs wrote it before the values were in the log.
+[ "${2:-}" != files ] || "$here/to-files.py" "$dir/store"
 dendrer runs --all --sort name -n 0 --json | python3 -c '
 import json, sys
 runs = json.load(sys.stdin)["items"]

@@ -16,7 +16,7 @@ use crate::frame::{self, At, Commit};
 use crate::index::Index;
 use crate::layout::{self, SEGMENT_HEADER, SegmentHeader};
 use crate::segments::Segments;
-use crate::store::RunSummary;
+use crate::store::{GroupEnd, RunSummary, Tag, TreeHead};
 use crate::tail::Row;
 use crate::values::{ChunkKey, Chunks, INLINE_MAX, Writer};
 
@@ -40,6 +40,7 @@ struct Made {
     rows: Vec<Row>,
     peaks: Peaks,
     root: Digest,
+    tag: Tag,
     learned: HashMap<ChunkKey, u64>,
 }
 
@@ -132,16 +133,18 @@ impl Embedded {
         peaks.extend(leaf_hashes(&entries));
         more(&mut writer, buffer);
         let root = peaks.root();
+        let tag = self.writer.tag(self.info.id, TreeHead { size: peaks.size(), root });
         let commit = Commit {
             count: records.len() as u32,
             size: peaks.size(),
             synced: self.durable.size.min(self.size()),
             length: (buffer.len() - group) as u64,
             root,
+            tag,
         };
         let learned = writer.fresh;
         commit.write(buffer);
-        Made { rows, peaks, root, learned }
+        Made { rows, peaks, root, tag, learned }
     }
 
     /// The index, where its knowledge of chunks is not void because of an erasure that it does not cover yet.
@@ -183,6 +186,8 @@ impl Embedded {
         self.chunks.learn(made.learned);
         let segment = spot.segment;
         let (peaks, root) = (made.peaks, made.root);
+        let tree = TreeHead { size: peaks.size(), root };
+        self.look_at(&GroupEnd { begin: self.size(), tree, tag: made.tag });
         self.durable.appended(segment);
         self.end = LogEnd { segment, offset: end, peaks, root };
         self.summaries.get_mut().unwrap_or_else(PoisonError::into_inner).extend(changed);

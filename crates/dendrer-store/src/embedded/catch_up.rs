@@ -13,7 +13,7 @@ use crate::frame::{self, At, Fault};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::scan::{End, Item, Scanner, is_unfinished};
 use crate::segments::{Read, place_name};
-use crate::store::FORMAT;
+use crate::store::{FORMAT, GroupEnd, TreeHead};
 use crate::tail::Row;
 
 /// How often a reader looks again before it calls something damage that may be a write under way.
@@ -30,6 +30,8 @@ struct Group {
     rows: Vec<Row>,
     /// The size and the root of the tree behind it, and behind each of those taken in together.
     ends: Vec<(u64, Digest)>,
+    /// The tag of each, and where it begins.
+    tags: Vec<GroupEnd>,
     shared: Vec<u64>,
     opened: Vec<(At, Digest)>,
     secrets: Vec<(Digest, At)>,
@@ -45,6 +47,7 @@ impl Group {
         }
         self.rows.append(&mut next.rows);
         self.ends.append(&mut next.ends);
+        self.tags.append(&mut next.tags);
         self.shared.append(&mut next.shared);
         self.opened.append(&mut next.opened);
         self.secrets.append(&mut next.secrets);
@@ -282,6 +285,7 @@ impl Embedded {
 
     fn accept(&mut self, mut group: Group) {
         self.durable.caught_up(&mut group.ends);
+        group.tags.iter().for_each(|end| self.look_at(end));
         let summaries = self.summaries.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         for row in group.rows {
             if let Some(run) = &row.run {
@@ -344,7 +348,7 @@ impl Embedded {
         self.cut_file(&*file, segment, group)
     }
 
-    fn cut_file(&mut self, file: &dyn DiskFile, segment: u32, len: u64) -> Result<(), StoreError> {
+    pub(super) fn cut_file(&mut self, file: &dyn DiskFile, segment: u32, len: u64) -> Result<(), StoreError> {
         file.set_len(len).map_err(|error| self.segments.io("cut", segment, error))?;
         self.sync_file(file).map_err(|error| {
             // A later sync that succeeds would say nothing about it, nor about what else it was to write.
@@ -468,6 +472,8 @@ fn read_group(scanner: &mut Scanner, group: &mut Group) -> Result<End, StoreErro
     })?;
     if let End::Commit { commit, .. } = &end {
         group.ends.push((commit.size, commit.root));
+        let tree = TreeHead { size: commit.size, root: commit.root };
+        group.tags.push(GroupEnd { begin: commit.size - u64::from(commit.count), tree, tag: commit.tag });
     }
     Ok(end)
 }

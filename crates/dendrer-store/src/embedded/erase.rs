@@ -39,7 +39,7 @@ pub(super) struct Doomed {
 impl EraseValues for Embedded {
     fn erase(&mut self, record: &Record, targets: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
         check_erase(record)?;
-        let position = self.locked(|store| store.erase_locked(record, targets))?;
+        let position = self.locked_behind_tags(|store| store.erase_locked(record, targets))?;
         self.forget_in_index()?;
         Ok(position)
     }

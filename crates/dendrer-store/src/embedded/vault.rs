@@ -79,7 +79,7 @@ impl KeepSecrets for Embedded {
         secrets: &NewSecrets,
     ) -> Result<Range<u64>, StoreError> {
         check_new(&secrets.items)?;
-        let positions = self.locked(|store| {
+        let positions = self.locked_behind_tags(|store| {
             check_heads(store, heads)?;
             let given = Given { there: &secrets.there, ..Given::default() };
             if !given.holds(&mut |name| store.has_secret(name), &mut || store.secrets())? {
@@ -106,7 +106,7 @@ impl Embedded {
         self.check_writable()?;
         let dir = self.vault_dir();
         disk::refuse_links(&self.dir, &dir).map_err(|error| StoreError::io("open", &dir, error))?;
-        let done = self.locked(|store| {
+        let done = self.locked_behind_tags(|store| {
             let holds = given.holds(&mut |name| store.has_secret(name), &mut || store.secrets())?;
             if holds { f(store, &dir).map(|()| true) } else { Ok(false) }
         });

@@ -24,8 +24,8 @@ use super::threads::{
 };
 use crate::error::StoreError;
 use crate::store::{
-    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, LastRecord, MaySign, NewSecrets, ReadLog, RunSummary,
-    SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync,
+    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, LastRecord, MaySign, NewSecrets, ReadLog,
+    RunSummary, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync, Writer,
 };
 
 /// How many records or entries are taken from the store at once by a reader of this handle.
@@ -607,6 +607,18 @@ impl AppendLog for Shared {
         let told = self.queue().submitted.remove(&ticket.number);
         let unknown = "a ticket is waited for once, by the store that gave it out";
         wait(&told.ok_or(StoreError::Unsupported(unknown))?, &|| {}).map(drop)
+    }
+
+    fn set_writer(&mut self, writer: Writer) {
+        self.store_mut().set_writer(writer);
+    }
+
+    fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
+        self.store().untagged()
+    }
+
+    fn adopt(&mut self, to: TreeHead) -> Result<(), StoreError> {
+        self.store_mut().adopt(to)
     }
 
     fn late_index(&mut self) -> Option<u64> {

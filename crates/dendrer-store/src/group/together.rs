@@ -23,6 +23,7 @@ use crate::disk::{self, Disk, DiskFile, Open};
 use crate::embedded::Embedded;
 use crate::error::StoreError;
 use crate::frame::{self, COMMIT, COMMIT_SIZE, Commit};
+use crate::store::Tag;
 
 /// How many groups of others there must be for each of a process: syncs of a few at once are faster than waiting for one.
 const OTHERS_MIN: usize = 6;
@@ -86,7 +87,7 @@ impl Together {
 
     fn say(&self, size: u64, root: Digest, since: u64) {
         let mut bytes = Vec::with_capacity(SAID);
-        Commit { count: 0, size, synced: since, length: 0, root }.write(&mut bytes);
+        Commit { count: 0, size, synced: since, length: 0, root, tag: Tag::default() }.write(&mut bytes);
         // A handle that waits for it in vain syncs for itself.
         let _ = disk::write_all(&*self.said, &bytes, 0);
     }

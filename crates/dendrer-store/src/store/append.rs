@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::{Record, RunName};
 
 use super::ticket::{Ticket, WaitForSync};
-use super::{Head, ReadLog};
+use super::{Head, ReadLog, TreeHead, Writer};
 use crate::error::StoreError;
 
 /// The part of a store that appends.
@@ -56,6 +56,23 @@ pub trait AppendLog: ReadLog {
     fn waiter(&self) -> Option<Arc<dyn WaitForSync>> {
         None
     }
+
+    /// Tells the store who writes from now on. A secret that is not that of the store's key is [`Writer::Missing`].
+    fn set_writer(&mut self, writer: Writer);
+
+    /// Returns the groups behind the newest valid checkpoint whose tags this writer did not make, by their positions, as far as
+    /// this handle sees the log; `None` without a secret, where nobody can tell.
+    ///
+    /// While there is one, and it was not adopted, nothing is appended, erased or signed ([`StoreError::Untagged`]). A store that
+    /// several processes append to checks that under its lock.
+    fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError>;
+
+    /// Lets the groups up to a tree count as tagged, for this handle: whoever holds the key has looked at them, and is about to sign.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Lost`] if the log does not have this tree.
+    fn adopt(&mut self, to: TreeHead) -> Result<(), StoreError>;
 
     /// Finishes background work. Groups that were submitted and not waited for may be written or not.
     fn close(self: Box<Self>) -> Result<(), StoreError>;

@@ -19,6 +19,7 @@ mod outside;
 mod proofs;
 mod secrets;
 mod small;
+mod tags;
 mod together;
 mod writers;
 

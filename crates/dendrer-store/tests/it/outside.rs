@@ -12,7 +12,8 @@ use dendrer_store::conformance::{self, Subject};
 use dendrer_store::fence::{self, Known, Log};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    Given, LastRecord, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError, StoreInfo, Ticket, TreeHead,
+    Given, GroupEnd, LastRecord, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError, StoreInfo,
+    Tags, Ticket, TreeHead, Writer,
 };
 
 /// Kept bytes, by run, question and tick.
@@ -25,6 +26,9 @@ struct Listed {
     records: Vec<Record>,
     peaks: Peaks,
     note: Option<SignedNote>,
+    writer: Writer,
+    groups: Vec<GroupEnd>,
+    adopted: u64,
     kept: Mutex<Kept>,
     secrets: BTreeMap<Digest, Vec<u8>>,
 }
@@ -36,6 +40,9 @@ impl Listed {
             records: Vec::new(),
             peaks: Peaks::new(),
             note: None,
+            writer: Writer::default(),
+            groups: Vec::new(),
+            adopted: 0,
             kept: Mutex::default(),
             secrets: BTreeMap::new(),
         }
@@ -44,6 +51,24 @@ impl Listed {
     /// Whether what was given for a change of the kept bytes holds.
     fn holds(&self, given: Given<'_>) -> Result<bool, StoreError> {
         given.holds(&mut |name| Ok(self.secrets.contains_key(name)), &mut || self.secrets())
+    }
+
+    /// What the tags of the groups behind the checkpoint say; `None` without a secret.
+    fn tags(&self) -> Option<Tags> {
+        let secret = self.writer.secret()?;
+        let opened = |note| Checkpoint::open(note, &self.info.id.origin(), &self.info.key).ok();
+        let signed = self.note.as_ref().and_then(opened).map_or(0, |signed| signed.size());
+        let mut tags = Tags::default();
+        tags.pass(signed.max(self.adopted));
+        self.groups.iter().for_each(|group| tags.look(secret, self.info.id, group));
+        Some(tags)
+    }
+
+    fn check_writer(&self) -> Result<(), StoreError> {
+        match &self.writer {
+            Writer::Missing => Err(StoreError::NoWriter),
+            _ => self.tags().map_or(Ok(()), |tags| tags.check()),
+        }
     }
 
     fn numbered(&self) -> impl Iterator<Item = (u64, &Record)> {
@@ -165,12 +190,15 @@ impl ReadLog for Listed {
 
 impl AppendLog for Listed {
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        self.check_writer()?;
         let begin = self.tree().size;
         fence::check(self, self.info.id, begin, records)?;
         for record in records {
             self.peaks.push(leaf_hash(&record.entry()));
             self.records.push(record.clone());
         }
+        let tree = self.tree();
+        self.groups.push(GroupEnd { begin, tree, tag: self.writer.tag(self.info.id, tree) });
         Ok(begin..self.tree().size)
     }
 
@@ -180,6 +208,22 @@ impl AppendLog for Listed {
     }
 
     fn wait(&mut self, _: Ticket) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn set_writer(&mut self, writer: Writer) {
+        self.writer = writer.of_store(&self.info);
+    }
+
+    fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
+        Ok(self.tags().map(|tags| tags.untagged().to_vec()))
+    }
+
+    fn adopt(&mut self, to: TreeHead) -> Result<(), StoreError> {
+        if !self.groups.iter().any(|group| group.tree == to) {
+            return Err(StoreError::Unsupported("a tree that the log does not have"));
+        }
+        self.adopted = to.size;
         Ok(())
     }
 
@@ -222,6 +266,7 @@ impl SignLog for Listed {
         last: &mut LastRecord<'_>,
         may: &mut MaySign<'_>,
     ) -> Result<Option<SignedNote>, StoreError> {
+        self.check_writer()?;
         if let Some(record) = last(self)? {
             self.append(std::slice::from_ref(&record))?;
         }
@@ -245,6 +290,7 @@ impl KeepSecrets for Listed {
         if secrets.iter().any(|(_, bytes)| bytes.len() > SECRET_SIZE_MAX) {
             return Err(StoreError::Unsupported("so many bytes under one name"));
         }
+        self.check_writer()?;
         let holds = self.holds(given)?;
         if holds {
             self.secrets.extend(secrets.iter().cloned());
@@ -257,6 +303,7 @@ impl KeepSecrets for Listed {
     }
 
     fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError> {
+        self.check_writer()?;
         let holds = self.holds(given)?;
         if holds {
             self.secrets.retain(|name, _| !names.contains(name));

@@ -200,6 +200,8 @@ document! {
         ts?: Timestamp = note.times.map(|(ts, _)| ts),
         /// The later time of an earlier record
         after?: Timestamp = note.times.map(|(_, after)| after),
+        /// The number of records of a group without a tag, or of those that were adopted
+        records?: u64 = note.records,
     }
 }
 
@@ -373,7 +375,10 @@ fn record_line(report: &VerifyReport) -> Line {
             let of = names(report.runs.iter().map(|run| &run.run));
             let of = if of.is_empty() { of } else { format!(" of {of}") };
             let states = if report.is_quick { "" } else { ", deltas against roots, authors" };
-            format!("{}{of}: bytes, chain, tree, maps{states}", count(report.asked_records, "record", "records"))
+            format!(
+                "{}{of}: bytes, chain, tree, maps{states}",
+                count(report.asked_records, "record", "records")
+            )
         }
     };
     let style = if word.starts_with("INTACT") { Style::Good } else { Style::Bad };
@@ -411,8 +416,12 @@ fn partial_words(whole: &WholeFact, why: PartialReason) -> Option<String> {
     Some(match (why, whole.map_ts, whole.checkpoint) {
         (PartialReason::Missing, Some(ts), _) => format!("{of}: {missing} missing by the map of {ts}"),
         (PartialReason::Missing, None, _) => format!("{of}: {missing} missing"),
-        (PartialReason::ParentRefusals, ..) => format!("{of}: without {missing} beside what it branched off from"),
-        (PartialReason::AfterMap, Some(ts), _) => format!("{of}: records after the map of {ts} are not counted"),
+        (PartialReason::ParentRefusals, ..) => {
+            format!("{of}: without {missing} beside what it branched off from")
+        }
+        (PartialReason::AfterMap, Some(ts), _) => {
+            format!("{of}: records after the map of {ts} are not counted")
+        }
         (PartialReason::AfterMap, None, Some(size)) => {
             format!("{of}: records after checkpoint {size} are not counted by it")
         }
@@ -428,7 +437,8 @@ fn partial_words(whole: &WholeFact, why: PartialReason) -> Option<String> {
 
 /// Lists how many records are missing, by kind.
 fn missing_words(runs: &[&IncompleteRun], whole: &WholeFact) -> String {
-    let sum = |of: fn(&MissingRecords) -> u64| runs.iter().filter_map(|run| run.missing.as_ref()).map(of).sum();
+    let sum =
+        |of: fn(&MissingRecords) -> u64| runs.iter().filter_map(|run| run.missing.as_ref()).map(of).sum();
     let mut counts: Vec<(u64, String)> = vec![
         (sum(|missing| missing.transitions), "transition".to_owned()),
         (sum(|missing| missing.refusals), "refusal".to_owned()),
@@ -439,8 +449,7 @@ fn missing_words(runs: &[&IncompleteRun], whole: &WholeFact) -> String {
     let apart = whole.apart.iter().filter(|_| is_missing);
     counts.extend(apart.map(|(kind, count)| (*count, format!("{kind} record of the log"))));
     let some = counts.iter().filter(|(number, _)| *number > 0);
-    let words: Vec<String> =
-        some.map(|(number, what)| count(*number, what, &plural(what))).collect();
+    let words: Vec<String> = some.map(|(number, what)| count(*number, what, &plural(what))).collect();
     words.join(", ")
 }
 
@@ -517,6 +526,22 @@ fn note_lines(report: &VerifyReport) -> Vec<Line> {
             .map_or_else(String::new, |(ts, after)| format!(" is dated {ts}, after one of {after}"));
         let detail = format!("{run}record {}{times}", note.position);
         lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
+    }
+    for note in of(NoteCode::Adopted).take(NAMES_MAX) {
+        let records = count(note.records.unwrap_or(0), "record", "records");
+        let detail = format!("record {}: {records} without tag signed knowingly", note.position);
+        lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
+    }
+    let untagged: Vec<_> = of(NoteCode::Untagged).collect();
+    if let Some(first) = untagged.first() {
+        let records = untagged.iter().filter_map(|note| note.records).sum();
+        let (records, groups) =
+            (count(records, "record", "records"), count(untagged.len() as u64, "group", "groups"));
+        let detail = format!(
+            "{records} from position {} on, in {groups} without tag (dendrer doctor --adopt -n)",
+            first.position
+        );
+        lines.push(line(Some(Style::Warn), "notes", NoteCode::Untagged.as_str(), &detail));
     }
     lines
 }

@@ -37,11 +37,10 @@ use std::sync::Arc;
 use dendrer::kernel::step::Start;
 use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
-use dendrer::trust::MemoryTrust;
 use dendrer::{Repo, Trace};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value, json};
-use dendrer_testkit::{memory, record, run_name};
+use dendrer_testkit::{appending, memory, record, run_name};
 use dendrer_view::answer::{Answer, ItemAnswer, Page, plain};
 use dendrer_view::layout::lay;
 use dendrer_view::problem::{Problem, ShownProblem as _};
@@ -109,7 +108,7 @@ fn trace(store: &Shared, run: &str) -> Trace {
 
 /// Opens a store to write runs at fixed times.
 fn repo(store: &Shared) -> Repo {
-    let repo = Repo::over(Box::new(store.clone()), Arc::new(MemoryTrust::new())).unwrap();
+    let repo = Repo::over(Box::new(store.clone()), appending(store.info().id.0[0])).unwrap();
     repo.with_environment(|| Box::new(Fixed::new("view", 100, 1)))
 }
 

@@ -41,7 +41,7 @@ fn a_store_that_was_restored_can_be_written() {
         &text(&Restored { has_key: false, ..restored() }, &Page::WIDE),
         r#"
         RESTORED  new/.dendrer: 12 records, root 070707070707, every one verified
-        (stderr) note: the key of the log is not here; records can be written, and no checkpoint is signed (E0804)
+        (stderr) note: the key of the log is not here; nothing is written without it or a writer's secret (E0804)
         (stderr) help: dendrer verify --all --store new/.dendrer"#,
     );
 }

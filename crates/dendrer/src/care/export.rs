@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use dendrer_object::note::{Checkpoint, SignedNote};
 use dendrer_object::record::Kind;
 use dendrer_object::{Code, Pointer, RunName};
-use dendrer_store::Store;
+use dendrer_store::{Store, StoreError};
 
 use super::{CareNote, Follow};
 use crate::address::Address;
@@ -177,6 +177,8 @@ fn note_of(
     let unsigned = match unwritable.map_or_else(|| sign(repo).and_then(|done| signed(done, follow)), Err) {
         Ok(Some(note)) => return Ok((note, None)),
         Ok(None) => None,
+        // Nothing leaves here as if nothing had been appended.
+        Err(error @ Error::Store(StoreError::Untagged { .. })) => return Err(error.into()),
         Err(error) => Some(error),
     };
     match repo.reader()?.checkpoint().map_err(Error::from)? {

@@ -19,8 +19,8 @@ use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::evidence::verify::judge::records_to_read;
 use crate::evidence::verify::{self, VerifyReading, VerifyReport, VerifyTerms, VerifyVerdict};
-use crate::repo::Repo;
 use crate::repo::mark;
+use crate::repo::{Repo, writer_of};
 use crate::run::trace::ReadHandle as _;
 use crate::trust::Trust;
 
@@ -44,7 +44,8 @@ impl Repo {
         let trust = &**self.trust();
         match self.dir() {
             Some(dir) => {
-                let store = Embedded::open(dir, Options::read())?.with_key(self.key().cloned());
+                let mut store = Embedded::open(dir, Options::read())?.with_key(self.key().cloned());
+                store.set_writer(writer_of(&**self.trust(), &store));
                 of_files(&mut Arc::new(store), question, trust, follow)
             }
             None => {

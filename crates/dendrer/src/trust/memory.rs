@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use dendrer_object::StoreId;
 use dendrer_object::note::{SigningKey, VerifierKey};
-use dendrer_store::{StoreInfo, TreeHead};
+use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
 
 use super::{SigningTurn, Trust, TrustError, VaultKey};
 
@@ -24,6 +24,7 @@ struct Kept {
     keys: BTreeMap<StoreId, Arc<SigningKey>>,
     heads: BTreeMap<StoreId, TreeHead>,
     vault_keys: BTreeMap<StoreId, VaultKey>,
+    writers: BTreeMap<StoreId, Arc<WriterSecret>>,
     /// The logs that are being signed.
     turns: BTreeSet<StoreId>,
 }
@@ -32,6 +33,11 @@ impl MemoryTrust {
     /// Knows no key and no head.
     pub fn new() -> MemoryTrust {
         MemoryTrust::default()
+    }
+
+    /// Keeps the secret of those who append to a log: for a service that writes and does not sign.
+    pub fn keep_writer(&self, store: StoreId, secret: WriterSecret) {
+        self.kept().writers.insert(store, Arc::new(secret));
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -49,6 +55,11 @@ impl Trust for MemoryTrust {
             }),
             key => Ok(key.cloned()),
         }
+    }
+
+    fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
+        let key = self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key)));
+        Ok(key.or_else(|| self.kept().writers.get(&log.id).cloned()))
     }
 
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use dendrer_object::StoreId;
 use dendrer_object::note::{Checkpoint, SigningKey, VerifierKey};
 use dendrer_store::disk::WaitNote;
-use dendrer_store::{StoreInfo, TreeHead};
+use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::memory::OTHER_HEAD;
-use super::{Seen, SigningTurn, Trust, TrustError, VaultKey};
+use super::{Seen, SigningTurn, Trust, TrustError, VaultKey, WriterFile};
 use crate::files::{self, Whole};
 
 /// How long another process may sign while the remembered head stays the same.
@@ -128,18 +128,17 @@ impl UserTrust {
 
 impl Trust for UserTrust {
     fn key(&self, log: &StoreInfo) -> Result<Option<Arc<SigningKey>>, TrustError> {
-        let Some(path) = self.key_path(log.id) else { return Ok(None) };
-        let text = match self.key_text(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound && self.key_file.is_none() => return Ok(None),
-            Err(source) => return Err(TrustError::KeyNotRead { path, source }),
-        };
-        let key = key_of(&text, &path)?;
-        if *key.verifier_key() != log.key {
-            let why = format!("it is not the key of this store, which is {}", log.key);
-            return Err(TrustError::KeyUnusable { path, what: "used", why });
-        }
-        Ok(Some(Arc::new(key)))
+        Ok(match self.held(log)? {
+            Some(Held::Key(key)) => Some(key),
+            Some(Held::Writer(_)) | None => None,
+        })
+    }
+
+    fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
+        Ok(self.held(log)?.map(|held| match held {
+            Held::Key(key) => Arc::new(WriterSecret::of(&key)),
+            Held::Writer(file) => Arc::new(file.secret),
+        }))
     }
 
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
@@ -147,15 +146,14 @@ impl Trust for UserTrust {
         let bad = |what, why: String| TrustError::KeyUnusable { path: path.clone(), what, why };
         let text = self.read_kept(&path).map_err(|error| bad("read", error.to_string()))?;
         let Some(text) = text else { return Ok(None) };
-        let key = SigningKey::from_secret_text(String::from_utf8_lossy(&text).trim_end());
-        Ok(Some(key.map_err(|error| bad("used", error.to_string()))?.verifier_key().clone()))
+        Ok(Some(Held::parse(&String::from_utf8_lossy(&text), &path)?.verifier_key().clone()))
     }
 
     fn named_key(&self) -> Result<Option<VerifierKey>, TrustError> {
         let Some(path) = &self.key_file else { return Ok(None) };
         let read = self.key_text(path);
         let text = read.map_err(|source| TrustError::KeyNotRead { path: path.clone(), source })?;
-        Ok(Some(key_of(&text, path)?.verifier_key().clone()))
+        Ok(Some(Held::parse(&text, path)?.verifier_key().clone()))
     }
 
     fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> Result<(), TrustError> {
@@ -189,6 +187,9 @@ impl Trust for UserTrust {
     }
 
     fn vault_key(&self, store: StoreId) -> Result<Option<VaultKey>, TrustError> {
+        if let Some(file) = self.writer_file()? {
+            return Ok(file.vault);
+        }
         let Some(path) = self.vault_key_path(store) else { return Ok(None) };
         let bytes = match self.read_kept(&path) {
             Ok(bytes) => bytes,
@@ -205,6 +206,7 @@ impl Trust for UserTrust {
     }
 
     fn keep_vault_key(&self, store: StoreId, key: &VaultKey) -> Result<(), TrustError> {
+        self.refuse_writer("begins no vault: the holder of the key gives it one, with --vault")?;
         let path = self.vault_key_path(store).ok_or(TrustError::NoHome)?;
         // If this fails, writing the key says so.
         let _ = files::make_dir(files::dir_of(&path));
@@ -213,6 +215,7 @@ impl Trust for UserTrust {
     }
 
     fn destroy_vault_key(&self, store: StoreId) -> Result<(), TrustError> {
+        self.refuse_writer("destroys no key of a vault")?;
         let Some(path) = self.vault_key_path(store) else { return Ok(()) };
         let destroy = || -> io::Result<()> {
             let mut file = match File::options().write(true).open(&path) {
@@ -251,7 +254,66 @@ impl Trust for UserTrust {
     }
 }
 
+/// The content of a key file.
+enum Held {
+    Key(Arc<SigningKey>),
+    Writer(WriterFile),
+}
+
+impl Held {
+    fn parse(text: &str, path: &Path) -> Result<Held, TrustError> {
+        match WriterFile::parse(text) {
+            Some(file) => Ok(Held::Writer(file)),
+            None => Ok(Held::Key(Arc::new(key_of(text, path)?))),
+        }
+    }
+
+    fn verifier_key(&self) -> &VerifierKey {
+        match self {
+            Held::Key(key) => key.verifier_key(),
+            Held::Writer(file) => file.secret.key(),
+        }
+    }
+}
+
 impl UserTrust {
+    /// Reads the key of a log, or the secret of its writers.
+    fn held(&self, log: &StoreInfo) -> Result<Option<Held>, TrustError> {
+        let Some(path) = self.key_path(log.id) else { return Ok(None) };
+        let text = match self.key_text(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound && self.key_file.is_none() => return Ok(None),
+            Err(source) => return Err(TrustError::KeyNotRead { path, source }),
+        };
+        let held = Held::parse(&text, &path)?;
+        if *held.verifier_key() != log.key {
+            let why = format!("it is not the key of this store, which is {}", log.key);
+            return Err(TrustError::KeyUnusable { path, what: "used", why });
+        }
+        Ok(Some(held))
+    }
+
+    /// Returns what the named file has, if it is that of a writer.
+    fn writer_file(&self) -> Result<Option<WriterFile>, TrustError> {
+        let Some(path) = &self.key_file else { return Ok(None) };
+        match self.key_text(path) {
+            Ok(text) => Ok(WriterFile::parse(&text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(TrustError::KeyNotRead { path: path.clone(), source }),
+        }
+    }
+
+    /// Refuses what a writer does not do.
+    fn refuse_writer(&self, why: &str) -> Result<(), TrustError> {
+        match (self.writer_file()?, &self.key_file) {
+            (Some(_), Some(path)) => {
+                let why = format!("a writer's secret {why}");
+                Err(TrustError::KeyUnusable { path: path.clone(), what: "used", why })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Waits for the lock: as long as other processes sign, and at most [`TURN_MAX`] while the remembered head stays the same.
     fn hold(&self, path: &Path, head: &Path) -> io::Result<Lock> {
         if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
@@ -362,7 +424,7 @@ pub fn write_key(key: &SigningKey, path: &Path) -> Result<(), TrustError> {
 }
 
 /// Writes a line to a new file that only its owner may read.
-fn write_new(path: &Path, line: &str) -> io::Result<()> {
+pub(super) fn write_new(path: &Path, line: &str) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -410,6 +472,9 @@ fn key_of(text: &str, path: &Path) -> Result<SigningKey, TrustError> {
     SigningKey::from_secret_text(text.trim_end()).map_err(|error| TrustError::KeyUnusable {
         path: path.to_owned(),
         what: "used",
-        why: error.to_string(),
+        why: match WriterFile::parse(text) {
+            Some(_) => "it is a writer's secret, which appends and signs nothing".to_owned(),
+            None => error.to_string(),
+        },
     })
 }

@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::kernel::commitment::DelegationScope;
@@ -13,9 +12,8 @@ use dendrer::pack::{self, Source};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::repo::Repo;
 use dendrer::store::{Memory, Shared};
-use dendrer::trust::MemoryTrust;
 use dendrer_object::{Intent, Value};
-use dendrer_testkit::{info, run_name};
+use dendrer_testkit::{appending, info, run_name};
 
 use crate::draw::{self, PackKind, v};
 
@@ -42,7 +40,7 @@ impl World {
     pub(crate) fn new(kind: PackKind, is_child: bool) -> World {
         let read =
             |text: String| pack::read(text.as_bytes()).unwrap_or_else(|found| panic!("{found:?}: {text}"));
-        let repo = Repo::over(Box::new(Memory::new(info(1))), Arc::new(MemoryTrust::new())).unwrap();
+        let repo = Repo::over(Box::new(Memory::new(info(1))), appending(1)).unwrap();
         let world = World {
             kind,
             is_child,

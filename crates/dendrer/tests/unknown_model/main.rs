@@ -27,7 +27,7 @@ use dendrer_kernel::predicate::Verdict;
 use dendrer_object::json::parse_door;
 use dendrer_object::tag;
 use dendrer_store::Memory;
-use dendrer_testkit::{Dice, info, run_name};
+use dendrer_testkit::{Dice, appending, info, run_name};
 
 use oracle::{E, Event, Rule, Sees, State as Model, Stop, V};
 
@@ -114,8 +114,7 @@ fn model_of(state: &Value) -> Model {
 
 impl History {
     fn new(number: u64) -> History {
-        let trust = Arc::new(MemoryTrust::new());
-        let repo = Repo::over(Box::new(Memory::new(info(1))), trust).unwrap();
+        let repo = Repo::over(Box::new(Memory::new(info(1))), appending(1)).unwrap();
         let repo = repo.with_environment(move || Box::new(Fixed::new("model", 1_790_000_000_000, 1)));
         History { dice: Dice(number.wrapping_mul(0x9e37_79b9) ^ 0x51), repo, number }
     }

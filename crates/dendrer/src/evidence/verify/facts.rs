@@ -4,11 +4,13 @@
 //! the last tick that was asked about; test `verified_takes_all_three_facts`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, RunName, Timestamp};
 
 use super::{VerifyReport, VerifyVerdict};
+use crate::care::tags::ADOPTED;
 
 dendrer_object::words! {
     /// The reason why records of a run may be missing.
@@ -97,6 +99,10 @@ dendrer_object::words! {
         Stage0 = "stage_0",
         /// A record is dated before one that is earlier in the log.
         DatedBack = "dated_back",
+        /// Records are in groups without the tag of a writer who may, and not signed.
+        Untagged = "untagged",
+        /// The holder of the key signed such records knowingly.
+        Adopted = "adopted",
     }
 }
 
@@ -215,6 +221,16 @@ pub struct VerifyNote {
     pub run: Option<RunName>,
     /// Of a record that is dated back: its time, and the later time of an earlier record.
     pub times: Option<(Timestamp, Timestamp)>,
+    /// Of groups without a tag, also of those that were adopted: how many records they have.
+    pub records: Option<u64>,
+}
+
+impl VerifyNote {
+    /// Notes a group without a tag.
+    pub(super) fn untagged(group: Range<u64>) -> VerifyNote {
+        let (code, position, records) = (NoteCode::Untagged, group.start, Some(group.end - group.start));
+        VerifyNote { code, position, run: None, times: None, records }
+    }
 }
 
 /// The comparison with another log of the same key.
@@ -246,13 +262,25 @@ impl Notes {
         if header.kind == Kind::Run
             && record.body().value("/stage").is_some_and(|stage| stage == 0_u64.into())
         {
-            self.list.push(VerifyNote { code: NoteCode::Stage0, position, run: run.clone(), times: None });
+            self.list.push(VerifyNote {
+                code: NoteCode::Stage0,
+                position,
+                run: run.clone(),
+                times: None,
+                records: None,
+            });
+        }
+        let text = |name: &str| record.body().value(name);
+        if header.kind == Kind::Key && text("/purpose").is_some_and(|purpose| purpose == ADOPTED.into()) {
+            let records = text("/records").and_then(|records| records.as_u64());
+            let (code, run) = (NoteCode::Adopted, run.clone());
+            self.list.push(VerifyNote { code, position, run, times: None, records });
         }
         if let Some(latest) = self.latest.filter(|latest| header.ts.ms() + SKEW_MS < latest.ms())
             && self.dated_back.insert(run.clone())
         {
             let times = Some((header.ts, latest));
-            self.list.push(VerifyNote { code: NoteCode::DatedBack, position, run, times });
+            self.list.push(VerifyNote { code: NoteCode::DatedBack, position, run, times, records: None });
         }
         self.latest = self.latest.max(Some(header.ts));
     }

@@ -1,0 +1,62 @@
+//! The cost of the tag of a group, as a share of appending the group (`docs/benchmarks.md`): 100 records a group, no sync.
+//!
+//! Two stores take turns, one with a writer's secret and one without, so that what else the machine does meets both.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dendrer_object::Record;
+use dendrer_store::conformance::{Scribe, info, key};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, TreeHead, Writer, WriterSecret};
+
+const GROUPS: usize = 400;
+const RECORDS: usize = 100;
+
+/// The most that a tag may cost.
+const SHARE_MAX: f64 = 0.05;
+
+fn store(dir: &Path, name: &str, writer: Writer) -> (Embedded, Scribe) {
+    let options = Options { index: false, ..Options::write() };
+    let mut store = Embedded::create(&dir.join(name), info(), options).expect("a store");
+    store.set_writer(writer);
+    let mut scribe = Scribe::default();
+    store.append(&[scribe.begin("r")]).expect("it fits");
+    (store, scribe)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn main() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut stores =
+        [store(dir.path(), "with", Writer::of(&key())), store(dir.path(), "without", Writer::Unchecked)];
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..GROUPS {
+        for (which, (store, scribe)) in stores.iter_mut().enumerate() {
+            let group: Vec<Record> = (0..RECORDS).map(|_| scribe.step("r")).collect();
+            let begin = Instant::now();
+            store.append(&group).expect("it fits");
+            times[which].push(begin.elapsed());
+        }
+    }
+    let [with, without] = times.map(median);
+    let secret = WriterSecret::of(&key());
+    let tree: TreeHead = stores[0].0.tree();
+    let begin = Instant::now();
+    let times = 100_000_u32;
+    for size in 0..times {
+        let tree = TreeHead { size: size.into(), ..tree };
+        let tag = secret.tag(info().id, tree);
+        assert!(secret.has_tagged(info().id, tree, &tag));
+    }
+    let tag = begin.elapsed() / times;
+    let share = tag.as_secs_f64() / without.as_secs_f64();
+    println!("a group of {RECORDS} records  {without:?} without tag, {with:?} with");
+    println!("a tag, made and looked at  {tag:?}, {share:.4} of the group; at most {SHARE_MAX}");
+    println!("ratio of the medians       {:.4}", with.as_secs_f64() / without.as_secs_f64());
+    assert!(share <= SHARE_MAX, "a tag costs {share} of a group");
+}

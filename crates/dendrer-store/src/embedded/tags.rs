@@ -1,0 +1,120 @@
+//! Tags of groups: looked at behind the newest checkpoint, before anything is appended or signed behind them.
+
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use super::Embedded;
+use crate::error::StoreError;
+use crate::frame::{self, At, Commit, Fault, Step};
+use crate::layout::SEGMENT_HEADER;
+use crate::memory::check_adopted;
+use crate::store::{GroupEnd, Tags, TreeHead, WriterSecret};
+
+/// How much is read at once.
+const WINDOW: usize = 1 << 20;
+
+impl Embedded {
+    /// Looks at the tag of a group that was just read or written.
+    pub(super) fn look_at(&mut self, group: &GroupEnd) {
+        if let Some(secret) = self.writer.secret() {
+            let tags = self.tags.get_mut().unwrap_or_else(PoisonError::into_inner);
+            tags.look(secret, self.info.id, group);
+        }
+    }
+
+    /// Fails if there is a group without a tag behind the newest checkpoint. The caller holds the lock.
+    pub(super) fn check_tags(&mut self) -> Result<(), StoreError> {
+        match self.looked()? {
+            Some(tags) => tags.check(),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the groups without a tag behind the newest checkpoint; `None` without a secret.
+    pub(super) fn list_untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
+        Ok(self.looked()?.map(|tags| tags.untagged().to_vec()))
+    }
+
+    /// Returns what was seen of tags up to the end of the log; `None` without a secret.
+    fn looked(&self) -> Result<Option<Tags>, StoreError> {
+        let Some(secret) = self.writer.secret() else { return Ok(None) };
+        let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
+        self.look_on(secret, &mut tags)?;
+        Ok(Some(tags.clone()))
+    }
+
+    /// Looks at the groups that were not looked at yet: those that the index covers, and those that were read before the secret
+    /// was known.
+    fn look_on(&self, secret: &WriterSecret, tags: &mut Tags) -> Result<(), StoreError> {
+        tags.pass(self.adopted);
+        if tags.looked_to() >= self.size() && tags.untagged().is_empty() {
+            return Ok(());
+        }
+        tags.pass(self.signed_size()?);
+        let from = tags.looked_to();
+        if from < self.size() {
+            self.each_end(from, &mut |group| {
+                tags.look(secret, self.info.id, group);
+            })?;
+            // What cannot be read has no tag.
+            tags.leave(self.size());
+        }
+        Ok(())
+    }
+
+    /// Returns the size of the newest checkpoint that the key of the store signed and that the log has; 0 if there is none.
+    fn signed_size(&self) -> Result<u64, StoreError> {
+        let Some((note, kept)) = self.read_checkpoint()? else { return Ok(0) };
+        let is_signed = note.verify(std::slice::from_ref(&self.info.key)).is_ok_and(|by| !by.is_empty());
+        let is_here =
+            is_signed && kept.size() <= self.size() && self.root_at(kept.size())? == Some(kept.root());
+        Ok(if is_here { kept.size() } else { 0 })
+    }
+
+    /// Calls `f` with each group behind a size. Frames that cannot be read are passed over.
+    pub(super) fn each_end(&self, from: u64, f: &mut dyn FnMut(&GroupEnd)) -> Result<(), StoreError> {
+        self.frames_from(from, &mut |kind, payload, _| {
+            let commit = if kind == frame::COMMIT { Commit::parse(payload) } else { None };
+            let Some(commit) = commit.filter(|commit| commit.size > from) else { return };
+            let begin = commit.size.saturating_sub(commit.count.into());
+            let tree = TreeHead { size: commit.size, root: commit.root };
+            f(&GroupEnd { begin, tree, tag: commit.tag });
+        })
+    }
+
+    /// Calls `f` with kind and payload of each frame from that of the record before a size on, and the place behind it.
+    pub(super) fn frames_from(&self, from: u64, f: &mut dyn FnMut(u8, &[u8], At)) -> Result<(), StoreError> {
+        let mut at = match from.checked_sub(1) {
+            Some(last) => self.locate_in_log(last)?.ok_or(StoreError::NoPosition(last))?,
+            None => At::new(0, SEGMENT_HEADER as u64),
+        };
+        while at.segment <= self.end.segment {
+            let Some(mut reader) = self.segments.reader(at, WINDOW)? else { return Ok(()) };
+            loop {
+                let step = reader.next().map_err(|error| self.segments.io("read", at.segment, error))?;
+                match step {
+                    Step::Frame { offset, kind, payload } => {
+                        let behind = offset + (frame::HEAD + payload.len()) as u64;
+                        f(kind, payload, At::new(at.segment, behind));
+                    }
+                    Step::Fault { offset, fault: Fault::Checksum { head, .. } }
+                        if head.kind != frame::COMMIT && !head.is_blank() =>
+                    {
+                        reader.seek(offset + head.size());
+                    }
+                    Step::Fault { .. } | Step::End { .. } => break,
+                }
+            }
+            at = At::new(at.segment + 1, SEGMENT_HEADER as u64);
+        }
+        Ok(())
+    }
+
+    /// Lets the groups up to a tree count as tagged.
+    pub(super) fn adopt_to(&mut self, to: TreeHead) -> Result<(), StoreError> {
+        let found = if to.size > self.size() { None } else { self.root_at(to.size)? };
+        check_adopted(found.map(|root| TreeHead { size: to.size, root }), to)?;
+        self.adopted = self.adopted.max(to.size);
+        Ok(())
+    }
+}
