@@ -455,9 +455,9 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
             }
             Ok((bundle, records))
         }
-        _ => {
-            Err(error("the header has exactly the members bundle, draft, key, records, runs, size and store, and may have although"))
-        }
+        _ => Err(error(
+            "the header has exactly the members bundle, draft, key, records, runs, size and store, and may have although",
+        )),
     }
 }
 

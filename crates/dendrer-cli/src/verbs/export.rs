@@ -456,13 +456,7 @@ fn signing(global: &Global, out: &mut Out) -> Result<(Repo, Option<dendrer::Erro
 }
 
 /// Signs the store, and writes a bundle.
-fn bundle(
-    global: &Global,
-    revs: &[Address],
-    args: &Export,
-    out: &mut Out,
-    sink: Sink<'_>,
-) -> Result<()> {
+fn bundle(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: Sink<'_>) -> Result<()> {
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(ExportError::OfBundle.into());
     }

@@ -19,8 +19,8 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::prelude::*;
 
-use self::lineage::{Goal, Lineage};
 pub(crate) use self::lineage::said_in;
+use self::lineage::{Goal, Lineage};
 use self::place::{Named, Unmeant};
 use super::Follow;
 use crate::address::{Address, Position, RecordAt};

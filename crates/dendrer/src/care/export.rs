@@ -12,8 +12,8 @@ use dendrer_object::note::{Checkpoint, SignedNote};
 use dendrer_object::{Code, RunName};
 use dendrer_store::Store;
 
-pub use super::erase::withhold::{WithholdError, WithholdTerms, Withheld};
 use super::erase::withhold::find;
+pub use super::erase::withhold::{Withheld, WithholdError, WithholdTerms};
 use super::{CareNote, Follow};
 use crate::address::Address;
 use crate::error::Error;

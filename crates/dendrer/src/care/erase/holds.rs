@@ -3,7 +3,7 @@
 //! `erase` destroys these fields, and `export --withhold` leaves them out. Each row says of one member when it holds the value, or a
 //! digest over a whole that does. Rows are asked until none adds a field, since one may follow from another.
 //!
-//! Rule: a value that is gone is found from no digest that is left; test `nothing_is_left_to_guess`.
+//! Rule: a value that is gone is found from no digest that is left; tests `nothing_is_left_to_guess_a_number`, `.._a_word`, `.._a_yes_or_no`.
 
 use std::sync::Arc;
 
@@ -232,9 +232,7 @@ const HELD: [(&str, EraseReason, When); 28] = [
     ("/contract", EraseReason::Copy, |seen| seen.is_held() || seen.has_lists()),
     // Where a run begins with what others had.
     ("/pack", EraseReason::Copy, |seen| seen.is_run() && seen.is_pack_gone),
-    ("/pack_text", EraseReason::Copy, |seen| {
-        seen.is_run() && (seen.is_pack_gone || seen.is_gone(&["pack"]))
-    }),
+    ("/pack_text", EraseReason::Copy, |seen| seen.is_run() && (seen.is_pack_gone || seen.is_gone(&["pack"]))),
     ("/meta", EraseReason::Digest, |seen| {
         seen.is_run() && seen.is_held() && seen.has("meta", &[MERGE, "state_root"])
     }),

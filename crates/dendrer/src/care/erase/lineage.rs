@@ -17,9 +17,7 @@ use dendrer_object::record::{Author, Kind, Record, Rel};
 use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value, tag};
 use dendrer_store::Store;
 
-use super::holds::{
-    Filled, Reducer, Seen, Source, digests_in, filled, held_by, sources_of, spellings,
-};
+use super::holds::{Filled, Reducer, Seen, Source, digests_in, filled, held_by, sources_of, spellings};
 use super::needles::{Found, Needles};
 use super::place::{Named, Target};
 use super::{EraseError, ErasePlace, EraseReason};
@@ -147,7 +145,9 @@ impl Lineage {
             }
         }
         // The file that a run was imported from, whose digest covers every value of the run.
-        for begin in begins.iter().filter(|begin| begin.header().run.as_ref().is_some_and(|run| owners.contains(run))) {
+        for begin in
+            begins.iter().filter(|begin| begin.header().run.as_ref().is_some_and(|run| owners.contains(run)))
+        {
             digests.extend(source_of(begin).iter().map(|sha| sha.to_string()));
         }
         Lineage {
@@ -238,6 +238,10 @@ impl Lineage {
             }
             match self.decide(record, &verdict, is_derived || is_after) {
                 Decision::Erase => erased.push(verdict),
+                // What may follow in a run that is not in the bundle is taken to have the value: it may come from there.
+                Decision::Ask if !self.is_in_scope(position) && CARRIED.contains(&verdict.place.as_str()) => {
+                    erased.push(verdict);
+                }
                 _ if !self.is_in_scope(position) => {}
                 Decision::Keep => self.found.although.push(self.found_at(record, position, verdict)),
                 Decision::Ask => self.found.open.push(self.found_at(record, position, verdict)),
@@ -432,7 +436,8 @@ impl Lineage {
                 Some(Found::Whole) => Some(Found::Whole),
                 found => short().filter(|short| *short == Found::Whole || found.is_none()).or(found),
             };
-            let is_digest = !self.digests.is_empty() && digests_in(text).any(|one| self.digests.contains(one));
+            let is_digest =
+                !self.digests.is_empty() && digests_in(text).any(|one| self.digests.contains(one));
             let reason = match (is_digest, found) {
                 (true, _) => EraseReason::Digest,
                 (false, Some(Found::Whole)) => EraseReason::Copy,
@@ -632,6 +637,9 @@ const DIGESTS: [&str; 3] = ["/context", "/edge", "/state_root"];
 
 /// Members of a transition with evidence and commitments, with which other runs begin.
 const LISTS: [&str; 5] = ["accepted", "commitments", "contract", "deleg", "evidence"];
+
+/// Fields by which a value comes into the state, or the commitments, with which another run begins.
+const CARRIED: [&str; 3] = ["/commitments", "/delta", "/evidence"];
 
 /// The tick of a record of the chain; of the record of a fork, that at which it branched off.
 fn tick_of(record: &Record) -> Option<u64> {

@@ -140,9 +140,8 @@ fn goals(
         }
     }
     // From a record that is named with its run, a value may have come into the bundle.
-    let is_missing = |number: &usize| {
-        places[*number].is_of_run() && !of_content[*number] && of_state[*number].is_empty()
-    };
+    let is_missing =
+        |number: &usize| places[*number].is_of_run() && !of_content[*number] && of_state[*number].is_empty();
     let missing: Vec<usize> = (0..places.len()).filter(is_missing).collect();
     if !missing.is_empty() {
         let mut refusals = HashMap::new();
