@@ -600,7 +600,8 @@ fn guesses(value: &Value, step: usize) -> Vec<Value> {
 /// Looks at every case with one sort of values, withheld and erased.
 fn nothing_is_left(sort: usize) {
     for case in &CASES {
-        let Some([value, other]) = &values(case.0).get(sort) else { continue };
+        let sorts = values(case.0);
+        let Some([value, other]) = sorts.get(sort) else { continue };
         for is_erased in [false, true] {
             let what = format!("{} {value} {is_erased}", case.0);
             let (_place, full, less) = world(case, value, is_erased);

@@ -425,3 +425,45 @@ fn an_answer_that_reads_what_is_withheld_is_not_known() {
     let read = place.ok(&["log", "chat", "--transcript"]);
     assert!(read.contains("(of tick 2, call b)") && read.contains("(call a)"), "{read}");
 }
+
+/// What may follow from a value is named first; what is left verifies, is imported, and goes on before the value.
+#[test]
+fn what_may_follow_from_a_withheld_value_is_named_first() {
+    let (place, there) = (Place::with_store(), Place::with_store());
+    let lines = r#"{"type":"plan.update","agent":"a","intent":{"description":"ask"},"delta":[{"set":"/n","value":1}]}
+{"type":"action.result","author":"runtime","agent":"desk","action":{"tool":"limit","params":"c"},"result":{"status":"ok","output":4711},"delta":[{"set":"/limit","value":4711}]}
+{"type":"plan.update","agent":"a","intent":{"description":"pay in full"}}
+"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--as", "runtime"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let withheld = ["export", "r", "--withhold", "2:result.output"];
+    let export = [&withheld[..], &["-o", "less.dnd"]].concat();
+    let less = place.path().join("less.dnd");
+    let asked = place.run(&export);
+    assert_eq!((asked.code, asked.stdout.as_str()), (5, ""), "{}", asked.stderr);
+    assert!(
+        asked.stderr.contains("r  tick 3  intent.description  (written after the value)"),
+        "{}",
+        asked.stderr
+    );
+    assert!(asked.stderr.contains("E0467") && !less.exists());
+    let named = ["--also", "action.params", "--although", "3:intent.description"];
+    let (code, dry) = place.json(&[&withheld[..], &named, &["-n"]].concat());
+    assert_eq!(code, 0, "{dry}");
+    assert!(!less.exists() && dry.to_string().contains(r#""schema":"dendrer.withhold/1""#), "{dry}");
+    // A place that nobody asked for is not let pass.
+    let idle = place.run(&[&export[..], &named, &["--also", "1:intent"]].concat());
+    assert_eq!((idle.code, less.exists()), (2, false), "{}", idle.stderr);
+    place.ok(&[&export[..], &named].concat());
+    let text = std::fs::read_to_string(&less).unwrap();
+    assert!(text.starts_with(r#"{"although":["3:intent.description"],"bundle":1,"#), "{text}");
+    assert!(!text.contains("4711") && text.contains("pay in full"));
+    let ran = place.run(&["verify", "less.dnd"]);
+    let lost = "state     INCOMPLETE   from tick 2: a change is missing, erased or withheld";
+    assert!(ran.code == 6 && ran.stdout.contains(lost), "{}", ran.stdout);
+    std::fs::copy(&less, there.path().join("less.dnd")).unwrap();
+    there.ok(&["import", "less.dnd", "--from", "ann"]);
+    there.ok(&["fork", "ann/r@1", "--as", "on"]);
+    assert_eq!(there.run(&["fork", "ann/r@2", "--as", "no"]).code, 6);
+    assert_eq!(there.ok(&["state", "on", "--path", "n"]).trim(), "1");
+}
