@@ -490,7 +490,8 @@ impl Lineage {
             return Decision::Erase;
         }
         let names = |named: &&Named| {
-            let is_related = is_derived || run.is_some_and(|run| self.owners.contains(run));
+            // A record of no run is named by its field alone.
+            let is_related = is_derived || run.is_none_or(|run| self.owners.contains(run));
             named.names(run.map(RunName::as_str), self.at, &verdict.place, is_related)
         };
         // A place that is named to stay is the narrower statement where both lists have it.
