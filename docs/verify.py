@@ -19,7 +19,6 @@ WRITERS = dict(pair.split("=") for pair in (  # by first letters; every other ty
     "kernel.anomaly=k observation.add=aru action.request=aru goal.complete=aru anomaly.flag=aru "
     "memory.write=aru action.result=r policy.decision=ru predicate.violation=k run.cherrypick=k "
     "diff.summary=k run.fork=k bisect.result=k causal.chain=k policy.contract_extension=i").split())
-
 def need(holds, why="not the form of a bundle"):
     if not holds: raise ValueError(why)
 def sha(*parts): return hashlib.sha256(b"".join(parts)).digest()
@@ -164,7 +163,8 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     lines = map(parse, data.split(b"\n")[:-1])
     need(re.fullmatch("-?[0-9]+", canon((head := next(lines))["bundle"])), "not a bundle")
     if head["bundle"] != 1 or head.get("draft") != DRAFT: return 6, ["UNVERIFIABLE: other format"]
-    own, records, names, size, store = members(head, "bundle draft key records runs size store")[2:]
+    also, _, _, own, records, names, size, store = members(
+        {"although": [""], **head}, "although bundle draft key records runs size store")
     peaks, entries, at, item = {}, {}, 0, {}
     while at < count(size):
         before, item, end = item, next(lines), at + 1
@@ -179,15 +179,15 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
             at += 1 << level
             while level in peaks: level, digest = level + 1, sha(b"\1", peaks.pop(level), digest)
             peaks[level] = digest
-        need(at == end, "the subtrees are not those of what is omitted")
+        need(at == end and type(also) is list and {*map(type, also)} == {str}, "other subtrees")
     need(canon([at, len(entries), []]) == canon([size, records, type(names)()]), "not as announced")
     records = [next(lines) for _ in entries]
     used = [count(i) for record in records for l in record.get("chunked", {}).values() for i in l]
     blobs = [unb64(*members(next(lines), "blob")) for _ in {*used}]
     need([*dict.fromkeys(used)] == [*range(len(blobs))] and all(blobs)
          and len({*blobs, *names}) == len(blobs + names), "blobs or names out of order or repeated")
-    last, chart, paths = next(lines), MISSING, {}
-    if "map" in last: (chart, paths), last = members(last, "map paths"), next(lines)
+    chart, paths = members(last, "map paths") if "map" in (last := next(lines)) else (MISSING, {})
+    last = last if chart is MISSING else next(lines)
     need(chart in (MISSING, *(e["hash"] for e in entries.values() if e["kind"] == "map")), "no map")
     runs, places, missing, counts, is_all = {}, {}, [], {}, len(entries) == size
     apart = {"/erase": [], "/key": [], "/register": []}  # the records of no run

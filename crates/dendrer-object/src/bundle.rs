@@ -42,6 +42,9 @@ pub const LINE_MAX: usize = 2 * json::VALUE_SIZE_MAX;
 /// The same of the header: what is no bundle at all often has one long line.
 const HEAD_MAX: usize = 16 << 20;
 
+/// The member of the header with fields that stay.
+const ALTHOUGH: &str = "although";
+
 /// Appends a line, and little more than as many bytes as are asked for at most.
 pub type NextLine<'n, E> = dyn FnMut(&mut Vec<u8>, usize) -> Result<(), E> + 'n;
 
@@ -54,6 +57,8 @@ pub struct Bundle {
     pub key: String,
     /// The runs the bundle was made for.
     pub runs: Vec<RunName>,
+    /// Fields that stay although they may have a value that was withheld, as whoever made the bundle named them.
+    pub although: Vec<String>,
     /// The number of entries in the log that the checkpoint covers.
     pub size: u64,
     /// The log: every entry in the bundle, and the hashes in place of the others.
@@ -305,7 +310,7 @@ impl Bundle {
 
     /// Returns the lines before the records: the header and the log.
     pub fn head_lines(&self) -> impl Iterator<Item = Vec<u8>> {
-        let head = Value::record([
+        let head = [
             ("bundle", Value::from(1u64)),
             ("draft", Value::from(DRAFT)),
             ("key", Value::from(self.key.as_str())),
@@ -313,7 +318,10 @@ impl Bundle {
             ("runs", Value::array(self.runs.iter().map(|run| Value::from(run.as_str())))),
             ("size", Value::from(self.size)),
             ("store", Value::from(self.store.to_string())),
-        ]);
+        ];
+        let although = Value::array(self.although.iter().map(|place| Value::from(place.as_str())));
+        let although = (!self.although.is_empty()).then_some((ALTHOUGH, although));
+        let head = Value::record(head.into_iter().chain(although));
         let log = self.log.iter().map(|item| match item {
             LogItem::Entry(entry) => [&entry.text()[..], b"\n"].concat(),
             LogItem::Omitted { count, hashes } => line(&Value::record([
@@ -438,6 +446,7 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
             store: text("store")?.parse().ok()?,
             key: text("key")?.to_owned(),
             runs: runs?,
+            although: read_although(value)?,
             size: number("size")?,
             log: Vec::new(),
             records: Vec::new(),
@@ -447,7 +456,7 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
         Some((bundle, usize::try_from(number("records")?).ok()?))
     };
     match value.as_object() {
-        Some(object) if object.len() == 7 => {
+        Some(object) if object.len() == 7 + usize::from(object.get(ALTHOUGH).is_some()) => {
             let (bundle, records) =
                 read().ok_or_else(|| error("a member of the header is not what it must be"))?;
             // Each run that is named begins with a record. No digest covers the names, so they could be any number.
@@ -457,10 +466,17 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
             }
             Ok((bundle, records))
         }
-        _ => {
-            Err(error("the header has exactly the members bundle, draft, key, records, runs, size and store"))
-        }
+        _ => Err(error(
+            "the header has exactly the members bundle, draft, key, records, runs, size and store, and may have although",
+        )),
     }
+}
+
+/// Reads the fields that stay; none where the member is absent. An empty list is never written.
+fn read_although(value: &Value) -> Option<Vec<String>> {
+    let Some(listed) = value.get(ALTHOUGH) else { return Some(Vec::new()) };
+    let listed = listed.as_array()?.iter().map(|place| place.as_str().map(str::to_owned));
+    listed.collect::<Option<Vec<String>>>().filter(|listed| !listed.is_empty())
 }
 
 fn read_log_item(value: &Value) -> Result<LogItem, String> {

@@ -193,9 +193,18 @@ def test_what_ends_with_six_is_uncertain(store: dendrer.Store) -> None:
     assert r.bisect(holds="has(state.nosuch)").outcome == "initial"
 
 
+def withheld(run: dendrer.Run, path: str, place: str) -> None:
+    """A bundle without a value, and without all that may follow from it. What that is, is asked first, and nothing is written."""
+    with pytest.raises(dendrer.DendrerError) as asked:
+        run.export(path, withhold=(place,))
+    assert asked.value.code == "E0467" and not Path(path).exists()
+    found = [note.removeprefix("the places: ") for note in asked.value.data["notes"] if note.startswith("the places: ")]
+    run.export(path, withhold=(place,), also=tuple(found[0].split(" ")))
+
+
 def test_verify_raises_nothing(store: dendrer.Store) -> None:
     """A bundle whose log is not signed here, and a record that is damaged, are verdicts."""
-    store["a"].export("a.dnd", withhold=("/intent",))
+    withheld(store["a"], "a.dnd", "/intent")
     for replay in (False, True):
         assert dendrer.open("a.dnd")["a"].verify(replay=replay).verdict
     segment = next(Path("shop/.dendrer/segments").iterdir())

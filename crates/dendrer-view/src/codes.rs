@@ -357,8 +357,9 @@ signing key. Without it, or once it was destroyed, the bytes cannot be read; all
 E0466 5 "The value was erased before."
 "Nothing of it is left to erase. `dendrer show RUN@TICK` lists the fields of the transition that are not known."
 E0467 5 "Places may contain the value or follow from it, and were not named."
-"Whether a text that was written after the value follows from it is not on record. Nothing was erased. Read the places, then name \
-each of them: with --also PLACE it is erased as well, with --although PLACE it stays, and the erase record lists it."
+"Whether a text that was written after the value follows from it is not on record. Nothing was erased, and no file written. Read the \
+places, then name each of them: with --also PLACE it goes as well, with --although PLACE it stays, and the erase record or the header of \
+the bundle lists it."
 E0468 6 "A file begins behind a row that is in none of the files."
 "Its rows are sound among themselves; the rows before it, or the header that they followed, are missing, so the chain is neither whole \
 nor known to be changed. `dendrer verify OLDER.jsonl NEWER.jsonl --profile carl` joins the files of a chain that was rotated."

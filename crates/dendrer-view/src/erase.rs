@@ -41,7 +41,7 @@ document! {
     }
 
     /// A field of a record, with the reason why it is listed
-    object ErasedField(found: &ErasePlace) {
+    pub(crate) object ErasedField(found: &ErasePlace) {
         /// The field, as a JSON pointer
         place: &str = found.place.as_str(),
         /// The reason
@@ -57,7 +57,7 @@ document! {
     }
 }
 
-fn fields(places: &[ErasePlace]) -> Vec<As<ErasedField>> {
+pub(crate) fn fields(places: &[ErasePlace]) -> Vec<As<ErasedField>> {
     places.iter().map(|place| As::new(place.to_value())).collect()
 }
 

@@ -1,8 +1,12 @@
 //! A file that was exported, or was not.
 
+use dendrer::care::export::Withheld;
+use dendrer::care::problem::grouped;
+use dendrer_object::document::As;
 use dendrer_object::{Value, document};
 
-use crate::answer::{Answer, Line, Page};
+use crate::answer::{Answer, Line, Page, Style};
+use crate::erase::{ErasedField, fields};
 use crate::quote;
 
 /// A file that was written.
@@ -29,6 +33,41 @@ document! {
         bytes: u64 = answer.bytes,
         /// The runs, as they were named
         runs: &[String] = answer.runs,
+    }
+
+    /// What a bundle would be made without
+    pub object WithholdDocument: "withhold" (answer: &WithheldAnswer<'_>) {
+        /// The runs, as they were named
+        runs: &[String] = answer.runs,
+        /// Whether nothing was written
+        dry_run: bool = true,
+        /// The fields that are left out
+        withheld: Vec<As<ErasedField>> = fields(&answer.withheld.fields),
+        /// The fields that stay although they may follow from a value
+        although: Vec<As<ErasedField>> = fields(&answer.withheld.although),
+    }
+}
+
+/// What a file would be made without.
+#[derive(Debug, Clone, Copy)]
+pub struct WithheldAnswer<'a> {
+    /// The runs, as they were named.
+    pub runs: &'a [String],
+    /// The fields.
+    pub withheld: &'a Withheld,
+}
+
+impl Answer for WithheldAnswer<'_> {
+    fn document(&self) -> Value {
+        WithholdDocument::of(self).into()
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let gone = grouped(&self.withheld.fields);
+        let stays = grouped(&self.withheld.although);
+        let gone = gone.iter().map(|line| format!("would go  {line}").into());
+        let stays = stays.iter().map(|line| Line::styled(Style::Warn, format!("stays   {line}")));
+        gone.chain(stays).chain([Line::note("nothing was written")]).collect()
     }
 }
 

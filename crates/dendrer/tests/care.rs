@@ -12,7 +12,7 @@ use dendrer::care::backup::{BackupError, backup};
 use dendrer::care::check::{
     FileFact, FilesReport, SignedFact, StoreFact, check_derived, check_files, check_log, figures,
 };
-use dendrer::care::export::{ExportError, ExportTerms, plan};
+use dendrer::care::export::{ExportError, ExportTerms, WithholdError, WithholdTerms, plan};
 use dendrer::care::restore::{NewerRecords, RestoreError, RestoreTerms, Restored, UnsoundBackup, restore};
 use dendrer::care::spare::{Rule, clean};
 use dendrer::care::{CareNote, Follow};
@@ -337,9 +337,9 @@ fn an_export_verifies_or_is_refused() {
         drop(repo);
         let repo = open(&place.trust, Mode::Write);
         assert!(verifies(&exported(&repo, ExportTerms::default()).unwrap()));
-        let withheld = vec!["/nosuch".parse().unwrap()];
+        let withheld = WithholdTerms { places: vec!["/nosuch".to_owned()], ..WithholdTerms::default() };
         let error = exported(&repo, ExportTerms { withheld, ..ExportTerms::default() }).unwrap_err();
-        assert!(matches!(error, ExportError::NothingThere { .. }), "{error}");
+        assert!(matches!(error, ExportError::Withhold(WithholdError::NothingThere { .. })), "{error}");
         let of_bundle = Address::parse("file.dnd").unwrap();
         let error = plan(&repo, &[of_bundle], ExportTerms::default(), &mut ()).unwrap_err();
         assert!(matches!(error, ExportError::OfBundle), "{error}");

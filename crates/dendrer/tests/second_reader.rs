@@ -104,6 +104,7 @@ fn forged(records: &[Record], keep: &[usize], runs: &[&str]) -> Bundle {
         store: STORE,
         key: key().verifier_key().to_string(),
         runs: runs.iter().map(|run| name(run)).collect(),
+        although: Vec::new(),
         size: records.len() as u64,
         log,
         records: keep.iter().map(|at| Sealed::of(&records[*at])).collect(),

@@ -10,14 +10,13 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::{Address, Position};
 use dendrer::ask::steps::each_datum;
-use dendrer::care::export::{ExportError, ExportTerms, newest_note, plan};
+use dendrer::care::export::{ExportError, ExportTerms, WithholdTerms, newest_note, plan, withheld};
 use dendrer::repo::Repo;
 use dendrer::run::frontier::graph_run;
 use dendrer::run::witness::{EXACT, exact_of};
 use dendrer_chain::EXTENSION;
-use dendrer_object::pointer::PointerError;
-use dendrer_object::{Code, Pointer, RunName};
-use dendrer_view::export::ExportAnswer;
+use dendrer_object::{Code, RunName};
+use dendrer_view::export::{ExportAnswer, WithheldAnswer};
 use dendrer_view::graphs::frontier_file;
 use dendrer_view::html::{HtmlTerms, MAX_BYTES, one_file};
 use dendrer_view::quote;
@@ -41,9 +40,21 @@ pub(crate) struct Export {
     /// The runs; none for a checkpoint
     #[arg(required_unless_present = "format", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) runs: Vec<String>,
-    /// Withhold the values at or below this place of every record, like /result/output
-    #[arg(long, value_name = "POINTER")]
+    /// Withhold the value at this place of every record, or of one tick, with its copies and the digests over it
+    #[arg(long, value_name = "[TICK:]PLACE")]
     pub(crate) withhold: Vec<String>,
+    /// Withhold this place as well: PLACE, TICK:PLACE or RUN@TICK:PLACE
+    #[arg(long, value_name = "PLACE", requires = "withhold")]
+    pub(crate) also: Vec<String>,
+    /// Let this place stay, although it may follow from a value that is withheld; the bundle lists it
+    #[arg(long, value_name = "PLACE", requires = "withhold")]
+    pub(crate) although: Vec<String>,
+    /// Withhold copies before the tick and in other runs of the file as well
+    #[arg(long, requires = "withhold")]
+    pub(crate) everywhere: bool,
+    /// Say what would be withheld, and write nothing
+    #[arg(short = 'n', long, requires = "withhold")]
+    pub(crate) dry_run: bool,
     /// For carl: the bytes of the file that was imported, from the vault
     #[arg(long)]
     pub(crate) exact: bool,
@@ -72,6 +83,16 @@ pub(crate) struct Export {
 }
 
 impl Export {
+    /// The values that are withheld.
+    fn withheld(&self) -> WithholdTerms {
+        WithholdTerms {
+            places: self.withhold.clone(),
+            also: self.also.clone(),
+            although: self.although.clone(),
+            everywhere: self.everywhere,
+        }
+    }
+
     /// The first flag of a page that is given.
     fn flag_of_page(&self) -> Option<&'static str> {
         let flags = [
@@ -144,7 +165,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
             return Err(failure.help(&["dendrer", "export", "RUN", "-o", "RUN.dnd"]));
         }
     }
-    if global.output.is_none() {
+    if global.output.is_none() && !args.dry_run {
         out.takes_bytes()?;
         refuse_terminal(global, args)?;
     }
@@ -159,6 +180,9 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         .note("what stands up to a tick is listed by log, whole with --full")
         .help(&["dendrer", "export", run])
         .help(&["dendrer", "log", text, "--full", "--json"]));
+    }
+    if args.dry_run {
+        return dry_run(global, form, revs, args, out);
     }
     let Some(path) = &global.output else {
         write(global, form, &revs, args, out, &mut |out, bytes| out.bytes(bytes))?;
@@ -182,6 +206,19 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     let path = file.display().to_string();
     let format = global.format.as_deref().unwrap_or("bundle");
     out.answer(&ExportAnswer { path: &path, format, bytes, runs: &args.runs })
+}
+
+/// Says what a bundle would be made without.
+fn dry_run(global: &Global, form: Form, revs: Vec<Address>, args: &Export, out: &mut Out) -> Result {
+    let mut revs = revs;
+    if let (Form::Html, Some(with)) = (form, &args.with) {
+        revs.push(Address::parse(with)?);
+    }
+    let (repo, _) = context::read_repo(global)?;
+    let mut follower = Follower::new(global, "export", out);
+    let found = withheld(&repo, &revs, &args.withheld(), &mut follower);
+    let (found, _progress) = follower.go_on(found)?;
+    out.answer(&WithheldAnswer { runs: &args.runs, withheld: &found })
 }
 
 /// Refuses flags of another form.
@@ -222,11 +259,10 @@ fn write(
     out: &mut Out,
     sink: Sink<'_>,
 ) -> Result<()> {
-    let withhold = &args.withhold;
     match form {
         Form::Foreign(format) => foreign(global, format, revs, args, out, sink),
         Form::Training => training(global, revs, out, sink),
-        Form::Bundle => bundle(global, revs, withhold, out, sink),
+        Form::Bundle => bundle(global, revs, args, out, sink),
         Form::Checkpoint => {
             let (repo, unwritable) = signing(global, out)?;
             let mut follower = Follower::new(global, "export", out);
@@ -252,7 +288,7 @@ fn write(
                 return Err(Failure::new(Code::E0106, "a test replays one run: export one at a time"));
             };
             let mut bytes = Vec::new();
-            bundle(global, revs, withhold, out, &mut |_, part| {
+            bundle(global, revs, args, out, &mut |_, part| {
                 bytes.extend_from_slice(part);
                 Ok(())
             })?;
@@ -391,7 +427,7 @@ fn html(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: S
     }
     let all: Vec<Address> = runs.iter().chain(&with).map(|run| Address::of(run, None)).collect();
     let mut bytes = Vec::new();
-    bundle(global, &all, &args.withhold, out, &mut |_, part| {
+    bundle(global, &all, args, out, &mut |_, part| {
         bytes.extend_from_slice(part);
         Ok(())
     })?;
@@ -420,23 +456,13 @@ fn signing(global: &Global, out: &mut Out) -> Result<(Repo, Option<dendrer::Erro
 }
 
 /// Signs the store, and writes a bundle.
-fn bundle(
-    global: &Global,
-    revs: &[Address],
-    withhold: &[String],
-    out: &mut Out,
-    sink: Sink<'_>,
-) -> Result<()> {
+fn bundle(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: Sink<'_>) -> Result<()> {
     if revs.iter().any(|rev| rev.bundle.is_some()) {
         return Err(ExportError::OfBundle.into());
     }
-    let pointer = |text: &String| {
-        Pointer::of_written(text).map_err(|error: PointerError| Failure::new(Code::E0106, error.to_string()))
-    };
-    let withheld = withhold.iter().map(pointer).collect::<Result<Vec<_>>>()?;
     let (repo, unwritable) = signing(global, out)?;
     let mut follower = Follower::new(global, "export", out);
-    let planned = plan(&repo, revs, ExportTerms { withheld, unwritable }, &mut follower);
+    let planned = plan(&repo, revs, ExportTerms { withheld: args.withheld(), unwritable }, &mut follower);
     let (planned, _progress) = follower.go_on(planned)?;
     planned.write(&mut |line| sink(out, line))
 }

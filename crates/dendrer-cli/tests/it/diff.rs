@@ -2,7 +2,7 @@
 
 use dendrer_object::{Value, json};
 
-use crate::support::{Place, Ran, demo, parse};
+use crate::support::{Place, Ran, demo, parse, strip};
 
 fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
     path.split('/').fold(value, |value, name| match name.parse::<usize>() {
@@ -263,9 +263,8 @@ fn what_was_withheld_is_named_and_never_equal() {
     let place = Place::new();
     let file = place.path().join("less.dnd");
     let file = file.to_str().unwrap();
-    let export =
-        ["export", "trip-planner-a", "--withhold", "/delta", "--withhold", "/intent/confidence", "-o", file];
-    assert_eq!(run(&export).code, 0);
+    assert_eq!(run(&["export", "trip-planner-a", "-o", file]).code, 0);
+    strip(file, &["/delta", "/intent/confidence"]);
     let range = ["--from", "31", "--to", "34"];
     let ran = run(&[&["diff", file, "trip-planner-b", "--exit-code"], &range[..]].concat());
     let dir = format!("{}/", place.path().display());
@@ -355,7 +354,8 @@ fn a_divergence_is_bisected_to_the_first_transition_that_differs() {
     let place = Place::new();
     let file = place.path().join("less.dnd");
     let file = file.to_str().unwrap();
-    assert_eq!(run(&["export", "trip-planner-a", "--withhold", "/action", "-o", file]).code, 0);
+    assert_eq!(run(&["export", "trip-planner-a", "-o", file]).code, 0);
+    strip(file, &["/action"]);
     let ran = ask(&[file, "--divergence", "trip-planner-b"]);
     assert_eq!(ran.code, 6);
     assert!(

@@ -48,7 +48,7 @@ fn again(answer: &Value) -> Vec<String> {
 
 /// Erases the number of the card, and the texts that have it as well.
 fn erase_card(place: &Place) {
-    let places = ["--although", "intent", "--although", "delta"];
+    let places = ["--although", "intent", "--although", "delta", "--although", "line"];
     let args = ["erase", "r@1", "state.card", "--reason", "asked"].into_iter().chain(places);
     place.ok(&args.collect::<Vec<_>>());
 }
@@ -68,6 +68,8 @@ fn erased_values_do_not_come_back_with_an_older_backup() {
         "intent",
         "--although",
         "delta",
+        "--although",
+        "line",
     ]);
     assert_eq!(is_anywhere(&place, CARD), None);
     let refused = place.run(&["restore", "bak", "--replace"]);
@@ -114,7 +116,11 @@ fn every_erasure_since_the_backup_is_done_again() {
     place.ok(&["note", "r@1", &format!("the card {CARD} was stolen")]);
     place.ok(&["backup", "bak"]);
     let erase = |rev: &str, path: &str, more: &[&str]| {
-        place.ok(&[&["erase", rev, path, "--reason", "asked", "--although", "intent"][..], more].concat());
+        place.ok(&[
+            &["erase", rev, path, "--reason", "asked", "--although", "intent", "--although", "line"][..],
+            more,
+        ]
+        .concat());
     };
     erase("r@2", "state.iban", &["--although", "delta"]);
     erase("r@1", "intent.description", &["--although", "delta"]);
@@ -149,6 +155,8 @@ fn an_erasure_outlives_every_restore() {
         "delta",
         "--although",
         "intent",
+        "--although",
+        "line",
     ]);
     for backup in ["bak", "bak", "second"] {
         let (code, restored) = place.json(&["restore", backup, "--replace", "--discard-newer"]);

@@ -42,6 +42,7 @@ mod graph_kills;
 mod graph_resume;
 mod graph_values;
 mod graphs;
+mod guess;
 mod heads;
 mod help;
 mod honest;

@@ -5,7 +5,7 @@ use std::path::Path;
 use dendrer_object::Value;
 use regex::Regex;
 
-use crate::support::{Place, Ran, demo};
+use crate::support::{Place, Ran, demo, strip};
 
 /// The tag of the bundle in a page, and the one that ends it.
 const BEGIN: &str = "<script type=\"application/dendrer-bundle\">\n";
@@ -397,20 +397,13 @@ fn ticks_that_are_left_out_are_counted() {
 fn an_answer_that_reads_what_is_withheld_is_not_known() {
     let place = Place::with_demo();
     for field in ["/action", "/result", "/delta", "/anomalies", "/policy", "/state_root"] {
-        let page = place.run(&[
-            "export",
-            "logistics-run-47",
-            "--format",
-            "html",
-            "--withhold",
-            field,
-            "-o",
-            "w.html",
-        ]);
+        let args = ["export", "logistics-run-47", "--format", "html", "--withhold", field, "-o", "w.html"];
+        let page = place.naming("--although", &args);
         assert_eq!(page.code, 0, "{field}: {}", page.stderr);
         let text = std::fs::read_to_string(place.path().join("w.html")).unwrap();
         assert!(text.contains("<h2>Timeline</h2>"), "{field}");
-        place.ok(&["export", "logistics-run-47", "--withhold", field, "-o", "w.dnd"]);
+        place.ok(&["export", "logistics-run-47", "-o", "w.dnd"]);
+        strip(place.path().join("w.dnd"), &[field]);
         for verb in [
             &["bisect", "w.dnd", "--all-of", "standard"][..],
             &["commitments", "w.dnd"],
@@ -425,9 +418,52 @@ fn an_answer_that_reads_what_is_withheld_is_not_known() {
         {"role":"tool","tool_call_id":"b","content":"done"},{"role":"tool","tool_call_id":"a","content":"done"}]"#;
     std::fs::write(place.path().join("chat.json"), chat).unwrap();
     place.ok(&["import", "chat.json", "--run", "chat"]);
-    place.ok(&["export", "chat", "--format", "html", "--withhold", "/action/calls", "-o", "w.html"]);
+    let args = ["export", "chat", "--format", "html", "--withhold", "/action/calls", "-o", "w.html"];
+    assert_eq!(place.naming("--also", &args).code, 0);
     assert!(place.run(&["bisect", "w.html", "--all-of", "standard"]).code < 7);
     // Each answer names its call where the tick has several.
     let read = place.ok(&["log", "chat", "--transcript"]);
     assert!(read.contains("(of tick 2, call b)") && read.contains("(call a)"), "{read}");
+}
+
+/// What may follow from a value is named first; what is left verifies, is imported, and goes on before the value.
+#[test]
+fn what_may_follow_from_a_withheld_value_is_named_first() {
+    let (place, there) = (Place::with_store(), Place::with_store());
+    let lines = r#"{"type":"plan.update","agent":"a","intent":{"description":"ask"},"delta":[{"set":"/n","value":1}]}
+{"type":"action.result","author":"runtime","agent":"desk","action":{"tool":"limit","params":"c"},"result":{"status":"ok","output":4711},"delta":[{"set":"/limit","value":4711}]}
+{"type":"plan.update","agent":"a","intent":{"description":"pay in full"}}
+"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--as", "runtime"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let withheld = ["export", "r", "--withhold", "2:result.output"];
+    let export = [&withheld[..], &["-o", "less.dnd"]].concat();
+    let less = place.path().join("less.dnd");
+    let asked = place.run(&export);
+    assert_eq!((asked.code, asked.stdout.as_str()), (5, ""), "{}", asked.stderr);
+    assert!(
+        asked.stderr.contains("r  tick 3  intent.description  (written after the value)"),
+        "{}",
+        asked.stderr
+    );
+    assert!(asked.stderr.contains("E0467") && !less.exists());
+    let named = ["--also", "action.params", "--although", "3:intent.description"];
+    let (code, dry) = place.json(&[&withheld[..], &named, &["-n"]].concat());
+    assert_eq!(code, 0, "{dry}");
+    assert!(!less.exists() && dry.to_string().contains(r#""schema":"dendrer.withhold/1""#), "{dry}");
+    // A place that nobody asked for is not let pass.
+    let idle = place.run(&[&export[..], &named, &["--also", "1:intent"]].concat());
+    assert_eq!((idle.code, less.exists()), (2, false), "{}", idle.stderr);
+    place.ok(&[&export[..], &named].concat());
+    let text = std::fs::read_to_string(&less).unwrap();
+    assert!(text.starts_with(r#"{"although":["3:intent.description"],"bundle":1,"#), "{text}");
+    assert!(!text.contains("4711") && text.contains("pay in full"));
+    let ran = place.run(&["verify", "less.dnd"]);
+    let lost = "state     INCOMPLETE   from tick 2: a change is missing, erased or withheld";
+    assert!(ran.code == 6 && ran.stdout.contains(lost), "{}", ran.stdout);
+    std::fs::copy(&less, there.path().join("less.dnd")).unwrap();
+    there.ok(&["import", "less.dnd", "--from", "ann"]);
+    there.ok(&["fork", "ann/r@1", "--as", "on"]);
+    assert_eq!(there.run(&["fork", "ann/r@2", "--as", "no"]).code, 6);
+    assert_eq!(there.ok(&["state", "on", "--path", "n"]).trim(), "1");
 }

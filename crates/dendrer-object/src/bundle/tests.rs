@@ -59,6 +59,7 @@ fn bundle(keep: &[u64], withhold: &[&str]) -> Bundle {
         store: STORE,
         key: "key".into(),
         runs: vec!["r".parse().unwrap()],
+        although: Vec::new(),
         size: 8,
         log,
         records: sealed.collect(),

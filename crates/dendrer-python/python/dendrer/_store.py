@@ -440,10 +440,28 @@ class Run:
         return run
 
     @overload
-    def export(self, path: None = None, *, format: str = "bundle", withhold: tuple[str, ...] = ()) -> bytes: ...
+    def export(
+        self,
+        path: None = None,
+        *,
+        format: str = "bundle",
+        withhold: tuple[str, ...] = (),
+        also: tuple[str, ...] = (),
+        although: tuple[str, ...] = (),
+        everywhere: bool = False,
+        **flags: Any,
+    ) -> bytes: ...
     @overload
     def export(
-        self, path: str | os.PathLike[str], *, format: str = "bundle", withhold: tuple[str, ...] = ()
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "bundle",
+        withhold: tuple[str, ...] = (),
+        also: tuple[str, ...] = (),
+        although: tuple[str, ...] = (),
+        everywhere: bool = False,
+        **flags: Any,
     ) -> Path: ...
     def export(
         self,
@@ -451,10 +469,17 @@ class Run:
         *,
         format: str = "bundle",
         withhold: tuple[str, ...] = (),
+        also: tuple[str, ...] = (),
+        although: tuple[str, ...] = (),
+        everywhere: bool = False,
         **flags: Any,
     ) -> bytes | Path:
-        """Hands the run over: as bytes, or into a file whose path is returned."""
-        given = {"format": format, "withhold": withhold, **flags}
+        """Hands the run over: as bytes, or into a file whose path is returned.
+
+        ``withhold`` leaves values out, with all that leads to them; what may follow is named in ``also`` or ``although`` first (E0467).
+        """
+        search = {"withhold": withhold, "also": also, "although": although, "everywhere": everywhere}
+        given = {"format": format, **search, **flags}
         options = [*_ask.flags(given), *self._store._where]
         if path is None:
             return _ask.run("export", [self._address], options)

@@ -1,4 +1,4 @@
-use dendrer::care::export::ExportError;
+use dendrer::care::export::{ExportError, WithholdError};
 use dendrer_object::Code;
 use dendrer_view::answer::{Answer as _, Page};
 use dendrer_view::export::ExportAnswer;
@@ -40,11 +40,11 @@ fn a_refused_export_says_that_nothing_was_written() {
     );
     let around = Some(path("/result"));
     check(
-        &error_text(ExportError::NothingThere { place: path("/result/output"), around }),
+        &error_text(ExportError::from(WithholdError::NothingThere { place: path("/result/output"), around })),
         r#"
         error[E0106]: no record has a field at or below /result/output
-        note: nothing was written
-        note: a field is withheld as a whole: --withhold /result takes it"#,
+        note: a field is withheld as a whole: --withhold /result takes it
+        note: nothing was written"#,
     );
     check(
         &error_text(ExportError::Unsound { code: Code::E0303, message: "the root differs".into() }),

@@ -6,10 +6,12 @@
 //!
 //! Rule: what is destroyed is what the `erase` record lists; test `an_erased_value_is_in_no_file_and_the_rest_verifies`.
 
+mod holds;
 mod lineage;
 mod needles;
 mod place;
 pub mod question;
+pub(in crate::care) mod withhold;
 
 use std::sync::Arc;
 
@@ -17,8 +19,8 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::prelude::*;
 
-use self::lineage::Lineage;
 pub(crate) use self::lineage::said_in;
+use self::lineage::{Goal, Lineage};
 use self::place::{Named, Unmeant};
 use super::Follow;
 use crate::address::{Address, Position, RecordAt};
@@ -222,13 +224,11 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
             EraseError::Nothing { run: run.clone(), at, path: path.clone(), fields }
         }
     })?;
-    let named = |texts: &[String]| -> Result<Vec<Named>, EraseError> {
-        let read = |text: &String| Named::parse(text).ok_or(EraseError::NotAPlace { text: text.clone() });
-        texts.iter().map(read).collect()
-    };
     let (also, although) = (named(&terms.also)?, named(&terms.although)?);
     let (position, searched) = (position_of(&trace, &record)?, store.tree().size);
-    let mut lineage = Lineage::new(&trace, &record, position, &target)?;
+    let (place, id) = (target.place.clone(), record.id());
+    let begins: Vec<Record> = trace.begins().to_vec();
+    let mut lineage = Lineage::new(&[Goal { record, position, target }], &begins);
     if lineage.is_in(&terms.reason) || lineage.is_in(&terms.by) {
         return Err(EraseError::InReason);
     }
@@ -254,8 +254,8 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
         vault: kept,
         run,
         at,
-        path: target.place,
-        record: record.id(),
+        path: place,
+        record: id,
         reason: redactor.text(&terms.reason).0,
         by: redactor.text(&terms.by).0,
         erased: found.erased,
@@ -263,6 +263,12 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
         exact: found.exact,
         searched,
     })
+}
+
+/// Reads places as a caller names them.
+fn named(texts: &[String]) -> Result<Vec<Named>, EraseError> {
+    let read = |text: &String| Named::parse(text).ok_or(EraseError::NotAPlace { text: text.clone() });
+    texts.iter().map(read).collect()
 }
 
 /// Reads the record that an address means: one at a tick, or a refusal.
@@ -293,17 +299,8 @@ impl ErasePlan {
         let record = sealed(repo, Some(&self.run), &self.content())?;
         let targets = targets_of(&self.erased);
         // Without the key nothing of the vault can be destroyed, and then nothing else is.
-        let mut vault = repo.vault()?;
-        for run in &self.vault {
-            match vault.destroy(run, EXACT) {
-                Ok(()) | Err(VaultError::Nothing { .. }) => {}
-                Err(error) => return Err(EraseError::Vault(error)),
-            }
-        }
-        for (place, at) in &self.exact {
-            let run = place.run.as_ref().unwrap_or(&self.run);
-            vault.destroy_each(run, std::slice::from_ref(at)).map_err(EraseError::Vault)?;
-        }
+        let exact = self.exact.iter().map(|(place, at)| (place.run.as_ref().unwrap_or(&self.run), at));
+        destroy_exact(repo, &self.vault, exact)?.map_err(EraseError::Vault)?;
         let position = repo.writer()?.clone().erase(&record, &targets).map_err(Error::from)?;
         let not_searched = position.saturating_sub(self.searched);
         Ok(Erased { plan: self, record: Some(record), not_searched })
@@ -335,6 +332,25 @@ impl ErasePlan {
 fn place_members(at: Option<RecordAt>) -> impl Iterator<Item = (&'static str, Value)> {
     let refused = at.and_then(RecordAt::refused).map(|number| ("refused", Value::from(number)));
     [("tick", Value::from(at.and_then(RecordAt::tick)))].into_iter().chain(refused)
+}
+
+/// Destroys exact bytes in the vault: the files that runs were imported from, and what stands at places of runs.
+pub(in crate::care) fn destroy_exact<'p>(
+    repo: &Repo,
+    files: &[RunName],
+    places: impl IntoIterator<Item = (&'p RunName, &'p Arc<str>)>,
+) -> Result<Result<(), VaultError>, Error> {
+    let mut vault = repo.vault()?;
+    let destroy = || {
+        for run in files {
+            match vault.destroy(run, EXACT) {
+                Ok(()) | Err(VaultError::Nothing { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        places.into_iter().try_for_each(|(run, at)| vault.destroy_each(run, std::slice::from_ref(at)))
+    };
+    Ok(destroy())
 }
 
 /// Makes an `erase` record.

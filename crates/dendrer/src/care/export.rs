@@ -5,25 +5,28 @@
 //!
 //! Rule: every bundle that leaves here verifies; test `an_export_verifies_or_is_refused`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use dendrer_object::note::{Checkpoint, SignedNote};
-use dendrer_object::record::Kind;
-use dendrer_object::{Code, Pointer, RunName};
+use dendrer_object::{Code, RunName};
 use dendrer_store::{Store, StoreError};
 
+use super::erase::withhold::find;
+pub use super::erase::withhold::{Withheld, WithholdError, WithholdTerms};
 use super::{CareNote, Follow};
 use crate::address::Address;
 use crate::error::Error;
 use crate::evidence::bundle::{self, Export};
 use crate::evidence::verify;
+use crate::handle::ReadHandle;
 use crate::repo::{Repo, Signed, Warning};
 
 /// What is left out of a bundle, and what is known of the store.
 #[derive(Debug, Default)]
 pub struct ExportTerms {
-    /// Places of every record at or below which values are withheld.
-    pub withheld: Vec<Pointer>,
+    /// The values that are withheld, with their copies and the digests over them.
+    pub withheld: WithholdTerms,
     /// Why the store could not be opened for writing. It is still exported as far as it was signed before.
     pub unwritable: Option<Error>,
 }
@@ -44,14 +47,9 @@ pub enum ExportError {
     /// The newest records are not signed, and the key of the log is not here.
     #[error("the last {0} records are not signed, and the key of the log is not here")]
     LastNotSigned(u64),
-    /// No record has a value at a place that is to be withheld.
-    #[error("no record has a field at or below {}", .place.written())]
-    NothingThere {
-        /// The place.
-        place: Pointer,
-        /// A field around one of the places, which can be withheld as a whole.
-        around: Option<Pointer>,
-    },
+    /// It is not known what to withhold.
+    #[error(transparent)]
+    Withhold(#[from] WithholdError),
     /// The bundle would not verify.
     #[error("the bundle would be TAMPERED: {message}")]
     Unsound {
@@ -72,7 +70,7 @@ impl ExportError {
             ExportError::OfBundle => Code::E0601,
             ExportError::SignedMeanwhile => Code::E0802,
             ExportError::NothingSigned | ExportError::LastNotSigned(_) => Code::E0804,
-            ExportError::NothingThere { .. } => Code::E0106,
+            ExportError::Withhold(error) => error.code(),
             ExportError::Unsound { code, .. } => *code,
             ExportError::Failed(error) => error.code(),
         }
@@ -115,13 +113,7 @@ pub fn plan(
     }
     let is_incomplete = repo.warnings().iter().any(Warning::is_incomplete);
     let mut store = repo.reader()?;
-    let mut names: Vec<RunName> = Vec::new();
-    for run in runs {
-        let name = run.run_in(&store, &[])?;
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names = names_of(&store, runs)?;
     let (note, unsigned) = note_of(repo, terms.unwritable, follow, Repo::sign_with_map)?;
     let checkpoint = signed_here(&*store, &note)?;
     let signed = checkpoint.size();
@@ -147,10 +139,50 @@ pub fn plan(
     if !export.is_counted() {
         follow.note(&CareNote::NotCounted);
     }
-    if !terms.withheld.is_empty() {
-        all_there(&export, &terms.withheld)?;
+    let withheld = search(&store, &export.positions(), &terms.withheld, follow)?;
+    let although = withheld.listed(export.runs());
+    Ok(ExportPlan { export: export.without_fields(withheld.by_position(), although), is_incomplete })
+}
+
+/// Finds what a bundle of some runs would be made without. Signs nothing.
+pub fn withheld(
+    repo: &Repo,
+    runs: &[Address],
+    terms: &WithholdTerms,
+    follow: &mut dyn Follow,
+) -> Result<Withheld, ExportError> {
+    if runs.iter().any(|run| run.bundle.is_some()) {
+        return Err(ExportError::OfBundle);
     }
-    Ok(ExportPlan { export: export.without(terms.withheld), is_incomplete })
+    let store = repo.reader()?;
+    let names = names_of(&store, runs)?;
+    let positions = bundle::positions(&store, &names)?;
+    search(&store, &positions, terms, follow)
+}
+
+fn search(
+    store: &impl ReadHandle,
+    positions: &BTreeSet<u64>,
+    terms: &WithholdTerms,
+    follow: &mut dyn Follow,
+) -> Result<Withheld, ExportError> {
+    if terms.places.is_empty() {
+        return Ok(Withheld::default());
+    }
+    let store = store.to_handle();
+    let counted = follow.stage("records searched", Some(store.tree().size)).over(&store);
+    Ok(find(&*counted, positions, terms)?)
+}
+
+fn names_of(store: &impl ReadHandle, runs: &[Address]) -> Result<Vec<RunName>, Error> {
+    let mut names: Vec<RunName> = Vec::new();
+    for run in runs {
+        let name = run.run_in(store, &[])?;
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
 }
 
 /// Signs the log of a store, and returns its newest checkpoint; without the key the one that was signed before, and why the log was
@@ -210,26 +242,6 @@ fn signed(signed: Signed, follow: &mut dyn Follow) -> Result<Option<SignedNote>,
         follow.note(&CareNote::NotRemembered(error));
     }
     Ok(Some(note))
-}
-
-/// Checks that there is something at each place: a caller that withholds a value must not find it in the bundle.
-fn all_there(export: &Export, withheld: &[Pointer]) -> Result<(), ExportError> {
-    let mut idle: Vec<&Pointer> = withheld.iter().collect();
-    let mut whole: Option<Pointer> = None;
-    export.each(&mut |record| {
-        if record.header().kind == Kind::Map {
-            return Ok(());
-        }
-        let fields = record.body().fields();
-        idle.retain(|place| !fields.iter().any(|field| place.contains(&field.pointer)));
-        let around = |place: &&Pointer| fields.iter().find(|field| field.pointer.contains(place));
-        whole = whole.take().or_else(|| idle.iter().find_map(around).map(|field| field.pointer.clone()));
-        Ok::<_, Error>(())
-    })?;
-    match idle.first() {
-        None => Ok(()),
-        Some(&place) => Err(ExportError::NothingThere { place: place.clone(), around: whole }),
-    }
 }
 
 /// Refuses a bundle that would not verify.

@@ -8,7 +8,7 @@ use dendrer_object::{Code, Pointer, RunName};
 
 use super::backup::BackupError;
 use super::erase::{EraseError, ErasePlace, EraseReason};
-use super::export::ExportError;
+use super::export::{ExportError, WithholdError};
 use super::restore::erasures::{ErasedAgain, ErasedAgainError};
 use super::restore::{NewerRecords, OldPlace, PlacedStore, RestoreError, UnsoundBackup};
 use super::{HiddenLog, mark_places};
@@ -209,18 +209,43 @@ impl From<ExportError> for Problem {
                     "nothing was written; a writer's secret signs nothing, and whoever has the key can export, or sign: name it with --key FILE",
                 )
             }
-            ExportError::NothingThere { around, .. } => {
-                let plain = plain.note("nothing was written");
-                around.iter().fold(plain, |plain, field| {
-                    plain.note(format!("a field is withheld as a whole: --withhold {field} takes it"))
-                })
-            }
+            ExportError::Withhold(error) => of_withhold(error),
             ExportError::Unsound { .. } => plain
                 .note("nothing was written; what is left of the run as lines, which prove nothing: --format jsonl")
                 .help(&["dendrer", "verify", "--all"]),
             ExportError::Failed(error) => error.into(),
         }
     }
+}
+
+/// As for an erasure, with the words of a bundle.
+fn of_withhold(error: WithholdError) -> Problem {
+    let plain = Problem::new(error.code(), error.to_string());
+    let plain = match error {
+        WithholdError::NothingThere { around, .. } => around.iter().fold(plain, |plain, field| {
+            plain.note(format!("a field is withheld as a whole: --withhold {field} takes it"))
+        }),
+        WithholdError::Search(EraseError::Failed(error)) => return error.into(),
+        WithholdError::Search(EraseError::NotAPlace { .. }) => {
+            plain.note("write result.output, /action/params/token or state.a.b, or TICK:PLACE, RUN@TICK:PLACE; refused:N for the tick of a refusal")
+        }
+        WithholdError::Search(EraseError::Open { open }) => listed(plain, &open)
+            .note("--also PLACE withholds a place as well, --although PLACE lets it stay, and the bundle lists it")
+            .note(format!("the places: {}", named(&open).join(" "))),
+        WithholdError::Search(_) => plain,
+    };
+    plain.note("nothing was written")
+}
+
+/// Adds the open places of a search to a problem.
+fn listed(problem: Problem, open: &[ErasePlace]) -> Problem {
+    let lines = grouped(open);
+    let more = lines.len().saturating_sub(SHOWN);
+    let mut shown: Vec<String> = lines.into_iter().take(SHOWN).collect();
+    if more > 0 {
+        shown.push(format!("and {}", count(more as u64, "line more", "lines more")));
+    }
+    problem.at("open", shown.join("\n"))
 }
 
 /// Returns the command that takes the mark out of a directory.
@@ -320,18 +345,9 @@ impl From<EraseError> for Problem {
             }
             EraseError::InReason => plain.note("nothing was changed; the reason stays on record"),
             EraseError::Idle { .. } => plain.note("nothing was changed"),
-            EraseError::Open { open } => {
-                let lines = grouped(&open);
-                let more = lines.len().saturating_sub(SHOWN);
-                let mut shown: Vec<String> = lines.into_iter().take(SHOWN).collect();
-                if more > 0 {
-                    shown.push(format!("and {}", count(more as u64, "line more", "lines more")));
-                }
-                plain
-                    .at("open", shown.join("\n"))
-                    .note("nothing was erased; --also PLACE erases a place as well, --although PLACE lets it stay")
-                    .note(format!("the places: {}", named(&open).join(" ")))
-            }
+            EraseError::Open { open } => listed(plain, &open)
+                .note("nothing was erased; --also PLACE erases a place as well, --although PLACE lets it stay")
+                .note(format!("the places: {}", named(&open).join(" "))),
             EraseError::Vault(_) => plain,
         }
     }

@@ -152,6 +152,8 @@ pub struct Export {
     /// Whether it leaves out nothing, or a map counts all of the log.
     is_counted: bool,
     withheld: Vec<Pointer>,
+    /// What is left out of single records, by position.
+    fields: BTreeMap<u64, Vec<Pointer>>,
 }
 
 /// Plans a bundle of some runs, with the beginnings of forks, what stands beside the runs, and the records that
@@ -209,6 +211,7 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         store: store.info().id,
         key: store.info().key.to_string(),
         runs,
+        although: Vec::new(),
         size,
         log: Vec::new(),
         records: Vec::new(),
@@ -229,7 +232,7 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
     }
     omit(&mut bundle.log, next, size);
     let is_counted = !leaves_out || newest.is_some_and(|map| map + 1 == size);
-    Ok(Export { store, bundle, is_counted, withheld: Vec::new() })
+    Ok(Export { store, bundle, is_counted, withheld: Vec::new(), fields: BTreeMap::new() })
 }
 
 /// Finds the newest map of a log. As a rule it is the last record.
@@ -291,6 +294,22 @@ impl Export {
         Export { withheld, ..self }
     }
 
+    /// Leaves out fields of single records, by position, and says in the header which stay although they may have a value of them.
+    #[must_use]
+    pub fn without_fields(self, fields: BTreeMap<u64, Vec<Pointer>>, although: Vec<String>) -> Self {
+        Export { bundle: Bundle { although, ..self.bundle }, fields, ..self }
+    }
+
+    /// The positions of the records that the bundle will hold.
+    pub fn positions(&self) -> BTreeSet<u64> {
+        self.bundle.positions().map(|(position, _)| position).collect()
+    }
+
+    /// The runs that it is made for.
+    pub fn runs(&self) -> &[RunName] {
+        &self.bundle.runs
+    }
+
     /// Hands over the records that the bundle will hold, with all that the store has of them.
     pub fn each<E: From<Error>>(&self, f: &mut dyn FnMut(Record) -> Result<(), E>) -> Result<(), E> {
         self.bundle.positions().try_for_each(|(position, _)| f(read(&*self.store, position)?))
@@ -336,15 +355,28 @@ impl Export {
 
     fn sealed(&self, position: u64) -> Result<Sealed, Error> {
         let record = read(&*self.store, position)?;
+        let of_record = self.fields.get(&position).into_iter().flatten();
+        let withheld: Vec<Pointer> = self.withheld.iter().chain(of_record).cloned().collect();
         // A map holds no value of a run.
-        let touched = record.header().kind != Kind::Map
-            && record
-                .body()
-                .fields()
-                .iter()
-                .any(|field| self.withheld.iter().any(|place| place.contains(&field.pointer)));
-        Ok(if touched { Sealed::of(&record.without(&self.withheld)) } else { Sealed::of(&record) })
+        let touched = record.header().kind != Kind::Map && record
+            .body()
+            .fields()
+            .iter()
+            .any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
+        Ok(if touched { Sealed::of(&record.without(&withheld)) } else { Sealed::of(&record) })
     }
+}
+
+/// The positions of the records of a bundle of some runs.
+pub(crate) fn positions(store: &impl ReadHandle, runs: &[RunName]) -> Result<BTreeSet<u64>, Error> {
+    let store = store.to_handle();
+    let mut keep = BTreeSet::new();
+    runs.iter().try_for_each(|run| keep_run(&store, run, &mut keep))?;
+    store.entries(0..store.tree().size, &mut |position, entry| {
+        keep.extend((entry.run.is_none() && entry.kind != Kind::Run).then_some(position));
+        ControlFlow::Continue(())
+    })?;
+    Ok(keep)
 }
 
 /// Collects the positions of everything a reader of the run needs.

@@ -11,12 +11,13 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::step::ROUNDED;
+use dendrer_kernel::pack::Pack;
 use dendrer_object::delta::Action;
-use dendrer_object::record::{Author, Kind, Record};
+use dendrer_object::record::{Author, Kind, Record, Rel};
 use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value, tag};
 use dendrer_store::Store;
 
+use super::holds::{Filled, Reducer, Seen, Source, digests_in, filled, held_by, sources_of, spellings};
 use super::needles::{Found, Needles};
 use super::place::{Named, Target};
 use super::{EraseError, ErasePlace, EraseReason};
@@ -24,45 +25,50 @@ use crate::address::RecordAt;
 use crate::error::Error;
 use crate::run::casebook_name;
 use crate::run::thread::{CHECKPOINT, PLACES, exact_places, is_of_thread, place_of};
-use crate::run::trace::Trace;
 
-/// Members of the content in which an author writes what they like.
-const PAYLOAD: [&str; 16] = [
-    "action",
-    "anomalies",
-    "bisect",
-    "chain",
-    "delta",
-    "denied",
-    "diff",
-    "goal",
-    "intent",
-    MESSAGES,
-    "meta",
-    "policy",
-    "proposed",
-    "result",
-    ROUNDED,
-    "state",
-];
+/// Fields in which a number or a yes may be the value, or follow from it.
+const ANSWERS: [&str; 2] = ["/action/params", "/result/output"];
 
-/// Fields of a refusal with the line, and with the reason, which may name a place or a value of the line.
-const REFUSED: [&str; 2] = ["/line", "/reason"];
-
-/// Fields of those members with one of a few words or a number.
-const WORDS: [&str; 3] = ["/action/tool", "/intent/confidence", "/result/status"];
+/// A value that is looked for: the record that has it, and what it is there.
+#[derive(Debug)]
+pub(super) struct Goal {
+    pub(super) record: Record,
+    pub(super) position: u64,
+    pub(super) target: Target,
+}
 
 /// What a related run knows of the value.
 #[derive(Debug, Clone, Default)]
 struct Related {
+    /// The tick from which it has the value in its history.
+    since: u64,
     /// The places of the state that hold the value, after each tick at which they changed.
     held: BTreeMap<u64, Vec<Pointer>>,
+    /// Whether evidence or commitments of it are gone.
+    has_lists: bool,
+    /// Whether its pack is gone.
+    is_pack_gone: bool,
 }
 
 impl Related {
+    fn since(tick: u64) -> Related {
+        Related { since: tick, ..Related::default() }
+    }
+
     fn at(&self, tick: u64) -> &[Pointer] {
         self.held.range(..=tick).next_back().map_or(&[], |(_, places)| places)
     }
+}
+
+/// How a run began, as far as something that goes later reaches back to it.
+#[derive(Debug, Clone, Default)]
+struct Begun {
+    reducer: Reducer,
+    is_graph: bool,
+    /// Its record, if that has the digest of the file that it was imported from, and that digest.
+    source: Option<(ErasePlace, Arc<str>)>,
+    /// The marker of a fork that has digests over answers that stand in place of recorded ones.
+    replaced: Option<ErasePlace>,
 }
 
 /// The fields that were found.
@@ -81,19 +87,23 @@ pub(super) struct Fields {
 /// The walk.
 #[derive(Debug)]
 pub(super) struct Lineage {
-    /// Position of the record with the value.
-    position: u64,
-    /// Whether that record is a refusal.
-    is_refusal: bool,
+    /// The fields that were named, by the position of their record.
+    asked: BTreeMap<u64, Vec<Pointer>>,
+    /// The position of the first of them.
+    first: u64,
+    /// The runs whose records they are.
+    owners: BTreeSet<RunName>,
+    /// The runs that have the value since a refusal of theirs.
+    refused: HashSet<RunName>,
+    /// The records that are looked at; those of the whole log if there is none.
+    pub(super) scope: Option<BTreeSet<u64>>,
     /// The number of refusals of each run that were walked.
     refusals: HashMap<RunName, u64>,
     /// The place of the record that is walked in its run.
     at: Option<RecordAt>,
-    owner: RunName,
-    asked: Vec<Pointer>,
     needles: Needles,
     /// Digests over wholes that contain the value, wherever they are.
-    digests: Needles,
+    digests: HashSet<String>,
     /// Places that are erased as well.
     pub(super) also: Vec<Named>,
     /// Places that stay.
@@ -101,10 +111,13 @@ pub(super) struct Lineage {
     /// Whether copies are erased wherever they are.
     pub(super) everywhere: bool,
     related: HashMap<RunName, Related>,
+    begun: HashMap<RunName, Begun>,
+    /// The places of the state that the rules of each pack look at.
+    rules: HashMap<Digest, Reducer>,
     /// The ticks of the chain records of related runs, by id: a fork names one of them as its parent.
     chain: HashMap<Digest, (RunName, u64)>,
-    /// Records of which something is erased: what links to one of them was made from it.
-    touched: BTreeSet<Digest>,
+    /// What is erased of each record, with keyed hashes of the texts: what links to one of them was made from it.
+    touched: HashMap<Digest, Vec<(Pointer, u64)>>,
     /// Keyed hashes of the texts that were on record before the value: they do not follow from it.
     earlier: HashSet<u64>,
     hasher: RandomState,
@@ -119,45 +132,47 @@ struct Verdict {
 }
 
 impl Lineage {
-    /// Begins a walk for the values of a record.
-    pub(super) fn new(
-        trace: &Trace,
-        record: &Record,
-        position: u64,
-        target: &Target,
-    ) -> Result<Lineage, EraseError> {
-        let owner = record.header().run.clone().unwrap_or_else(|| trace.name().clone());
-        let mut digests = Needles::default();
-        // The file that a run was imported from, whose digest covers every value of the run.
-        let begin = trace.begins().iter().find(|begin| begin.header().run.as_ref() == Some(&owner));
-        let inputs = begin.and_then(|begin| begin.body().value("/inputs"));
-        let source = inputs.as_ref().and_then(|inputs| inputs.get("source")?.get("sha256")?.as_str());
-        digests.extend_whole(source);
-        // The digest over effect and arguments of a call that an edge of a graph made.
-        if touches(&target.fields, "action") {
-            let edge = record.body().value("/edge");
-            digests.extend_whole(edge.as_ref().and_then(|edge| edge.get("asked")?.as_str()));
+    /// Begins a walk for some values. `begins` are the `run` records of the runs that have them.
+    pub(super) fn new(goals: &[Goal], begins: &[Record]) -> Lineage {
+        let mut asked: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
+        let mut owners = BTreeSet::new();
+        let mut digests = HashSet::new();
+        for goal in goals {
+            asked.entry(goal.position).or_default().extend(goal.target.fields.iter().cloned());
+            owners.extend(goal.record.header().run.clone());
+            for field in &goal.target.fields {
+                digests.extend(digests_of(&goal.record, field));
+            }
         }
-        Ok(Lineage {
-            position,
-            is_refusal: record.header().kind == Kind::Refusal,
+        // The file that a run was imported from, whose digest covers every value of the run.
+        for begin in
+            begins.iter().filter(|begin| begin.header().run.as_ref().is_some_and(|run| owners.contains(run)))
+        {
+            digests.extend(source_of(begin).iter().map(|sha| sha.to_string()));
+        }
+        Lineage {
+            first: asked.keys().next().copied().unwrap_or(u64::MAX),
+            asked,
+            owners,
+            refused: HashSet::new(),
+            scope: None,
             refusals: HashMap::new(),
             at: None,
-            owner,
-            asked: target.fields.clone(),
-            needles: Needles::of(&target.values),
+            needles: Needles::of(goals.iter().flat_map(|goal| &goal.target.values)),
             digests,
             also: Vec::new(),
             although: Vec::new(),
             everywhere: false,
             related: HashMap::new(),
+            begun: HashMap::new(),
+            rules: HashMap::new(),
             chain: HashMap::new(),
-            touched: BTreeSet::new(),
+            touched: HashMap::new(),
             earlier: HashSet::new(),
             hasher: RandomState::new(),
             used: BTreeSet::new(),
             found: Fields::default(),
-        })
+        }
     }
 
     /// Whether a text contains the value, or a part of it.
@@ -177,14 +192,19 @@ impl Lineage {
     }
 
     /// Returns the fields, or those that the caller has to name first.
-    pub(super) fn end(self) -> Result<Fields, EraseError> {
+    pub(super) fn end(mut self) -> Result<Fields, EraseError> {
         if !self.found.open.is_empty() {
             return Err(EraseError::Open { open: self.found.open });
         }
         let idle = self.also.iter().chain(&self.although).find(|named| !self.used.contains(&named.text));
         match idle {
             Some(named) => Err(EraseError::Idle { text: named.text.clone() }),
-            None => Ok(self.found),
+            None => {
+                // What reaches back to the beginning of a run was found behind it.
+                self.found.erased.sort_by(|a, b| (a.position, &a.place).cmp(&(b.position, &b.place)));
+                self.found.erased.dedup_by(|a, b| (a.position, &a.place) == (b.position, &b.place));
+                Ok(self.found)
+            }
         }
     }
 
@@ -194,23 +214,19 @@ impl Lineage {
             return;
         }
         self.at = self.count(record);
-        let is_target = position == self.position;
-        if position < self.position {
+        let asked = self.asked.get(&position).cloned().unwrap_or_default();
+        if position < self.first {
             let texts = payload(record).map(|(field, text)| self.hasher.hash_one((field.as_str(), text)));
             self.earlier.extend(texts.collect::<Vec<u64>>());
         }
-        self.relate(record, is_target);
-        let mut is_related = header.run.as_ref().is_some_and(|run| self.related.contains_key(run));
-        let is_derived = is_related || self.is_made_from_touched(record);
+        self.begin(record, position);
+        self.relate(record, !asked.is_empty());
+        let is_related = header.run.as_ref().is_some_and(|run| self.related.contains_key(run));
+        let is_derived = is_related || self.origins(record).next().is_some();
         // The run has the value from its refusal on, though nothing follows from it.
-        let is_after =
-            self.is_refusal && position >= self.position && header.run.as_ref() == Some(&self.owner);
-        let mut erased: Vec<Verdict> = Vec::new();
-        if is_target {
-            erased.extend(
-                self.asked.iter().map(|place| Verdict { place: place.clone(), reason: EraseReason::Asked }),
-            );
-        }
+        let is_after = header.run.as_ref().is_some_and(|run| self.refused.contains(run));
+        let asked = asked.into_iter().map(|place| Verdict { place, reason: EraseReason::Asked });
+        let mut erased: Vec<Verdict> = asked.collect();
         for verdict in self.doubtful(record, is_derived) {
             if erased.iter().any(|known| known.place == verdict.place) {
                 continue;
@@ -222,29 +238,38 @@ impl Lineage {
             }
             match self.decide(record, &verdict, is_derived || is_after) {
                 Decision::Erase => erased.push(verdict),
+                // What may follow in a run that is not in the bundle is taken to have the value: it may come from there.
+                Decision::Ask if !self.is_in_scope(position) && CARRIED.contains(&verdict.place.as_str()) => {
+                    erased.push(verdict);
+                }
+                _ if !self.is_in_scope(position) => {}
                 Decision::Keep => self.found.although.push(self.found_at(record, position, verdict)),
                 Decision::Ask => self.found.open.push(self.found_at(record, position, verdict)),
             }
         }
         let is_on_chain = header.kind != Kind::Refusal;
-        if let (Some(run), false, true) =
-            (&header.run, is_related, is_on_chain && erased.iter().any(|one| is_open(record, &one.place)))
+        let is_here = |one: &Verdict| is_open(record, &one.place) && !FINDINGS.contains(&one.place.as_str());
+        if let (Some(run), false, true) = (&header.run, is_related, is_on_chain && erased.iter().any(is_here))
         {
             // A copy is here: from now on this run has the value in its history as well.
-            self.related.insert(run.clone(), Related::default());
-            self.chain.extend(header.tick.map(|tick| (record.id(), (run.clone(), tick))));
-            is_related = true;
+            let tick = tick_of(record).unwrap_or_default();
+            self.related.insert(run.clone(), Related::since(tick));
+            self.chain.insert(record.id(), (run.clone(), tick));
         }
-        self.add_digests(record, is_target, is_related, &mut erased);
+        self.add_held(record, &mut erased);
         erased.retain(|verdict| is_open(record, &verdict.place));
+        self.note_gone(record, &erased);
         erased.sort_by(|a, b| a.place.cmp(&b.place));
-        if !erased.is_empty() {
-            self.touched.insert(record.id());
-        }
         self.take_exact(position, record, &erased);
-        let places: Vec<_> =
-            erased.into_iter().map(|verdict| self.found_at(record, position, verdict)).collect();
-        self.found.erased.extend(places);
+        if self.is_in_scope(position) {
+            let places: Vec<_> =
+                erased.into_iter().map(|verdict| self.found_at(record, position, verdict)).collect();
+            self.found.erased.extend(places);
+        }
+    }
+
+    fn is_in_scope(&self, position: u64) -> bool {
+        self.scope.as_ref().is_none_or(|scope| scope.contains(&position))
     }
 
     /// Takes the exact bytes of a put that has the value.
@@ -300,54 +325,147 @@ impl Lineage {
         }
     }
 
-    /// Enters a record of a related run, or a fork of one, into the books.
-    fn relate(&mut self, record: &Record, is_target: bool) {
+    /// Notes how a run begins.
+    fn begin(&mut self, record: &Record, position: u64) {
         let header = record.header();
         let Some(run) = &header.run else { return };
-        if is_target && self.is_refusal {
+        let at = |walk: &Lineage, place: &str| {
+            let place = Pointer::of([place]);
+            walk.found_at(record, position, Verdict { place, reason: EraseReason::Digest })
+        };
+        if header.type_name.as_ref().is_some_and(|name| name.as_str() == "run.fork") {
+            let about = record.body().value("/fork");
+            let replaced = about.filter(|about| about.get("replaced").is_some()).map(|_| at(self, "fork"));
+            self.begun.entry(run.clone()).or_default().replaced = replaced;
+        }
+        if header.kind != Kind::Run {
+            return;
+        }
+        let source = source_of(record).map(|sha| (at(self, "inputs"), sha));
+        let parent = record.body().value("/parent");
+        let parent = parent.as_ref().and_then(|parent| parent.get("run")?.as_str()?.parse::<RunName>().ok());
+        let known = parent.and_then(|parent| self.begun.get(&parent)).cloned().unwrap_or_default();
+        let reducer = match header.tick {
+            Some(_) => self.reducer_of(record),
+            None if record.body().value("/pack").is_none() => known.reducer,
+            None => match known.reducer {
+                Reducer::Rules(_) => self.rules_of(record),
+                other => other,
+            },
+        };
+        let is_graph = known.is_graph || record.body().value("/graph").is_some();
+        self.begun.insert(run.clone(), Begun { reducer, is_graph, source, replaced: None });
+    }
+
+    fn reducer_of(&mut self, record: &Record) -> Reducer {
+        let name = record.body().value("/reducer");
+        match name.as_ref().and_then(Value::as_str).and_then(|name| name.split('/').next()) {
+            Some("fold") => self.rules_of(record),
+            Some("wasm") => Reducer::Module,
+            _ => Reducer::Author,
+        }
+    }
+
+    /// The places that the rules of a pack look at. Rules that cannot be read may look at any.
+    fn rules_of(&mut self, record: &Record) -> Reducer {
+        let read = || {
+            let pack = record.body().value("/pack").and_then(|pack| Pack::read(&pack).ok());
+            Reducer::Rules(pack.map_or_else(|| [Pointer::root()].into(), |pack| pack.rules_read().into()))
+        };
+        match record.header().pack {
+            Some(pack) => self.rules.entry(pack).or_insert_with(read).clone(),
+            None => read(),
+        }
+    }
+
+    /// Enters a record of a related run, or the beginning of one that goes on from it, into the books.
+    fn relate(&mut self, record: &Record, is_asked: bool) {
+        let header = record.header();
+        let Some(run) = &header.run else { return };
+        match (is_asked, header.kind) {
             // Nothing follows from a refusal.
-        } else if is_target {
-            self.related.entry(run.clone()).or_default();
-        } else if header.kind == Kind::Run && header.tick.is_none() {
-            let parent = header.prev.and_then(|prev| self.chain.get(&prev));
-            if let Some((parent, tick)) = parent {
-                let held =
-                    self.related.get(parent).map(|parent| parent.at(*tick).to_vec()).unwrap_or_default();
-                let tick = *tick;
-                self.related.insert(run.clone(), Related { held: BTreeMap::from([(tick, held)]) });
-                self.chain.insert(record.id(), (run.clone(), tick));
+            (true, Kind::Refusal) => {
+                self.refused.insert(run.clone());
             }
+            (_, Kind::Run) => {
+                let parent = header.prev.and_then(|prev| self.chain.get(&prev)).cloned();
+                let sources: Vec<(RunName, u64)> = sources_of(record).into_iter().chain(parent).collect();
+                let related: Vec<(&Related, u64)> =
+                    sources.iter().filter_map(|(run, tick)| self.related_at(run, *tick)).collect();
+                let since = tick_of(record).unwrap_or_default();
+                if is_asked || !related.is_empty() {
+                    let held = related.iter().flat_map(|(source, tick)| source.at(*tick).to_vec()).collect();
+                    let has_lists = related.iter().any(|(source, _)| source.has_lists);
+                    let is_pack_gone = related.iter().any(|(source, _)| source.is_pack_gone);
+                    let held = BTreeMap::from([(since, Pointer::outermost(held))]);
+                    self.related.insert(run.clone(), Related { since, held, has_lists, is_pack_gone });
+                    self.chain.insert(record.id(), (run.clone(), since));
+                }
+            }
+            (true, _) => {
+                let since = header.tick.unwrap_or_default();
+                self.related.entry(run.clone()).or_insert_with(|| Related::since(since));
+            }
+            (false, _) => {}
         }
         if let (Some(tick), true) = (header.tick, self.related.contains_key(run)) {
             self.chain.insert(record.id(), (run.clone(), tick));
         }
     }
 
+    /// A run that has the value in its history at a tick.
+    fn related_at(&self, run: &RunName, tick: u64) -> Option<(&Related, u64)> {
+        self.related.get(run).filter(|related| related.since <= tick).map(|related| (related, tick))
+    }
+
     /// Lists the fields that contain the value or may follow from it.
     fn doubtful(&self, record: &Record, is_derived: bool) -> Vec<Verdict> {
+        let copied: HashSet<(&Pointer, u64)> =
+            self.copied(record).flatten().map(|(field, hash)| (field, *hash)).collect();
         let mut doubtful = Vec::new();
         for (field, text) in texts(record) {
             let follows = || is_derived && may_follow(record, field, text) && !self.was_there(field, text);
-            let reason = match (self.digests.find(text), self.needles.find(text)) {
-                (Some(_), _) => EraseReason::Digest,
-                (None, Some(Found::Whole)) => EraseReason::Copy,
-                (None, Some(Found::Part)) => EraseReason::Part,
-                (None, None) if follows() => EraseReason::MayFollow,
-                (None, None) => continue,
+            let is_filled = filled(field).is_some();
+            let is_same = !copied.is_empty() && copied.contains(&(field, self.hasher.hash_one(text)));
+            let short = || match is_derived && is_filled {
+                true => self.needles.find_short(text),
+                false => None,
+            };
+            let found = match self.needles.find(text) {
+                _ if is_same && is_filled => Some(Found::Whole),
+                Some(Found::Whole) => Some(Found::Whole),
+                found => short().filter(|short| *short == Found::Whole || found.is_none()).or(found),
+            };
+            let is_digest =
+                !self.digests.is_empty() && digests_in(text).any(|one| self.digests.contains(one));
+            let reason = match (is_digest, found) {
+                (true, _) => EraseReason::Digest,
+                (false, Some(Found::Whole)) => EraseReason::Copy,
+                (false, Some(Found::Part)) => EraseReason::Part,
+                (false, None) if follows() => EraseReason::MayFollow,
+                (false, None) => continue,
             };
             doubtful.push(Verdict { place: field.clone(), reason });
         }
         doubtful
     }
 
-    /// Whether a record links to one of which something is erased, or is one that was proposed again.
-    fn is_made_from_touched(&self, record: &Record) -> bool {
-        if self.touched.is_empty() {
-            return false;
-        }
-        let origin = record.body().value("/origin").and_then(|origin| origin.as_str()?.parse().ok());
-        let linked = record.header().links.iter().map(|link| link.hash);
-        linked.chain(origin).any(|id| self.touched.contains(&id))
+    /// What is erased of the records that a record links to, or of the one that it proposes again.
+    fn origins(&self, record: &Record) -> impl Iterator<Item = &Vec<(Pointer, u64)>> {
+        let linked: Vec<Digest> = record.header().links.iter().map(|link| link.hash).collect();
+        linked.into_iter().chain(self.origin_of(record)).filter_map(|id| self.touched.get(&id))
+    }
+
+    /// The same of the record that it is: of one that was picked, or that is proposed again.
+    fn copied(&self, record: &Record) -> impl Iterator<Item = &Vec<(Pointer, u64)>> {
+        let links = record.header().links.iter().filter(|link| link.rel == Rel::PickedFrom);
+        let linked: Vec<Digest> = links.map(|link| link.hash).collect();
+        linked.into_iter().chain(self.origin_of(record)).filter_map(|id| self.touched.get(&id))
+    }
+
+    fn origin_of(&self, record: &Record) -> Option<Digest> {
+        let origin = record.body().value("/origin").filter(|_| !self.touched.is_empty())?;
+        origin.as_str()?.parse().ok()
     }
 
     /// Whether a field had the same text in a record before the value.
@@ -362,7 +480,7 @@ impl Lineage {
             EraseReason::Asked | EraseReason::Digest => true,
             // Without one delta the state of the casebook is not known, and with it no label and no note.
             EraseReason::Copy => {
-                (is_payload(&verdict.place) || REFUSED.contains(&verdict.place.as_str()))
+                filled(&verdict.place).is_some()
                     && (is_derived || self.everywhere)
                     && !(is_casebook && verdict.place.as_str() == "/delta")
             }
@@ -372,12 +490,9 @@ impl Lineage {
             return Decision::Erase;
         }
         let names = |named: &&Named| {
-            named.names(
-                run.map(RunName::as_str),
-                self.at,
-                &verdict.place,
-                is_derived || run == Some(&self.owner),
-            )
+            // A record of no run is named by its field alone.
+            let is_related = is_derived || run.is_none_or(|run| self.owners.contains(run));
+            named.names(run.map(RunName::as_str), self.at, &verdict.place, is_related)
         };
         // A place that is named to stay is the narrower statement where both lists have it.
         let stays = self.although.iter().find(names).map(|named| (named.text.clone(), Decision::Keep));
@@ -391,72 +506,106 @@ impl Lineage {
         }
     }
 
-    /// Adds the fields of a record that are digests over what is erased there, or over a state that holds the value.
-    fn add_digests(&mut self, record: &Record, is_target: bool, is_related: bool, erased: &mut Vec<Verdict>) {
-        let add = |erased: &mut Vec<Verdict>, name: &str, reason: EraseReason| {
-            let place = Pointer::of([name]);
-            if !erased.iter().any(|known| known.place == place) {
-                erased.push(Verdict { place, reason });
-            }
+    /// Adds the fields of a record that hold the value without its text, or are digests over it.
+    fn add_held(&mut self, record: &Record, erased: &mut Vec<Verdict>) {
+        let header = record.header();
+        let run = header.run.as_ref();
+        let related = run.and_then(|run| self.related.get(run));
+        // What stands beside the chain was made against the record that it names.
+        let before = match (header.kind, tick_of(record)) {
+            (Kind::Transition, Some(tick)) => tick.checked_sub(1),
+            (_, Some(tick)) => Some(tick),
+            (_, None) => header.head.and_then(|head| self.chain.get(&head)).map(|(_, tick)| *tick),
         };
-        let places =
-            |erased: &[Verdict]| erased.iter().map(|verdict| verdict.place.clone()).collect::<Vec<_>>();
-        let gone = places(erased);
-        if touches(&gone, "delta") {
-            // The delta as it was proposed, before the kernel rounded it, and what was rounded.
-            add(erased, "proposed", EraseReason::Copy);
-            add(erased, ROUNDED, EraseReason::Copy);
-        }
-        if gone.iter().any(holds_messages) {
-            // The messages that a thread is given: its channel or a write has them.
-            add(erased, MESSAGES, EraseReason::Copy);
-        }
-        if touches(&gone, "action") {
-            // Both are digests over the action.
-            add(erased, "context", EraseReason::Digest);
-            add(erased, "edge", EraseReason::Digest);
-        }
-        if touches(&gone, "result") {
-            add(erased, "edge", EraseReason::Digest);
-        }
-        if touches(&gone, "pack") || touches(&gone, "pack_text") || touches(&gone, "state") {
-            add(erased, "state_root", EraseReason::Digest);
-            add(erased, "inputs", EraseReason::Digest);
-        }
-        // A fork's marker has digests over the answers that stand in place of recorded ones.
-        let is_before = !is_target && !is_related && record.header().run.as_ref() == Some(&self.owner);
-        if is_before && touches(&self.asked, "result") {
-            add(erased, "replaced", EraseReason::Digest);
-        }
-        if is_related || is_target {
-            let before = self.hold(record, touches(&gone, "delta"), &gone);
-            if let Some((before, after)) = before {
-                if before {
-                    add(erased, "context", EraseReason::Digest);
-                }
-                if after {
-                    add(erased, "state_root", EraseReason::Digest);
-                }
-            }
+        let before = related.zip(before).map(|(related, tick)| related.at(tick).to_vec());
+        let sources = sources_of(record);
+        let sources = sources.iter().filter_map(|(run, tick)| self.related_at(run, *tick));
+        let sources: Vec<Source> = sources
+            .map(|(source, tick)| {
+                let held = [source.at(tick), source.at(tick.saturating_sub(1))].concat();
+                Source { held, has_lists: source.has_lists }
+            })
+            .collect();
+        let begun = run.and_then(|run| self.begun.get(run)).cloned().unwrap_or_default();
+        let is_casebook = run.is_some_and(|run| run.as_str() == casebook_name::NAME);
+        let is_about = || {
+            let mut links = record.header().links.iter().map(|link| &link.hash);
+            links.any(|id| self.chain.contains_key(id) || self.touched.contains_key(id))
+        };
+        let is_asked = erased.iter().any(|verdict| verdict.reason == EraseReason::Asked);
+        let seen = Seen {
+            record,
+            gone: erased.iter().map(|verdict| verdict.place.clone()).collect(),
+            before: before.unwrap_or_default(),
+            is_related: related.is_some() || is_asked,
+            is_after: run.is_some_and(|run| self.refused.contains(run)),
+            of_origin: self.copied(record).flatten().map(|(field, _)| field.clone()).collect(),
+            sources,
+            reducer: begun.reducer,
+            is_pack_gone: related.is_some_and(|related| related.is_pack_gone),
+            is_graph: begun.is_graph,
+            is_finding: is_casebook && is_about(),
+        };
+        let held = held_by(seen);
+        erased.extend(held.into_iter().map(|(place, reason)| Verdict { place, reason }));
+        let gone: Vec<Pointer> = erased.iter().map(|verdict| verdict.place.clone()).collect();
+        let root = Pointer::of(["state_root"]);
+        if self.hold(record, touches(&gone, "delta"), &gone) && !gone.contains(&root) {
+            erased.push(Verdict { place: root, reason: EraseReason::Digest });
         }
     }
 
-    /// Follows the places of the state that hold the value through one record. Returns whether there were any before it, and
-    /// whether there are any after it; `None` for a record that has no state.
-    fn hold(&mut self, record: &Record, is_erased: bool, gone: &[Pointer]) -> Option<(bool, bool)> {
+    /// Notes what is gone of a record: what was made from it, the digests over it, and what reaches back to the beginning of its run.
+    fn note_gone(&mut self, record: &Record, erased: &[Verdict]) {
+        if erased.is_empty() {
+            return;
+        }
+        let mut gone = Vec::new();
+        for (field, text) in texts(record) {
+            let Some(verdict) = erased.iter().find(|verdict| verdict.place == *field) else { continue };
+            gone.push((field.clone(), self.hasher.hash_one(text)));
+            self.digests.extend(digests_of(record, field));
+            if verdict.reason == EraseReason::Digest && DIGESTS.contains(&field.as_str()) {
+                self.digests.extend(digests_in(text).map(str::to_owned));
+            }
+        }
+        let places: Vec<Pointer> = gone.iter().map(|(field, _)| field.clone()).collect();
+        self.touched.insert(record.id(), gone);
+        let Some(run) = record.header().run.clone() else { return };
+        if let Some(related) = self.related.get_mut(&run) {
+            related.has_lists |= LISTS.iter().any(|member| touches(&places, member));
+            related.is_pack_gone |= touches(&places, "pack");
+        }
+        let Some(begun) = self.begun.get(&run).cloned() else { return };
+        let is_finding_alone = run.as_str() == casebook_name::NAME;
+        let holds_value = erased.iter().any(|verdict| verdict.reason != EraseReason::Digest);
+        if let Some((place, sha)) = begun.source.filter(|_| holds_value && !is_finding_alone) {
+            self.digests.insert(sha.to_string());
+            self.add_behind(place);
+        }
+        if let Some(place) = begun.replaced.filter(|_| touches(&places, "result")) {
+            self.add_behind(place);
+        }
+    }
+
+    /// Adds a field of a record that was walked before.
+    fn add_behind(&mut self, place: ErasePlace) {
+        let is_known = |known: &ErasePlace| (known.position, &known.place) == (place.position, &place.place);
+        if self.is_in_scope(place.position) && !self.found.erased.iter().any(is_known) {
+            self.found.erased.push(place);
+        }
+    }
+
+    /// Follows the places of the state that hold the value through one record. Returns whether there are any after it.
+    fn hold(&mut self, record: &Record, is_erased: bool, gone: &[Pointer]) -> bool {
         let header = record.header();
-        let run = header.run.as_ref()?;
-        let tick = match (header.kind, header.tick) {
-            (Kind::Transition, Some(tick)) => tick,
-            (Kind::Run, tick) => tick.or_else(|| self.chain.get(&record.id()).map(|(_, tick)| *tick))?,
-            _ => return None,
+        let (Some(run), Some(tick)) = (&header.run, tick_of(record)) else { return false };
+        let Some(related) = self.related.get_mut(run) else { return false };
+        let mut after = match (header.kind, tick.checked_sub(1)) {
+            (Kind::Run, _) => related.at(tick).to_vec(),
+            (Kind::Transition, Some(before)) => related.at(before).to_vec(),
+            _ => return false,
         };
-        let related = self.related.get_mut(run)?;
-        let before = match header.kind {
-            Kind::Run => related.at(tick).to_vec(),
-            _ => related.at(tick.checked_sub(1)?).to_vec(),
-        };
-        let mut after = before.clone();
         if header.kind == Kind::Run {
             after.extend(gone.iter().filter_map(|place| {
                 place.as_str().strip_prefix("/state").and_then(|rest| rest.parse().ok())
@@ -475,10 +624,60 @@ impl Lineage {
             }
         }
         let after = Pointer::outermost(after);
-        let holds = (!before.is_empty(), !after.is_empty());
+        let holds = !after.is_empty();
         related.held.insert(tick, after);
-        Some(holds)
+        holds
     }
+}
+
+/// The documents of findings: no other record of the casebook is made of one.
+const FINDINGS: [&str; 3] = ["/bisect", "/chain", "/diff"];
+
+/// Fields with digests over wholes: an equal one elsewhere is over the same whole.
+const DIGESTS: [&str; 3] = ["/context", "/edge", "/state_root"];
+
+/// Members of a transition with evidence and commitments, with which other runs begin.
+const LISTS: [&str; 5] = ["accepted", "commitments", "contract", "deleg", "evidence"];
+
+/// Fields by which a value comes into the state, or the commitments, with which another run begins.
+const CARRIED: [&str; 3] = ["/commitments", "/delta", "/evidence"];
+
+/// The tick of a record of the chain; of the record of a fork, that at which it branched off.
+fn tick_of(record: &Record) -> Option<u64> {
+    let header = record.header();
+    match header.kind {
+        Kind::Run => header.tick.or_else(|| record.body().value("/parent")?.get("tick")?.as_u64()),
+        _ => header.tick,
+    }
+}
+
+/// The digest of the file that a run was imported from.
+fn source_of(begin: &Record) -> Option<Arc<str>> {
+    let inputs = begin.body().value("/inputs")?;
+    Some(inputs.get("source")?.get("sha256")?.as_str()?.into())
+}
+
+/// The digests over a field of a record that other records may have: of the value, and over effect and arguments of a call that an
+/// edge of a graph made.
+fn digests_of(record: &Record, field: &Pointer) -> Vec<String> {
+    let body = record.body();
+    let mut digests = Vec::new();
+    if let Some(value) = body.value(field.as_str()) {
+        digests.extend(spellings(value.digest()));
+        digests.extend(spellings(Digest::of(&dendrer_object::json::to_vec(&value))));
+    }
+    // The state that a pack's `init` was given.
+    if field.as_str() == "/inputs" {
+        let inputs = body.value("/inputs");
+        let given = inputs.as_ref().and_then(|inputs| inputs.get("s0")?.as_str());
+        digests.extend(given.into_iter().flat_map(digests_in).map(str::to_owned));
+    }
+    if touches(std::slice::from_ref(field), "action") {
+        let edge = body.value("/edge");
+        let asked = edge.as_ref().and_then(|edge| edge.get("asked")?.as_str());
+        digests.extend(asked.into_iter().flat_map(digests_in).map(str::to_owned));
+    }
+    digests
 }
 
 /// What happens to a field that may contain the value.
@@ -490,7 +689,7 @@ enum Decision {
 }
 
 /// Whether a field has what the messages of the same record say: the change of a channel, or the writes of a task.
-fn holds_messages(field: &Pointer) -> bool {
+pub(super) fn holds_messages(field: &Pointer) -> bool {
     [Pointer::of(["delta"]), Pointer::of(["intent", "values"])].iter().any(|holds| field.overlaps(holds))
 }
 
@@ -509,7 +708,7 @@ fn is_said(text: &str) -> bool {
 }
 
 /// Whether one of some fields is a member of the content, or below it.
-fn touches(fields: &[Pointer], member: &str) -> bool {
+pub(super) fn touches(fields: &[Pointer], member: &str) -> bool {
     let member = Pointer::of([member]);
     fields.iter().any(|field| member.contains(field))
 }
@@ -528,13 +727,7 @@ fn texts(record: &Record) -> impl Iterator<Item = (&Pointer, &str)> {
 }
 
 fn payload(record: &Record) -> impl Iterator<Item = (&Pointer, &str)> {
-    texts(record).filter(|(field, _)| is_payload(field))
-}
-
-/// Whether an author writes what they like in a field.
-fn is_payload(field: &Pointer) -> bool {
-    let member = field.tokens().next();
-    member.is_some_and(|member| PAYLOAD.contains(&&*member)) && !WORDS.contains(&field.as_str())
+    texts(record).filter(|(field, _)| filled(field).is_some())
 }
 
 /// Whether a field of a record that follows the value may be made from it. A number or a word of the kernel is not asked for: it
@@ -544,7 +737,13 @@ fn may_follow(record: &Record, field: &Pointer, text: &str) -> bool {
     // The saver's own member names the exact bytes: they go, or have nothing of the value.
     let is_place =
         || PLACES.iter().any(|name| Pointer::of(["intent", *name]).contains(field)) && is_of_thread(record);
-    record.header().author != Author::Kernel && is_payload(field) && is_said(text) && has_value && !is_place()
+    // An answer or an argument that is a number or a yes is as much of it as a text.
+    let is_said = is_said(text) || ANSWERS.contains(&field.as_str()) && text != "null";
+    record.header().author != Author::Kernel
+        && filled(field) == Some(Filled::ByAuthor)
+        && is_said
+        && has_value
+        && !is_place()
 }
 
 /// Cuts a place of the state at the first index of a list: items of a list move.

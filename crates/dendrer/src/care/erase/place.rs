@@ -4,6 +4,7 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, Value};
 
+use super::holds::below;
 use crate::address::{Position, RecordAt};
 
 /// The values that a place of a record means.
@@ -37,21 +38,21 @@ fn read(text: &str) -> Option<(Pointer, bool)> {
 
 /// Finds the values at a place of a record: of its content, or written there to the state.
 pub(super) fn resolve(record: &Record, text: &str) -> Result<Target, Unmeant> {
+    resolve_as(record, text, true)
+}
+
+/// As [`resolve`]. Whether a pointer whose first name is no member of the record may be one of the state is for the caller to say.
+fn resolve_as(record: &Record, text: &str, or_state: bool) -> Result<Target, Unmeant> {
     let (pointer, is_state) = read(text).ok_or(Unmeant::Text)?;
     let first = pointer.tokens().next().map(|token| Pointer::of([&*token]));
     let is_member =
         |first: &Pointer| record.body().fields().iter().any(|field| first.contains(&field.pointer));
     match first.filter(|first| !is_state && is_member(first)) {
         Some(_) => of_content(record, pointer),
+        None if !is_state && !or_state => Err(Unmeant::Nothing),
         None if record.header().kind == Kind::Run => of_content(record, below("state", &pointer)),
         None => of_delta(record, &pointer),
     }
-}
-
-/// Returns a place below a member of the content.
-fn below(member: &str, place: &Pointer) -> Pointer {
-    let tokens: Vec<_> = place.tokens().collect();
-    Pointer::of([member].into_iter().chain(tokens.iter().map(|token| &**token)))
 }
 
 /// Returns the value at `place` in the value of `whole`, at or above it.
@@ -109,6 +110,8 @@ pub(super) struct Named {
     run: Option<String>,
     at: Option<RecordAt>,
     place: Pointer,
+    /// The place as it was written.
+    rest: String,
     /// The text.
     pub(super) text: String,
 }
@@ -126,7 +129,34 @@ impl Named {
         };
         let (place, is_state) = read(rest)?;
         let place = if is_state { below("state", &place) } else { place };
-        Some(Named { run: run.map(str::to_owned), at, place, text: text.to_owned() })
+        let rest = rest.to_owned();
+        Some(Named { run: run.map(str::to_owned), at, place, rest, text: text.to_owned() })
+    }
+
+    /// The place, as a pointer into the content.
+    pub(super) fn place(&self) -> &Pointer {
+        &self.place
+    }
+
+    /// Whether it names a run.
+    pub(super) fn is_of_run(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// Finds the values that it means in a record, if it names that. Named without a tick it means one of the content in all records,
+    /// and one of the state only where the caller lets it.
+    pub(super) fn target(
+        &self,
+        record: &Record,
+        at: Option<RecordAt>,
+        or_state: bool,
+    ) -> Result<Target, Unmeant> {
+        let run = record.header().run.as_ref().map(|run| run.as_str());
+        let is_run = self.run.is_none() || self.run.as_deref() == run;
+        match is_run && self.at.is_none_or(|named| at == Some(named)) {
+            true => resolve_as(record, &self.rest, or_state || self.at.is_some()),
+            false => Err(Unmeant::Nothing),
+        }
     }
 
     /// Whether it names a field. Without a run it names those of the lineage of the erased value.

@@ -21,11 +21,10 @@ use dendrer_store::prelude::*;
 use dendrer_store::{StoreError, TreeHead, Writer};
 
 use crate::address::RecordAt;
-use crate::care::erase::{ErasePlace, EraseReason, sealed};
+use crate::care::erase::{ErasePlace, EraseReason, destroy_exact, sealed};
 use crate::error::Error;
 use crate::repo::Repo;
 use crate::run::thread::{AGENT, REMOVED, exact_places, is_removal};
-use crate::run::witness::EXACT;
 use crate::trust::{MemoryTrust, Trust};
 use crate::vault::VaultError;
 
@@ -279,34 +278,23 @@ impl NewErasure {
     /// Destroys what the vault has: files of imported runs, exact bytes of puts and writes, and the values of a deleted thread.
     fn destroy_in_vault(&self, repo: &Repo) -> Result<(), ErasedAgainError> {
         let listed = self.content.get("vault").and_then(Value::as_array).cloned().unwrap_or_default();
-        let runs = listed.iter().filter_map(|run| run.as_str()?.parse::<RunName>().ok());
-        let mut vault = repo.vault()?;
-        for run in runs {
-            match vault.destroy(&run, EXACT) {
-                Ok(()) | Err(VaultError::Nothing { .. }) => {}
-                Err(error) => return Err(ErasedAgainError::Vault(error)),
-            }
-        }
+        let files: Vec<RunName> = listed.iter().filter_map(|run| run.as_str()?.parse().ok()).collect();
         let exact = self.content.get("exact").and_then(Value::as_array);
-        for one in exact.into_iter().flat_map(|list| list.iter()) {
-            let text = |name: &str| one.get(name).and_then(Value::as_str);
-            let run = text("run").and_then(|run| run.parse::<RunName>().ok());
-            if let Some((run, at)) = run.zip(text("at")) {
-                vault.destroy_each(&run, &[at.into()]).map_err(ErasedAgainError::Vault)?;
-            }
+        let exact = exact.into_iter().flat_map(|list| list.iter());
+        let mut places: Vec<(RunName, Arc<str>)> = exact
+            .filter_map(|one| {
+                let text = |name: &str| one.get(name).and_then(Value::as_str);
+                Some((text("run")?.parse().ok()?, text("at")?.into()))
+            })
+            .collect();
+        if let Some(run) = self.run.as_ref().filter(|_| self.is_deletion()) {
+            let of_run = self.fields.iter().flat_map(|field| &field.vault);
+            places.extend(of_run.map(|at| (run.clone(), Arc::clone(at))));
         }
-        let mut places: Vec<Arc<str>> = match self.is_deletion() {
-            true => self.fields.iter().flat_map(|field| field.vault.iter().cloned()).collect(),
-            false => Vec::new(),
-        };
         places.sort();
         places.dedup();
-        match &self.run {
-            Some(run) if !places.is_empty() => {
-                vault.destroy_each(run, &places).map_err(ErasedAgainError::Vault)
-            }
-            _ => Ok(()),
-        }
+        let places = places.iter().map(|(run, at)| (run, at));
+        destroy_exact(repo, &files, places)?.map_err(ErasedAgainError::Vault)
     }
 }
 
