@@ -185,13 +185,15 @@ fn assemble(data: &[u8]) -> Vec<u8> {
             b'0' => out.resize(out.len() + length.min(1500), 0),
             b'#' => out.extend_from_slice(payload),
             b'e' => {
-                let mut commit = Vec::with_capacity(68);
+                let mut commit = Vec::with_capacity(100);
                 commit.extend_from_slice(&count.to_le_bytes());
                 commit.extend_from_slice(&peaks.size().to_le_bytes());
                 // Nothing is known to be on disk.
                 commit.extend_from_slice(&0u64.to_le_bytes());
                 commit.extend_from_slice(&((out.len() - group) as u64).to_le_bytes());
                 commit.extend_from_slice(&peaks.root().0);
+                // A tag is no matter of readers.
+                commit.extend_from_slice(&[0; 32]);
                 commit.extend_from_slice(b"dndrcmt1");
                 frame(b'E', &commit, &mut out);
                 (count, group) = (0, out.len());

@@ -2008,6 +2008,8 @@ export type Log = {
     signed: number;
     /** The records of the log */
     size: number;
+    /** Those that are signed, or in groups with the tag of a writer who may; null where neither key nor writer's secret is */
+    tagged: number | null;
     /** Those that a verification of the whole log on this machine found intact */
     verified: number;
   };
@@ -2119,6 +2121,8 @@ export type Runs = {
     signed: number;
     /** The records of the log */
     size: number;
+    /** Those that are signed, or in groups with the tag of a writer who may; null where neither key nor writer's secret is */
+    tagged: number | null;
     /** Those that a verification of the whole log on this machine found intact */
     verified: number;
   };
@@ -2726,9 +2730,11 @@ export type Verify = {
       /** The later time of an earlier record */
       after?: string;
       /** Its kind */
-      code: "stage_0" | "dated_back";
+      code: "stage_0" | "dated_back" | "untagged" | "adopted";
       /** The position in the log */
       position: number;
+      /** The number of records of a group without a tag, or of those that were adopted */
+      records?: number;
       /** The run; null if it concerns none */
       run: string | null;
       /** The time of a record that is dated back */

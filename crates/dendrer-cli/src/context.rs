@@ -20,7 +20,7 @@ use dendrer::source::{QuestionSource, clean_text};
 use dendrer::store::embedded::Embedded;
 use dendrer::store::embedded::Options;
 use dendrer::store::prelude::*;
-use dendrer::store::{Store, Writer};
+use dendrer::store::{LogWriter, Store};
 use dendrer::trust::Trust as _;
 use dendrer::verify;
 use dendrer::watch::Watch;
@@ -185,14 +185,14 @@ pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result
     let key = trust.key(store.info()).ok().flatten();
     let mut store = store.with_key(key);
     if let Ok(Some(secret)) = trust.writer(store.info()) {
-        store.set_writer(Writer::Secret(secret));
+        store.set_writer(LogWriter::Secret(secret));
     }
     speak(global, &store, path);
     Ok(store)
 }
 
 /// Opens the store for writing. Fails if it is damaged, or not the log that was signed here; without the key and a writer's
-/// secret; and where somebody without them has appended.
+/// secret; and where a writer without them has appended.
 pub(crate) fn write_store(global: &Global) -> Result<Repo> {
     let path = find(global)?;
     let opened = write_at(global, &path).and_then(|repo| repo.check_writer().map(|()| repo));
@@ -211,7 +211,7 @@ pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo
     Ok(repo)
 }
 
-/// Says that the log will not be signed now, if only a writer's secret is here. A key that cannot be used is a failure.
+/// Notes that the log is not signed now, if only a writer's secret is here. A key that cannot be used is a failure.
 pub(crate) fn say_no_key(repo: &Repo, out: &mut Out) -> Result<()> {
     if repo.signing_key()?.is_none() {
         out.say("note: a writer's secret signs nothing; whoever holds the key signs these records");

@@ -247,7 +247,7 @@ impl SigningKey {
     }
 
     /// Returns 32 bytes that follow from the secret, others for each purpose (HKDF-SHA-256, RFC 5869, with the purpose as salt and
-    /// no info). Whoever has them can neither sign nor find the secret.
+    /// no info). They neither sign nor show the secret.
     pub fn derive(&self, purpose: &[u8]) -> [u8; 32] {
         let prk = hkdf::Salt::new(hkdf::HKDF_SHA256, purpose).extract(&self.seed);
         let mut bytes = [0; 32];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dendrer_object::Record;
 use dendrer_store::conformance::{Scribe, info, key};
 use dendrer_store::prelude::*;
-use dendrer_store::{Embedded, Options, TreeHead, Writer, WriterSecret};
+use dendrer_store::{Embedded, LogWriter, Options, TreeHead, WriterSecret};
 
 const GROUPS: usize = 400;
 const RECORDS: usize = 100;
@@ -16,7 +16,7 @@ const RECORDS: usize = 100;
 /// The most that a tag may cost.
 const SHARE_MAX: f64 = 0.05;
 
-fn store(dir: &Path, name: &str, writer: Writer) -> (Embedded, Scribe) {
+fn store(dir: &Path, name: &str, writer: LogWriter) -> (Embedded, Scribe) {
     let options = Options { index: false, ..Options::write() };
     let mut store = Embedded::create(&dir.join(name), info(), options).expect("a store");
     store.set_writer(writer);
@@ -32,8 +32,10 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn main() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut stores =
-        [store(dir.path(), "with", Writer::of(&key())), store(dir.path(), "without", Writer::Unchecked)];
+    let mut stores = [
+        store(dir.path(), "with", LogWriter::of(&key())),
+        store(dir.path(), "without", LogWriter::Unchecked),
+    ];
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..GROUPS {
         for (which, (store, scribe)) in stores.iter_mut().enumerate() {

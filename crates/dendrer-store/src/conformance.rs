@@ -11,10 +11,10 @@ use std::ops::ControlFlow;
 use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::note::{Checkpoint, SigningKey};
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Rel, Seed, cut};
-use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
+use dendrer_object::{Code, Digest, Pointer, Record, RunName, StoreId, Timestamp, Value};
 
 use crate::error::StoreError;
-use crate::store::{Given, Head, NewSecrets, Slot, Store, StoreInfo, TreeHead, Writer};
+use crate::store::{Given, Head, LogWriter, NewSecrets, Slot, Store, StoreInfo, TreeHead};
 
 mod lies;
 mod secrets;
@@ -872,15 +872,15 @@ fn groups_can_be_on_their_way_at_once(subject: &dyn Subject) {
     check_holds(&*store, &records);
 }
 
-/// A store in which an owner has signed three records, and somebody without the secret appended one.
+/// A store in which an owner has signed three records, and a writer without the secret appended one.
 fn met(subject: &dyn Subject) -> (Box<dyn Store>, Scribe) {
     let (mut store, mut scribe) = (subject.create(info()), Scribe::default());
-    store.set_writer(Writer::of(&key()));
+    store.set_writer(LogWriter::of(&key()));
     store.commit(&[scribe.begin("r"), scribe.step("r")]).expect("it fits");
     store.commit(&[scribe.step("r")]).expect("it fits");
     assert_eq!(store.untagged().expect("it looks"), Some(vec![]), "groups of the owner have tags");
     store.sign_checkpoint(&key()).expect("it signs");
-    store.set_writer(Writer::Unchecked);
+    store.set_writer(LogWriter::Unchecked);
     assert_eq!(store.untagged().expect("it looks"), None, "without a secret nobody can tell");
     store.commit(&[scribe.step("r")]).expect("whoever has the files can append");
     (store, scribe)
@@ -892,9 +892,11 @@ fn nothing_goes_behind_a_group_without_a_tag(subject: &dyn Subject) {
     let step = [scribe.step("r")];
     let erase = scribe.beside(Kind::Erase, "r", nothing());
     let other = SigningKey::from_seed("conformance", [8; 32]).expect("a valid name");
-    for (writer, code) in
-        [(Writer::of(&key()), "E0814"), (Writer::Missing, "E0804"), (Writer::of(&other), "E0804")]
-    {
+    for (writer, code) in [
+        (LogWriter::of(&key()), Code::E0814),
+        (LogWriter::Missing, Code::E0804),
+        (LogWriter::of(&other), Code::E0804),
+    ] {
         store.set_writer(writer);
         let refused = [
             store.append(&step).map(drop),
@@ -912,35 +914,35 @@ fn nothing_goes_behind_a_group_without_a_tag(subject: &dyn Subject) {
         assert_eq!(store.tree(), tree, "nothing is written");
         assert_eq!(store.checkpoint().expect("checkpoint works"), signed, "nothing is signed");
     }
-    store.set_writer(Writer::of(&key()));
+    store.set_writer(LogWriter::of(&key()));
     assert_eq!(store.untagged().expect("it looks"), Some(vec![3..4]));
     store.close().expect("it closes");
     if let Some(mut again) = subject.reopen() {
-        again.set_writer(Writer::of(&key()));
+        again.set_writer(LogWriter::of(&key()));
         assert_eq!(again.untagged().expect("it looks"), Some(vec![3..4]));
-        assert_eq!(again.commit(&step).expect_err("it is refused").code(), "E0814");
+        assert_eq!(again.commit(&step).expect_err("it is refused").code(), Code::E0814);
     }
 }
 
 fn whoever_holds_the_key_may_adopt_a_group(subject: &dyn Subject) {
     let (mut store, mut scribe) = met(subject);
-    store.set_writer(Writer::of(&key()));
+    store.set_writer(LogWriter::of(&key()));
     let tree = store.tree();
     let other = TreeHead { root: Digest([9; 32]), ..tree };
     assert!(store.adopt(other).is_err(), "another log than the one that was looked at");
     store.adopt(tree).expect("it is the log");
     assert_eq!(store.untagged().expect("it looks"), Some(vec![]));
-    // What comes meanwhile was not looked at.
-    store.set_writer(Writer::Unchecked);
+    // A later group was not seen.
+    store.set_writer(LogWriter::Unchecked);
     store.commit(&[scribe.step("r")]).expect("whoever has the files can append");
-    store.set_writer(Writer::of(&key()));
+    store.set_writer(LogWriter::of(&key()));
     assert_eq!(store.untagged().expect("it looks"), Some(vec![4..5]));
     store.adopt(store.tree()).expect("it is the log");
     store.commit(&[scribe.step("r")]).expect("it goes on");
     store.sign_checkpoint(&key()).expect("it signs");
     store.close().expect("it closes");
     if let Some(mut again) = subject.reopen() {
-        again.set_writer(Writer::of(&key()));
+        again.set_writer(LogWriter::of(&key()));
         assert_eq!(again.untagged().expect("it looks"), Some(vec![]), "a checkpoint covers them");
         again.commit(&[scribe.step("r")]).expect("it goes on");
     }

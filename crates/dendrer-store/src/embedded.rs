@@ -33,8 +33,8 @@ use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::store::{
-    AppendLog, Head, KeepDerived, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot,
-    StoreInfo, Tags, Ticket, TilePlace, TreeHead, WaitForSync, Writer, check_heads,
+    AppendLog, Head, KeepDerived, LastRecord, LogWriter, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
+    Slot, StoreInfo, Tags, Ticket, TilePlace, TreeHead, WaitForSync, check_heads,
 };
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
@@ -56,7 +56,6 @@ mod vault;
 mod verify;
 mod walk;
 
-pub use aside::SetAside;
 pub use copy::{Copied, CopyAs, Copying};
 pub use keep::{IndexState, Leftover, TilesState};
 pub use mark::Mark;
@@ -119,8 +118,8 @@ pub(crate) struct LogEnd {
 pub struct Embedded {
     info: StoreInfo,
     key: Option<Arc<SigningKey>>,
-    writer: Writer,
-    /// What was seen of tags. Also a reader looks at them.
+    writer: LogWriter,
+    /// Tags that were seen, also by a reader.
     tags: Mutex<Tags>,
     /// The size up to which groups were adopted by this handle.
     adopted: u64,
@@ -277,7 +276,7 @@ impl Embedded {
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Embedded {
         self.key = self.info.own(key);
-        self.writer = Writer::of_key(self.key.as_ref());
+        self.writer = LogWriter::of_key(self.key.as_ref());
         self
     }
 
@@ -301,7 +300,7 @@ impl Embedded {
         Embedded {
             info,
             key: None,
-            writer: Writer::default(),
+            writer: LogWriter::default(),
             tags: Mutex::default(),
             adopted: 0,
             dir: dir.to_owned(),
@@ -527,13 +526,13 @@ impl Embedded {
         result
     }
 
-    /// As [`Embedded::locked`], for what appends to the log or signs it: not behind a group without a tag.
+    /// As [`Embedded::locked`], for what appends to the log or signs it: not after a group without a tag.
     fn locked_behind_tags<T>(
         &mut self,
         f: impl FnOnce(&mut Embedded) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.check_writable()?;
-        if matches!(self.writer, Writer::Missing) {
+        if matches!(self.writer, LogWriter::Missing) {
             return Err(StoreError::NoWriter);
         }
         self.locked(|store| {
@@ -1151,7 +1150,7 @@ impl AppendLog for Embedded {
         Some(Arc::clone(&self.durable.syncs) as _)
     }
 
-    fn set_writer(&mut self, writer: Writer) {
+    fn set_writer(&mut self, writer: LogWriter) {
         self.writer = writer.of_store(&self.info);
         // Looked at with another secret.
         *self.tags.get_mut().unwrap_or_else(PoisonError::into_inner) = Tags::default();

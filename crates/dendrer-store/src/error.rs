@@ -82,8 +82,8 @@ pub enum StoreError {
     /// Who opened the store has neither the key of its log nor a writer's secret.
     #[error("the key of this log is not here, and no writer's secret")]
     NoWriter,
-    /// Somebody without the secret appended: nothing is written or signed behind it.
-    #[error("{}: nothing goes behind them before that is settled", untagged(*from, *to, *groups))]
+    /// A writer without the secret appended: nothing is written or signed after it.
+    #[error("{}", untagged(*from, *to, *groups))]
     Untagged {
         /// The first record of the first such group.
         from: u64,
@@ -206,7 +206,7 @@ pub enum StoreError {
     Cancelled,
 }
 
-/// Says which records were appended without a tag.
+/// Names the records that were appended without a tag.
 fn untagged(from: u64, to: u64, groups: usize) -> String {
     let (records, groups) = (count(to - from, "record"), count(groups as u64, "group"));
     format!(

@@ -29,7 +29,7 @@ mod tail;
 mod values;
 
 pub use embedded::{
-    Copied, CopyAs, Copying, Embedded, IndexState, Leftover, LogReport, Mark, Options, SetAside, TilesState,
+    Copied, CopyAs, Copying, Embedded, IndexState, Leftover, LogReport, Mark, Options, TilesState,
     VerifyOptions, WalkItem,
 };
 pub use error::{Damage, DamageKind, DamagePlace, StoreError};
@@ -40,8 +40,8 @@ pub use memory::Memory;
 pub use meter::Meter;
 pub use store::{
     AppendLog, EraseValues, FORMAT, Given, GroupEnd, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat,
-    LastRecord, MaySign, NewSecrets, ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store,
-    StoreInfo, Tag, Tags, Ticket, TilePlace, TreeHead, WaitForSync, Writer, WriterSecret,
+    LastRecord, LogWriter, MaySign, NewSecrets, ReadLog, RunSummary, SECRET_SIZE_MAX, SetAside, SignLog,
+    Skimmed, Slot, Store, StoreInfo, Tag, Tags, Ticket, TilePlace, TreeHead, WaitForSync, WriterSecret,
 };
 pub use values::{split, split_within};
 

@@ -19,8 +19,8 @@ use crate::fence::{self, Known, Log};
 use crate::index::KeptTiles;
 use crate::store::secrets::check_sizes;
 use crate::store::{
-    AppendLog, EraseValues, Given, GroupEnd, KeepDerived, KeepSecrets, LastRecord, MaySign, ReadLog,
-    RunSummary, SignLog, Skimmed, Slot, StoreInfo, Tags, Ticket, TreeHead, Writer, not_in_tree,
+    AppendLog, EraseValues, Given, GroupEnd, KeepDerived, KeepSecrets, LastRecord, LogWriter, MaySign,
+    ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Tags, Ticket, TreeHead, not_in_tree,
 };
 
 /// A record that is made anew each time it is asked for, since it is larger than what it is made from. It is the same each time.
@@ -77,7 +77,7 @@ pub struct Memory {
     /// Whether every record is known to be a leaf of the tree at its position.
     is_proven: bool,
     checkpoint: Option<SignedNote>,
-    writer: Writer,
+    writer: LogWriter,
     /// The ends of the groups that were appended.
     groups: Vec<GroupEnd>,
     /// The size up to which groups were adopted by this handle.
@@ -112,7 +112,7 @@ impl Memory {
             peaks: Some(peaks),
             is_proven: true,
             checkpoint: None,
-            writer: Writer::default(),
+            writer: LogWriter::default(),
             groups: Vec::new(),
             adopted: 0,
             snapshots: Mutex::default(),
@@ -126,11 +126,11 @@ impl Memory {
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Memory {
         self.key = self.info.own(key);
-        self.writer = Writer::of_key(self.key.as_ref());
+        self.writer = LogWriter::of_key(self.key.as_ref());
         self
     }
 
-    /// The groups behind what is signed or adopted, looked at with the secret; `None` without one.
+    /// The groups after what is signed or adopted, looked at with the secret; `None` without one.
     fn tags(&self) -> Option<Tags> {
         let secret = self.writer.secret()?;
         let signed = self.checkpoint.as_ref().and_then(|note| {
@@ -146,7 +146,7 @@ impl Memory {
     /// Fails where nothing may be written or signed.
     fn check_tags(&self) -> Result<(), StoreError> {
         match &self.writer {
-            Writer::Missing => Err(StoreError::NoWriter),
+            LogWriter::Missing => Err(StoreError::NoWriter),
             _ => self.tags().map_or(Ok(()), |tags| tags.check()),
         }
     }
@@ -444,7 +444,7 @@ impl AppendLog for Memory {
         Ok(())
     }
 
-    fn set_writer(&mut self, writer: Writer) {
+    fn set_writer(&mut self, writer: LogWriter) {
         self.writer = writer.of_store(&self.info);
     }
 

@@ -32,7 +32,7 @@ pub use read::{ReadLog, RunSummary, Skimmed};
 pub use secrets::{Given, KeepSecrets, NewSecrets, SECRET_SIZE_MAX};
 pub use sign::{LastRecord, MaySign, SignLog};
 pub use ticket::{Ticket, WaitForSync};
-pub use writer::{GroupEnd, Tag, Tags, Writer, WriterSecret};
+pub use writer::{GroupEnd, LogWriter, SetAside, Tag, Tags, WriterSecret};
 
 /// The newest format that this code reads and writes.
 pub const FORMAT: u64 = 2;

@@ -29,7 +29,7 @@ document! {
     pub object KeyDocument: "key" (answer: &KeysAnswer) {
         /// The keys, by the sizes of the log that they signed
         items: Vec<KeyObject> = vec![KeyObject::of(answer)],
-        /// What is on this machine
+        /// The keys on this machine
         here: KeysHere = KeysHere::of(answer),
     }
 
@@ -45,7 +45,7 @@ document! {
         to: u64 = answer.signed,
     }
 
-    /// What is on this machine
+    /// The keys on this machine
     object KeysHere(answer: &KeysAnswer) {
         /// The signing key: it signs, and appends
         signing: bool = answer.signing,
@@ -66,7 +66,7 @@ document! {
     /// Groups without a tag that were adopted, or would be
     pub object AdoptDocument: "adopt" (adopted: &Adopted) {
         let untagged = &adopted.untagged;
-        /// The position of the first record; the size of the log if there is none
+        /// The position of the first record; the size of the log without one
         from: u64 = untagged.from,
         /// The size of the log with the last
         to: u64 = untagged.to,
@@ -76,7 +76,7 @@ document! {
         records: u64 = untagged.records,
         /// The runs that they are of
         runs: Vec<AdoptedRun> = untagged.runs.iter().map(|(name, run)| AdoptedRun::of(name, run)).collect(),
-        /// The position of the record that says so; null if nothing was signed
+        /// The position of the record of the adoption; null if nothing was signed
         record: Option<u64> = adopted.record,
     }
 
@@ -200,7 +200,7 @@ impl Answer for Adopted {
 /// Groups that were set aside, or would be.
 #[derive(Debug, Clone)]
 pub struct SetAsideAnswer<'a> {
-    /// The groups; `None` if there are none.
+    /// The groups; `None` if every group has its tag.
     pub moved: Option<SetAside>,
     /// The directory.
     pub dir: &'a Path,

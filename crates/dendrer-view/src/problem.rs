@@ -63,7 +63,7 @@ impl ShownProblem for Problem {
     }
 }
 
-/// The commands that help. Those for a writer without a secret are for two cases, so one line says which is for which.
+/// The commands that help. Those for a writer without a secret are for two cases, so one line names both.
 fn help(problem: &Problem) -> Vec<Line> {
     match (problem.code, &*problem.help) {
         (Code::E0804, [writer, recover]) => {

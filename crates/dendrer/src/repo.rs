@@ -28,7 +28,7 @@ use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    LastRecord, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead, Writer,
+    LastRecord, LogWriter, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -317,8 +317,8 @@ impl Repo {
         Ok(LogTrust { size, signed: size_of(signed), tagged, verified: size_of(verified) })
     }
 
-    /// Fails for a handle that writes and has neither the key of the log nor a writer's secret: it would write what nobody
-    /// could tell from the work of somebody without them. So it does behind such work.
+    /// Fails for a handle that writes and has neither the key of the log nor a writer's secret: its records would look
+    /// like those of a stranger. So it does where such records follow what is signed.
     ///
     /// # Errors
     ///
@@ -626,11 +626,11 @@ impl Repo {
 }
 
 /// Who a store is written for: with the key of its log, with the secret of its writers, or not at all.
-pub(crate) fn writer_of(trust: &dyn Trust, store: &dyn Store) -> Writer {
+pub(crate) fn writer_of(trust: &dyn Trust, store: &dyn Store) -> LogWriter {
     match (store.key(), trust.writer(store.info())) {
-        (Some(key), _) => Writer::of(key),
-        (None, Ok(Some(secret))) => Writer::Secret(secret),
-        (None, _) => Writer::Missing,
+        (Some(key), _) => LogWriter::of(key),
+        (None, Ok(Some(secret))) => LogWriter::Secret(secret),
+        (None, _) => LogWriter::Missing,
     }
 }
 

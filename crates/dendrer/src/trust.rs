@@ -22,9 +22,9 @@ use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
 pub use crate::error::TrustError;
 pub use memory::MemoryTrust;
 pub use seen::{Seen, Stamp};
-pub use user::{UserTrust, make_key, read_key, write_key};
+pub use user::{UserTrust, make_key, read_key, write_key, write_writer};
 pub use vault_key::VaultKey;
-pub use writer_file::{WriterFile, write_writer};
+pub use writer_file::WriterFile;
 
 /// How far a log can be relied on, in numbers of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct LogTrust {
     pub size: u64,
     /// Those that are signed.
     pub signed: u64,
-    /// Those that are signed, or in groups of whoever has the key or its writer's secret; `None` if neither is here.
+    /// Those that are signed, or in groups with the tag of its writers; `None` if neither is here.
     pub tagged: Option<u64>,
     /// Those that a verification of the whole log on this machine found intact.
     pub verified: u64,

@@ -15,8 +15,8 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 use dendrer_store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, Meter, ReadLog, RunSummary,
-    SignLog, Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead, Writer,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, LogWriter, MaySign, Meter, ReadLog,
+    RunSummary, SignLog, Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead,
 };
 
 use crate::handle::ReadHandle;
@@ -263,7 +263,7 @@ impl AppendLog for Watched {
         reading_only()
     }
 
-    fn set_writer(&mut self, _: Writer) {}
+    fn set_writer(&mut self, _: LogWriter) {}
 
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
         self.watch.0.check()?;

@@ -40,7 +40,7 @@ pub(super) const WORDS: &[Word] = &[
     word(&["web", "dashboard", "port-forward", "server"], &["serve"]),
     planned(&["ui", "tui"], &["log RUN"]),
     planned(&["record"], &["commit --help"]),
-    planned(&["key", "keys"], &["doctor"]),
+    word(&["keys"], &["key show"]),
     planned(&["fleet"], &["runs"]),
     planned(&["anchor"], &["verify --all"]),
     planned(&["config"], &["help globals"]),

@@ -11,7 +11,7 @@ use dendrer::care::tags;
 use dendrer::source::clean_text;
 use dendrer::store::embedded::{Embedded, Leftover, Options};
 use dendrer::store::prelude::*;
-use dendrer::store::{StoreError, Writer};
+use dendrer::store::{LogWriter, StoreError};
 use dendrer::trust::Trust;
 use dendrer_view::doctor::{DoctorAnswer, DoctorCheck, ReportOrigin, check_of, report};
 use dendrer_view::key::SetAsideAnswer;
@@ -40,13 +40,13 @@ pub(crate) struct Doctor {
     /// Write a report for others into a file: versions, sizes, counts and codes; no content, names, paths or keys
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["adopt", "set_aside"])]
     pub(crate) report: Option<String>,
-    /// Sign what somebody without the secret of the log appended, and record that
+    /// Sign what a writer without the secret of the log appended, and record that
     #[arg(long, requires = "why", conflicts_with_all = ["fix", "set_aside"])]
     pub(crate) adopt: bool,
     /// The reason, which is put on record
     #[arg(long, value_name = "TEXT", group = "why", requires = "adopt")]
     pub(crate) reason: Option<String>,
-    /// Copy what somebody without the secret of the log appended into a new directory, and cut it off the log
+    /// Copy what a writer without the secret of the log appended into a new directory, and cut it off the log
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "fix")]
     pub(crate) set_aside: Option<PathBuf>,
     /// With --adopt or --set-aside: list the records, and change nothing
@@ -238,11 +238,11 @@ fn vault_key(store: &Embedded, trust: &dyn Trust) -> Option<DoctorCheck> {
     })
 }
 
-/// Whether somebody without the secret of the log has appended to it.
+/// Whether a writer without the secret of the log has appended to it.
 fn tagged(store: &mut Embedded, trust: &dyn Trust) -> DoctorCheck {
     const NAME: &str = "tags";
     if let Ok(Some(secret)) = trust.writer(store.info()) {
-        store.set_writer(Writer::Secret(secret));
+        store.set_writer(LogWriter::Secret(secret));
     }
     match store.untagged() {
         Ok(None) => DoctorCheck::ok(NAME, "not known: only the key, or a writer's secret, can tell"),

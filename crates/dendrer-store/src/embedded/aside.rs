@@ -1,4 +1,4 @@
-//! Setting aside what somebody without the secret appended: copied whole, then cut.
+//! Setting aside what a writer without the secret appended: copied whole, then cut.
 //!
 //! Only at the end of the log, and only where nothing of the key's holder follows: no tag, no checkpoint, no remembered head.
 
@@ -10,23 +10,10 @@ use crate::error::StoreError;
 use crate::frame::{self, At};
 use crate::layout::SEGMENT_HEADER;
 use crate::segments::file_name;
-use crate::store::TreeHead;
+use crate::store::{SetAside, TreeHead};
 
 /// How much is copied at once.
 const PIECE: usize = 1 << 20;
-
-/// The groups without a tag, as they were copied or would be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetAside {
-    /// The position of their first record.
-    pub from: u64,
-    /// The size of the log with the last of them.
-    pub to: u64,
-    /// How many groups there are.
-    pub groups: usize,
-    /// How many bytes of the log they have.
-    pub bytes: u64,
-}
 
 /// A part of a segment.
 struct Part {
@@ -37,7 +24,7 @@ struct Part {
 
 impl Embedded {
     /// Copies the groups without a tag into a directory that is not there yet, syncs them, and cuts them off the log. Without a
-    /// directory nothing is done. `None` if there is no such group.
+    /// directory nothing is done. `None` if the log has no such group.
     ///
     /// # Errors
     ///
@@ -81,7 +68,7 @@ impl Embedded {
         Ok(Some(SetAside { from, to: self.size(), groups: untagged.len(), bytes }))
     }
 
-    /// Returns the parts of segments behind the group that ends at a size.
+    /// Returns the parts of segments after the group that ends at a size.
     fn parts_behind(&self, size: u64) -> Result<Vec<Part>, StoreError> {
         let (mut records, mut begin) = (0, None);
         let mut erases = false;

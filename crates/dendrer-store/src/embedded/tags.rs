@@ -1,4 +1,4 @@
-//! Tags of groups: looked at behind the newest checkpoint, before anything is appended or signed behind them.
+//! Tags of groups: looked at after the newest checkpoint, before anything is appended or signed after them.
 
 use std::ops::Range;
 use std::sync::PoisonError;
@@ -22,7 +22,7 @@ impl Embedded {
         }
     }
 
-    /// Fails if there is a group without a tag behind the newest checkpoint. The caller holds the lock.
+    /// Fails if there is a group without a tag after the newest checkpoint. The caller holds the lock.
     pub(super) fn check_tags(&mut self) -> Result<(), StoreError> {
         match self.looked()? {
             Some(tags) => tags.check(),
@@ -30,7 +30,7 @@ impl Embedded {
         }
     }
 
-    /// Returns the groups without a tag behind the newest checkpoint; `None` without a secret.
+    /// Returns the groups without a tag after the newest checkpoint; `None` without a secret.
     pub(super) fn list_untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
         Ok(self.looked()?.map(|tags| tags.untagged().to_vec()))
     }
@@ -56,13 +56,13 @@ impl Embedded {
             self.each_end(from, &mut |group| {
                 tags.look(secret, self.info.id, group);
             })?;
-            // What cannot be read has no tag.
+            // Groups that cannot be read have no tag.
             tags.leave(self.size());
         }
         Ok(())
     }
 
-    /// Returns the size of the newest checkpoint that the key of the store signed and that the log has; 0 if there is none.
+    /// Returns the size of the newest checkpoint that the key of the store signed and that the log has; 0 without such a checkpoint.
     fn signed_size(&self) -> Result<u64, StoreError> {
         let Some((note, kept)) = self.read_checkpoint()? else { return Ok(0) };
         let is_signed = note.verify(std::slice::from_ref(&self.info.key)).is_ok_and(|by| !by.is_empty());
@@ -71,7 +71,7 @@ impl Embedded {
         Ok(if is_here { kept.size() } else { 0 })
     }
 
-    /// Calls `f` with each group behind a size. Frames that cannot be read are passed over.
+    /// Calls `f` with each group after a size. Frames that cannot be read are passed over.
     pub(super) fn each_end(&self, from: u64, f: &mut dyn FnMut(&GroupEnd)) -> Result<(), StoreError> {
         self.frames_from(from, &mut |kind, payload, _| {
             let commit = if kind == frame::COMMIT { Commit::parse(payload) } else { None };
@@ -82,7 +82,7 @@ impl Embedded {
         })
     }
 
-    /// Calls `f` with kind and payload of each frame from that of the record before a size on, and the place behind it.
+    /// Calls `f` with kind and payload of each frame from that of the record before a size on, and the place after it.
     pub(super) fn frames_from(&self, from: u64, f: &mut dyn FnMut(u8, &[u8], At)) -> Result<(), StoreError> {
         let mut at = match from.checked_sub(1) {
             Some(last) => self.locate_in_log(last)?.ok_or(StoreError::NoPosition(last))?,

@@ -24,8 +24,9 @@ use super::threads::{
 };
 use crate::error::StoreError;
 use crate::store::{
-    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, LastRecord, MaySign, NewSecrets, ReadLog,
-    RunSummary, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync, Writer,
+    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, LastRecord, LogWriter, MaySign,
+    NewSecrets, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead,
+    WaitForSync,
 };
 
 /// How many records or entries are taken from the store at once by a reader of this handle.
@@ -609,7 +610,7 @@ impl AppendLog for Shared {
         wait(&told.ok_or(StoreError::Unsupported(unknown))?, &|| {}).map(drop)
     }
 
-    fn set_writer(&mut self, writer: Writer) {
+    fn set_writer(&mut self, writer: LogWriter) {
         self.store_mut().set_writer(writer);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::{Record, RunName};
 
 use super::ticket::{Ticket, WaitForSync};
-use super::{Head, ReadLog, TreeHead, Writer};
+use super::{Head, LogWriter, ReadLog, TreeHead};
 use crate::error::StoreError;
 
 /// The part of a store that appends.
@@ -57,17 +57,17 @@ pub trait AppendLog: ReadLog {
         None
     }
 
-    /// Tells the store who writes from now on. A secret that is not that of the store's key is [`Writer::Missing`].
-    fn set_writer(&mut self, writer: Writer);
+    /// Sets who writes from now on. A secret that is not that of the store's key is [`LogWriter::Missing`].
+    fn set_writer(&mut self, writer: LogWriter);
 
-    /// Returns the groups behind the newest valid checkpoint whose tags this writer did not make, by their positions, as far as
-    /// this handle sees the log; `None` without a secret, where nobody can tell.
+    /// Returns the groups after the newest valid checkpoint whose tags this writer did not make, by their positions, as far as
+    /// this handle sees the log; `None` without a secret.
     ///
     /// While there is one, and it was not adopted, nothing is appended, erased or signed ([`StoreError::Untagged`]). A store that
     /// several processes append to checks that under its lock.
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError>;
 
-    /// Lets the groups up to a tree count as tagged, for this handle: whoever holds the key has looked at them, and is about to sign.
+    /// Lets the groups up to a tree count as tagged, for this handle: the holder of the key has seen them, and is about to sign.
     ///
     /// # Errors
     ///

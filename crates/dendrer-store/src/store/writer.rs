@@ -1,7 +1,7 @@
 //! Who writes: the secret under which groups are tagged.
 //!
-//! A tag is an HMAC over store id, size and root of the tree with the group. Whoever can write the files and has no secret can
-//! append a group, and cannot make its tag: the holder of the key sees it before it appends behind it, or signs it.
+//! A tag is an HMAC over store id, size and root of the tree with the group. A program that can write the files and has no secret can
+//! append a group, and cannot make its tag: the holder of the key sees it before an append or a signature.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,7 +25,7 @@ const TEXT: &str = "dendrer-writer/1 ";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tag(pub [u8; 32]);
 
-/// The secret of those who append to a log. It follows one-way from the signing key: whoever has it can append, and not sign.
+/// The secret of those who append to a log. It follows one-way from the signing key: its holder can append, and not sign.
 ///
 /// It is printed by [`WriterSecret::secret_text`] and by nothing else, `Debug` included.
 #[derive(Clone)]
@@ -61,13 +61,13 @@ impl WriterSecret {
         Some(WriterSecret::new(key.parse().ok()?, decode_base64url(bytes)?.try_into().ok()?))
     }
 
-    /// Makes the tag of the group behind which the log has a tree.
+    /// Makes the tag of the group with which the log has a tree.
     pub fn tag(&self, store: StoreId, tree: TreeHead) -> Tag {
         let tag = hmac::sign(&self.mac, &preimage(store, tree));
         Tag(tag.as_ref().try_into().expect("HMAC-SHA-256 gives 32 bytes"))
     }
 
-    /// Tells whether a tag is that of the group behind which the log has a tree.
+    /// Whether a tag is that of the group with which the log has a tree.
     pub fn has_tagged(&self, store: StoreId, tree: TreeHead, tag: &Tag) -> bool {
         hmac::verify(&self.mac, &preimage(store, tree), &tag.0).is_ok()
     }
@@ -90,40 +90,40 @@ fn preimage(store: StoreId, tree: TreeHead) -> [u8; 56] {
 
 /// Who a handle writes for.
 #[derive(Debug, Clone, Default)]
-pub enum Writer {
+pub enum LogWriter {
     /// Nothing was said: groups are written without a tag, and none is checked. For tools and tests below a `Repo`.
     #[default]
     Unchecked,
     /// The opener has neither key nor secret: nothing is written ([`StoreError::NoWriter`]).
     Missing,
-    /// Groups are tagged, and nothing is written or signed behind one without a tag ([`StoreError::Untagged`]).
+    /// Groups are tagged, and nothing is written or signed after one without a tag ([`StoreError::Untagged`]).
     Secret(Arc<WriterSecret>),
 }
 
-impl Writer {
+impl LogWriter {
     /// The writer who has a key.
-    pub fn of(key: &SigningKey) -> Writer {
-        Writer::Secret(Arc::new(WriterSecret::of(key)))
+    pub fn of(key: &SigningKey) -> LogWriter {
+        LogWriter::Secret(Arc::new(WriterSecret::of(key)))
     }
 
     /// The writer who has the key of a store, if one is given.
-    pub(crate) fn of_key(key: Option<&Arc<SigningKey>>) -> Writer {
-        key.map_or(Writer::Unchecked, |key| Writer::of(key))
+    pub(crate) fn of_key(key: Option<&Arc<SigningKey>>) -> LogWriter {
+        key.map_or(LogWriter::Unchecked, |key| LogWriter::of(key))
     }
 
     /// Returns the secret.
     pub fn secret(&self) -> Option<&Arc<WriterSecret>> {
         match self {
-            Writer::Secret(secret) => Some(secret),
-            Writer::Unchecked | Writer::Missing => None,
+            LogWriter::Secret(secret) => Some(secret),
+            LogWriter::Unchecked | LogWriter::Missing => None,
         }
     }
 
     /// Keeps a secret only if it is that of the key of a store: with one of another key nothing is written.
     #[must_use]
-    pub fn of_store(self, info: &StoreInfo) -> Writer {
+    pub fn of_store(self, info: &StoreInfo) -> LogWriter {
         match self {
-            Writer::Secret(secret) if *secret.key() != info.key => Writer::Missing,
+            LogWriter::Secret(secret) if *secret.key() != info.key => LogWriter::Missing,
             writer => writer,
         }
     }
@@ -145,7 +145,20 @@ pub struct GroupEnd {
     pub tag: Tag,
 }
 
-/// The groups without a tag that a handle has met behind the newest checkpoint.
+/// The groups without a tag, as they were copied or would be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAside {
+    /// The position of their first record.
+    pub from: u64,
+    /// The size of the log with the last of them.
+    pub to: u64,
+    /// How many groups there are.
+    pub groups: usize,
+    /// How many bytes of the log they have.
+    pub bytes: u64,
+}
+
+/// The groups without a tag that a handle has met after the newest checkpoint.
 #[derive(Debug, Clone, Default)]
 pub struct Tags {
     /// The size of the log up to which groups were looked at, or are signed.
@@ -177,7 +190,7 @@ impl Tags {
         self.to = tree.size;
     }
 
-    /// Says that the groups up to a size could not be looked at: they count as without a tag.
+    /// Takes the groups up to a size that could not be read: they count as without a tag.
     pub fn leave(&mut self, size: u64) {
         if self.to < size {
             self.untagged.push(self.to..size);

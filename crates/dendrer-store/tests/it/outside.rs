@@ -12,8 +12,8 @@ use dendrer_store::conformance::{self, Subject};
 use dendrer_store::fence::{self, Known, Log};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    Given, GroupEnd, LastRecord, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError, StoreInfo,
-    Tags, Ticket, TreeHead, Writer,
+    Given, GroupEnd, LastRecord, LogWriter, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError,
+    StoreInfo, Tags, Ticket, TreeHead,
 };
 
 /// Kept bytes, by run, question and tick.
@@ -26,7 +26,7 @@ struct Listed {
     records: Vec<Record>,
     peaks: Peaks,
     note: Option<SignedNote>,
-    writer: Writer,
+    writer: LogWriter,
     groups: Vec<GroupEnd>,
     adopted: u64,
     kept: Mutex<Kept>,
@@ -40,7 +40,7 @@ impl Listed {
             records: Vec::new(),
             peaks: Peaks::new(),
             note: None,
-            writer: Writer::default(),
+            writer: LogWriter::default(),
             groups: Vec::new(),
             adopted: 0,
             kept: Mutex::default(),
@@ -66,7 +66,7 @@ impl Listed {
 
     fn check_writer(&self) -> Result<(), StoreError> {
         match &self.writer {
-            Writer::Missing => Err(StoreError::NoWriter),
+            LogWriter::Missing => Err(StoreError::NoWriter),
             _ => self.tags().map_or(Ok(()), |tags| tags.check()),
         }
     }
@@ -211,7 +211,7 @@ impl AppendLog for Listed {
         Ok(())
     }
 
-    fn set_writer(&mut self, writer: Writer) {
+    fn set_writer(&mut self, writer: LogWriter) {
         self.writer = writer.of_store(&self.info);
     }
 

@@ -9,7 +9,7 @@ use dendrer_object::{Pointer, Value};
 use dendrer_store::conformance::{Scribe, info, key, name};
 use dendrer_store::faulty::{Crash, Faulty};
 use dendrer_store::prelude::*;
-use dendrer_store::{Embedded, Options, StoreError, Writer, WriterSecret};
+use dendrer_store::{Embedded, LogWriter, Options, StoreError, WriterSecret};
 
 use crate::crash::{DIR, options};
 
@@ -18,7 +18,7 @@ const COMMIT: usize = 9 + 100;
 
 fn owner(disk: &Faulty) -> Embedded {
     let mut store = Embedded::open(Path::new(DIR), options(disk)).unwrap();
-    store.set_writer(Writer::of(&key()));
+    store.set_writer(LogWriter::of(&key()));
     store
 }
 
@@ -30,7 +30,7 @@ fn stranger(disk: &Faulty) -> Embedded {
 fn begun() -> (Faulty, Scribe) {
     let disk = Faulty::new();
     let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
-    store.set_writer(Writer::of(&key()));
+    store.set_writer(LogWriter::of(&key()));
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r"), scribe.step("r")]).unwrap();
     store.sign_checkpoint(&key()).unwrap();
@@ -100,7 +100,7 @@ fn a_group_that_the_index_covers_is_looked_at_too() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
-    store.set_writer(Writer::of(&key()));
+    store.set_writer(LogWriter::of(&key()));
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r")]).unwrap();
     store.sign_checkpoint(&key()).unwrap();
@@ -110,7 +110,7 @@ fn a_group_that_the_index_covers_is_looked_at_too() {
     let open = || {
         let mut store = Embedded::open(&path, Options::write()).unwrap();
         assert_eq!(store.index_status(), Ok(store.tree().size));
-        store.set_writer(Writer::of(&key()));
+        store.set_writer(LogWriter::of(&key()));
         store
     };
     assert_eq!(open().untagged().unwrap(), Some(vec![]));
@@ -128,7 +128,7 @@ fn two_owners_a_writer_with_the_secret_and_a_backup_need_nothing() {
     let (mut first, mut second) = (owner(&disk), owner(&disk));
     let secret = WriterSecret::from_secret_text(&WriterSecret::of(&key()).secret_text()).unwrap();
     let mut third = stranger(&disk);
-    third.set_writer(Writer::Secret(Arc::new(secret)));
+    third.set_writer(LogWriter::Secret(Arc::new(secret)));
     for _ in 0..3 {
         for store in [&mut first, &mut second, &mut third] {
             store.commit(&[scribe.step("r")]).unwrap();

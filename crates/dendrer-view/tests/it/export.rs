@@ -35,7 +35,7 @@ fn a_refused_export_says_that_nothing_was_written() {
         &error_text(ExportError::LastNotSigned(1)),
         r#"
         error[E0804]: the last 1 record is not signed, and the key of the log is not here
-        note: nothing was written; a writer's secret signs nothing, and whoever has the key can export, or sign: name it with --key FILE
+        note: nothing was written; the signing key is due, and no writer's secret: name it with --key FILE
               see: dendrer explain E0804"#,
     );
     let around = Some(path("/result"));

@@ -206,7 +206,7 @@ impl From<ExportError> for Problem {
                 let missing = count(missing, "record", "records");
                 let message = format!("the last {missing} {is} not signed, and the key of the log is not here");
                 Problem::new(plain.code, message).note(
-                    "nothing was written; a writer's secret signs nothing, and whoever has the key can export, or sign: name it with --key FILE",
+                    "nothing was written; the signing key is due, and no writer's secret: name it with --key FILE",
                 )
             }
             ExportError::Withhold(error) => of_withhold(error),

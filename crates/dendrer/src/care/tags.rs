@@ -1,4 +1,4 @@
-//! Groups that somebody without the secret of the log appended: listed, adopted, or set aside.
+//! Groups that a writer without the secret of the log appended: listed, adopted, or set aside.
 //!
 //! Rule: what is adopted is exactly what was listed; what is appended meanwhile is not. Test
 //! `what_is_adopted_is_what_was_listed`.
@@ -15,15 +15,13 @@ use dendrer_store::{SetAside, StoreError, TreeHead};
 
 use crate::environment::seal_by_institution;
 use crate::error::Error;
+use crate::evidence::verify::facts::ADOPTED;
 use crate::repo::{Repo, Signed, writer_of};
-
-/// The `purpose` of the record of an adoption.
-pub const ADOPTED: &str = "adopt";
 
 /// The records of groups without a tag.
 #[derive(Debug, Clone, Default)]
 pub struct Untagged {
-    /// The position of the first; the size of the log if there is none.
+    /// The position of the first; the size of the log without one.
     pub from: u64,
     /// The size of the log with the last.
     pub to: u64,
@@ -78,7 +76,7 @@ impl Untagged {
 pub struct Adopted {
     /// The groups.
     pub untagged: Untagged,
-    /// The position of the record that says so; `None` if nothing was done.
+    /// The position of the record of the adoption; `None` if nothing was done.
     pub record: Option<u64>,
 }
 
@@ -102,7 +100,7 @@ pub fn adopt(repo: &Repo, reason: &str) -> Result<Adopted, Error> {
     }
     let mut writer = repo.writer()?.clone();
     writer.refresh()?;
-    // One view: what is appended from here on is behind this tree, and is not adopted.
+    // One view: what is appended from here on follows this tree, and is not adopted.
     let (tree, untagged) = (writer.tree(), Untagged::of(&writer)?);
     if untagged.records == 0 {
         return Ok(Adopted { untagged, record: None });
@@ -128,7 +126,7 @@ fn content(untagged: &Untagged, tree: TreeHead, reason: &str) -> Value {
     ])
 }
 
-/// Copies the groups without a tag to a new directory and cuts them off the log; with none only says what would be done.
+/// Copies the groups without a tag to a new directory and cuts them off the log; without one only counts them.
 ///
 /// # Errors
 ///

@@ -358,11 +358,12 @@ impl Export {
         let of_record = self.fields.get(&position).into_iter().flatten();
         let withheld: Vec<Pointer> = self.withheld.iter().chain(of_record).cloned().collect();
         // A map holds no value of a run.
-        let touched = record.header().kind != Kind::Map && record
-            .body()
-            .fields()
-            .iter()
-            .any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
+        let touched = record.header().kind != Kind::Map
+            && record
+                .body()
+                .fields()
+                .iter()
+                .any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
         Ok(if touched { Sealed::of(&record.without(&withheld)) } else { Sealed::of(&record) })
     }
 }

@@ -934,7 +934,7 @@ impl<'a> Checker<'a> {
             false => self.roots.get(&tree.size).copied(),
         };
         let (size, verdict, key) = (tree.size, self.verdict(&runs), self.store.info().key.clone());
-        // What cannot be read is reported by itself.
+        // A log that cannot be read is reported by itself.
         let untagged = self.store.untagged().ok().flatten().unwrap_or_default();
         self.notes.list.extend(untagged.into_iter().map(VerifyNote::untagged));
         let mut report = VerifyReport {

@@ -257,13 +257,13 @@ impl Trust for UserTrust {
 /// The content of a key file.
 enum Held {
     Key(Arc<SigningKey>),
-    Writer(WriterFile),
+    Writer(Box<WriterFile>),
 }
 
 impl Held {
     fn parse(text: &str, path: &Path) -> Result<Held, TrustError> {
         match WriterFile::parse(text) {
-            Some(file) => Ok(Held::Writer(file)),
+            Some(file) => Ok(Held::Writer(Box::new(file))),
             None => Ok(Held::Key(Arc::new(key_of(text, path)?))),
         }
     }
@@ -423,8 +423,18 @@ pub fn write_key(key: &SigningKey, path: &Path) -> Result<(), TrustError> {
     written.map_err(|source| TrustError::KeyNotWritten { path: path.to_owned(), source })
 }
 
+/// Writes the file of a writer, which only its owner may read.
+///
+/// # Errors
+///
+/// [`TrustError::KeyNotWritten`] if the file exists.
+pub fn write_writer(file: &WriterFile, path: &Path) -> Result<(), TrustError> {
+    let written = write_new(path, &file.text()).and_then(|()| files::sync_dir(files::dir_of(path)));
+    written.map_err(|source| TrustError::KeyNotWritten { path: path.to_owned(), source })
+}
+
 /// Writes a line to a new file that only its owner may read.
-pub(super) fn write_new(path: &Path, line: &str) -> io::Result<()> {
+fn write_new(path: &Path, line: &str) -> io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

@@ -1,12 +1,8 @@
 //! The file of a writer: it appends to a log, and signs nothing.
 
-use std::path::Path;
-
 use dendrer_store::WriterSecret;
 
-use super::user::write_new;
-use super::{TrustError, VaultKey};
-use crate::files;
+use super::VaultKey;
 
 /// The secret of those who append to a log, and the key of its vault if its holder gave that as well: a line each.
 #[derive(Debug, Clone)]
@@ -19,7 +15,7 @@ pub struct WriterFile {
 
 impl WriterFile {
     /// Writes the lines of the file.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let vault = self.vault.as_ref().map(|key| format!("\n{}", key.secret_text()));
         self.secret.secret_text() + &vault.unwrap_or_default()
     }
@@ -35,14 +31,4 @@ impl WriterFile {
             _ => None,
         }
     }
-}
-
-/// Writes a new file that only its owner may read.
-///
-/// # Errors
-///
-/// [`TrustError::KeyNotWritten`] if there is one already.
-pub fn write_writer(file: &WriterFile, path: &Path) -> Result<(), TrustError> {
-    let written = write_new(path, &file.text()).and_then(|()| files::sync_dir(files::dir_of(path)));
-    written.map_err(|source| TrustError::KeyNotWritten { path: path.to_owned(), source })
 }

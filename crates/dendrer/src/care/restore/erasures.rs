@@ -18,7 +18,7 @@ use dendrer_object::text::escape;
 use dendrer_object::{Code, Digest, Intent, Pointer, RunName, Timestamp, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
-use dendrer_store::{StoreError, TreeHead, Writer};
+use dendrer_store::{LogWriter, StoreError, TreeHead};
 
 use crate::address::RecordAt;
 use crate::care::erase::{ErasePlace, EraseReason, destroy_exact, sealed};
@@ -202,9 +202,9 @@ impl NewErasures {
             keys.keep_vault_key(store.info().id, &key).map_err(Error::from)?;
         }
         let secret = trust.writer(store.info()).map_err(Error::from)?;
-        let writer = secret.map_or(Writer::Unchecked, Writer::Secret);
+        let writer = secret.map_or(LogWriter::Unchecked, LogWriter::Secret);
         let repo = Repo::over(Box::new(store), Arc::new(keys))?;
-        // Without the secret as well: the copy is an older log then, which nobody writes to, and the values are gone.
+        // Without the secret as well: the copy is an older log then, which is not written to, and the values are gone.
         repo.writer()?.clone().set_writer(writer);
         let mut marks = BTreeMap::new();
         for run in &self.removed {

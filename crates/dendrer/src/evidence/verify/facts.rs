@@ -10,7 +10,9 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, RunName, Timestamp};
 
 use super::{VerifyReport, VerifyVerdict};
-use crate::care::tags::ADOPTED;
+
+/// The `purpose` of the record of an adoption.
+pub const ADOPTED: &str = "adopt";
 
 dendrer_object::words! {
     /// The reason why records of a run may be missing.
