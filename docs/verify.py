@@ -96,12 +96,9 @@ def check_chain(entry, prev, head, ts, runs, ticks, missing):
 
 def check(data, key=None, tip=None):  # returns the exit code and the lines to print
     lines = map(parse, data.removesuffix(b"\n").split(b"\n"))
-    head = next(lines)
+    head = next(lines); need(head.pop("although", "a label"), "although names no place")
     need(type(head["bundle"]) in (int, decimal.Decimal) and data[-1:] == b"\n", "cut short or none")
     if head["bundle"] != 1 or head.get("draft") != 2: return 6, ["UNVERIFIABLE: other format"]
-    although = head.pop("although", ["a label"])
-    need(isinstance(although, list) and all(isinstance(one, str) for one in although) and although,
-         "although is no list of places")
     own, count, names, size, store = members(head, "bundle draft key records runs size store")[2:]
     peaks, entries, at, item = {}, [], 0, {}
     while at < size:
