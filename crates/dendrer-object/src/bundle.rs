@@ -57,7 +57,7 @@ pub struct Bundle {
     pub key: String,
     /// The runs the bundle was made for.
     pub runs: Vec<RunName>,
-    /// Fields that stay although they may have a value that was withheld, as whoever made the bundle named them.
+    /// Fields that stay although they may have a value that was withheld, as they were named when the bundle was made.
     pub although: Vec<String>,
     /// The number of entries in the log that the checkpoint covers.
     pub size: u64,

@@ -35,7 +35,7 @@ document! {
         runs: &[String] = answer.runs,
     }
 
-    /// What a bundle would be made without
+    /// The fields that a bundle would be made without
     pub object WithholdDocument: "withhold" (answer: &WithheldAnswer<'_>) {
         /// The runs, as they were named
         runs: &[String] = answer.runs,
@@ -48,7 +48,7 @@ document! {
     }
 }
 
-/// What a file would be made without.
+/// The fields that a file would be made without.
 #[derive(Debug, Clone, Copy)]
 pub struct WithheldAnswer<'a> {
     /// The runs, as they were named.

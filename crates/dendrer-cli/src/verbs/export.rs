@@ -145,15 +145,19 @@ pub(crate) fn forms() -> Vec<&'static str> {
         .collect()
 }
 
-pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
-    let form = match global.format.as_deref() {
+fn form_of(global: &Global) -> Form {
+    match global.format.as_deref() {
         Some("checkpoint") => Form::Checkpoint,
         Some("frontier") => Form::Frontier,
         Some("html") => Form::Html,
         Some("pytest") => Form::Pytest,
         Some("training") => Form::Training,
         other => other.and_then(format::named).map_or(Form::Bundle, Form::Foreign),
-    };
+    }
+}
+
+pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
+    let form = form_of(global);
     match (form, args.runs.is_empty()) {
         (Form::Checkpoint, false) => {
             let message = "a checkpoint is that of the whole log: name no run";

@@ -334,7 +334,7 @@ fn place_members(at: Option<RecordAt>) -> impl Iterator<Item = (&'static str, Va
     [("tick", Value::from(at.and_then(RecordAt::tick)))].into_iter().chain(refused)
 }
 
-/// Destroys exact bytes in the vault: the files that runs were imported from, and what stands at places of runs.
+/// Destroys exact bytes in the vault: the files that runs were imported from, and values at places of runs.
 pub(in crate::care) fn destroy_exact<'p>(
     repo: &Repo,
     files: &[RunName],

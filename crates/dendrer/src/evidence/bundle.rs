@@ -152,7 +152,7 @@ pub struct Export {
     /// Whether it leaves out nothing, or a map counts all of the log.
     is_counted: bool,
     withheld: Vec<Pointer>,
-    /// What is left out of single records, by position.
+    /// Fields that are left out of single records, by position.
     fields: BTreeMap<u64, Vec<Pointer>>,
 }
 
@@ -294,7 +294,7 @@ impl Export {
         Export { withheld, ..self }
     }
 
-    /// Leaves out fields of single records, by position, and says in the header which stay although they may have a value of them.
+    /// Leaves out fields of single records, by position, and lists in the header those that stay although they may have a value of them.
     #[must_use]
     pub fn without_fields(self, fields: BTreeMap<u64, Vec<Pointer>>, although: Vec<String>) -> Self {
         Export { bundle: Bundle { although, ..self.bundle }, fields, ..self }

@@ -1,6 +1,6 @@
 //! The one list of what goes with a value: by which member of a record it could be read, or guessed from a digest.
 //!
-//! `erase` destroys these fields, and `export --withhold` leaves them out. Each row says of one member when it holds the value, or a
+//! `erase` destroys these fields, and `export --withhold` leaves them out. Each row has the condition on which one member holds the value, or a
 //! digest over a whole that does. Rows are asked until none adds a field, since one may follow from another.
 //!
 //! Rule: a value that is gone is found from no digest that is left; tests `nothing_is_left_to_guess_a_number`, `.._a_word`, `.._a_yes_or_no`.
@@ -12,7 +12,7 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value};
 
 use super::EraseReason;
-use super::lineage::{holds_messages, touches};
+use super::place::below;
 use crate::run::merged::MEMBER as MERGE;
 
 /// Who fills a member of the content.
@@ -79,10 +79,10 @@ pub(super) fn filled(field: &Pointer) -> Option<Filled> {
     MEMBERS.iter().find(|(name, _)| **name == *member).map(|(_, filled)| *filled)
 }
 
-/// What makes the changes of a run's state.
+/// Maker of the changes of a run's state.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Reducer {
-    /// Whoever writes the line.
+    /// The author of each line.
     #[default]
     Author,
     /// The rules of a pack, which look at these places of the state.
@@ -100,7 +100,7 @@ pub(super) struct Source {
     pub(super) has_lists: bool,
 }
 
-/// What is known around one record when the list is asked.
+/// The facts around one record when the list is asked.
 #[derive(Debug)]
 pub(super) struct Seen<'r> {
     pub(super) record: &'r Record,
@@ -215,7 +215,7 @@ const HELD: [(&str, EraseReason, When); 28] = [
         (!seen.gone.is_empty() || !seen.before.is_empty() || seen.is_held()) && seen.has("reason", &QUOTED)
     }),
     ("/spent", EraseReason::Copy, |seen| seen.is_gone(&["action"])),
-    // The text of an imported row has all that its record says, and each row behind it a hash over that text.
+    // The text of an imported row has all that its record says, and each later row a hash over that text.
     ("/intent/row", EraseReason::Digest, |seen| seen.is_related || seen.is_after),
     ("/intent/cfd", EraseReason::Digest, |seen| seen.is_related || seen.is_after),
     ("/intent/cfd_text", EraseReason::Digest, |seen| seen.is_related || seen.is_after),
@@ -227,10 +227,10 @@ const HELD: [(&str, EraseReason, When); 28] = [
         !seen.before.is_empty() || seen.is_held() || seen.is_gone(&["delta", "action"])
     }),
     ("/fork", EraseReason::Copy, |seen| seen.is_enforced()),
-    // What a parent takes of its child, and what a child is told of its parents.
+    // Values that a parent takes of its child, and those that a child has of its parents.
     ("/accepted", EraseReason::Copy, |seen| !seen.sources.is_empty()),
     ("/contract", EraseReason::Copy, |seen| seen.is_held() || seen.has_lists()),
-    // Where a run begins with what others had.
+    // Beginnings with the values of other runs.
     ("/pack", EraseReason::Copy, |seen| seen.is_run() && seen.is_pack_gone),
     ("/pack_text", EraseReason::Copy, |seen| seen.is_run() && (seen.is_pack_gone || seen.is_gone(&["pack"]))),
     ("/meta", EraseReason::Digest, |seen| {
@@ -276,12 +276,6 @@ pub(super) fn held_by(mut seen: Seen<'_>) -> Vec<(Pointer, EraseReason)> {
             return found;
         }
     }
-}
-
-/// Returns a place below a member of the content.
-pub(super) fn below(member: &str, place: &Pointer) -> Pointer {
-    let tokens: Vec<_> = place.tokens().collect();
-    Pointer::of([member].into_iter().chain(tokens.iter().map(|token| &**token)))
 }
 
 fn has_name(value: &Value, names: &[&str]) -> bool {
@@ -335,4 +329,15 @@ pub(super) fn spellings(digest: Digest) -> [String; 2] {
     let text = digest.to_string();
     let hex = text.rsplit(':').next().unwrap_or_default().to_owned();
     [hex, digest.base64url()]
+}
+
+/// Whether a field has what the messages of the same record say: the change of a channel, or the writes of a task.
+pub(super) fn holds_messages(field: &Pointer) -> bool {
+    [Pointer::of(["delta"]), Pointer::of(["intent", "values"])].iter().any(|holds| field.overlaps(holds))
+}
+
+/// Whether one of some fields is a member of the content, or below it.
+pub(super) fn touches(fields: &[Pointer], member: &str) -> bool {
+    let member = Pointer::of([member]);
+    fields.iter().any(|field| member.contains(field))
 }

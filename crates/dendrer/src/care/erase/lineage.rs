@@ -17,7 +17,10 @@ use dendrer_object::record::{Author, Kind, Record, Rel};
 use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value, tag};
 use dendrer_store::Store;
 
-use super::holds::{Filled, Reducer, Seen, Source, digests_in, filled, held_by, sources_of, spellings};
+use super::holds::{
+    Filled, Reducer, Seen, Source, digests_in, filled, held_by, holds_messages, sources_of, spellings,
+    touches,
+};
 use super::needles::{Found, Needles};
 use super::place::{Named, Target};
 use super::{EraseError, ErasePlace, EraseReason};
@@ -95,7 +98,7 @@ pub(super) struct Lineage {
     owners: BTreeSet<RunName>,
     /// The runs that have the value since a refusal of theirs.
     refused: HashSet<RunName>,
-    /// The records that are looked at; those of the whole log if there is none.
+    /// The records that are looked at; the whole log if it is missing.
     pub(super) scope: Option<BTreeSet<u64>>,
     /// The number of refusals of each run that were walked.
     refusals: HashMap<RunName, u64>,
@@ -116,7 +119,7 @@ pub(super) struct Lineage {
     rules: HashMap<Digest, Reducer>,
     /// The ticks of the chain records of related runs, by id: a fork names one of them as its parent.
     chain: HashMap<Digest, (RunName, u64)>,
-    /// What is erased of each record, with keyed hashes of the texts: what links to one of them was made from it.
+    /// The erased fields of each record, with keyed hashes of the texts: what links to one of them was made from it.
     touched: HashMap<Digest, Vec<(Pointer, u64)>>,
     /// Keyed hashes of the texts that were on record before the value: they do not follow from it.
     earlier: HashSet<u64>,
@@ -200,7 +203,7 @@ impl Lineage {
         match idle {
             Some(named) => Err(EraseError::Idle { text: named.text.clone() }),
             None => {
-                // What reaches back to the beginning of a run was found behind it.
+                // Fields at the beginning of a run were found after it.
                 self.found.erased.sort_by(|a, b| (a.position, &a.place).cmp(&(b.position, &b.place)));
                 self.found.erased.dedup_by(|a, b| (a.position, &a.place) == (b.position, &b.place));
                 Ok(self.found)
@@ -238,7 +241,7 @@ impl Lineage {
             }
             match self.decide(record, &verdict, is_derived || is_after) {
                 Decision::Erase => erased.push(verdict),
-                // What may follow in a run that is not in the bundle is taken to have the value: it may come from there.
+                // A change that may follow in a run that is not in the bundle is taken to have the value: it may come from there.
                 Decision::Ask if !self.is_in_scope(position) && CARRIED.contains(&verdict.place.as_str()) => {
                     erased.push(verdict);
                 }
@@ -378,7 +381,7 @@ impl Lineage {
         }
     }
 
-    /// Enters a record of a related run, or the beginning of one that goes on from it, into the books.
+    /// Enters a record of a related run, or the beginning of one that follows it, into the books.
     fn relate(&mut self, record: &Record, is_asked: bool) {
         let header = record.header();
         let Some(run) = &header.run else { return };
@@ -450,7 +453,7 @@ impl Lineage {
         doubtful
     }
 
-    /// What is erased of the records that a record links to, or of the one that it proposes again.
+    /// The fields that are erased of the records that a record links to, or of the one that it proposes again.
     fn origins(&self, record: &Record) -> impl Iterator<Item = &Vec<(Pointer, u64)>> {
         let linked: Vec<Digest> = record.header().links.iter().map(|link| link.hash).collect();
         linked.into_iter().chain(self.origin_of(record)).filter_map(|id| self.touched.get(&id))
@@ -511,7 +514,7 @@ impl Lineage {
         let header = record.header();
         let run = header.run.as_ref();
         let related = run.and_then(|run| self.related.get(run));
-        // What stands beside the chain was made against the record that it names.
+        // A record off the chain was made against the one that it names.
         let before = match (header.kind, tick_of(record)) {
             (Kind::Transition, Some(tick)) => tick.checked_sub(1),
             (_, Some(tick)) => Some(tick),
@@ -688,11 +691,6 @@ enum Decision {
     Ask,
 }
 
-/// Whether a field has what the messages of the same record say: the change of a channel, or the writes of a task.
-pub(super) fn holds_messages(field: &Pointer) -> bool {
-    [Pointer::of(["delta"]), Pointer::of(["intent", "values"])].iter().any(|holds| field.overlaps(holds))
-}
-
 /// Whether a field of a put or a write shows what its exact bytes have.
 fn is_of_exact(field: &Pointer) -> bool {
     ["delta", "intent", MESSAGES].iter().any(|member| Pointer::of([*member]).contains(field))
@@ -705,12 +703,6 @@ pub(crate) fn said_in(record: &Record) -> impl Iterator<Item = &Pointer> {
 
 fn is_said(text: &str) -> bool {
     text.len() > 2 && text.starts_with(['"', '{', '['])
-}
-
-/// Whether one of some fields is a member of the content, or below it.
-pub(super) fn touches(fields: &[Pointer], member: &str) -> bool {
-    let member = Pointer::of([member]);
-    fields.iter().any(|field| member.contains(field))
 }
 
 fn is_open(record: &Record, place: &Pointer) -> bool {

@@ -129,7 +129,7 @@ impl Extend<String> for Texts {
     }
 }
 
-/// Returns the canonical text of a scalar that says something by itself, though it is short; not of a word that is everywhere.
+/// Returns the canonical text of a scalar that means something by itself, though it is short; not of a word that is everywhere.
 fn short(value: &Value) -> Option<String> {
     let least = match value {
         Value::String(_) => 4,
@@ -163,7 +163,7 @@ fn contains(text: &str, needle: &str) -> bool {
     text.match_indices(needle).any(|(at, _)| is_whole_number(text, needle, at))
 }
 
-/// Whether a needle stands in a text as more than some digits of a longer number, which is no copy of a number.
+/// Whether a needle is in a text as more than some digits of a longer number, which is no copy of a number.
 fn is_whole_number(text: &str, needle: &str, at: usize) -> bool {
     let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
     let before = at.checked_sub(1).and_then(|before| text.as_bytes().get(before));

@@ -4,7 +4,6 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, Value};
 
-use super::holds::below;
 use crate::address::{Position, RecordAt};
 
 /// The values that a place of a record means.
@@ -53,6 +52,12 @@ fn resolve_as(record: &Record, text: &str, or_state: bool) -> Result<Target, Unm
         None if record.header().kind == Kind::Run => of_content(record, below("state", &pointer)),
         None => of_delta(record, &pointer),
     }
+}
+
+/// Returns a place below a member of the content.
+pub(super) fn below(member: &str, place: &Pointer) -> Pointer {
+    let tokens: Vec<_> = place.tokens().collect();
+    Pointer::of([member].into_iter().chain(tokens.iter().map(|token| &**token)))
 }
 
 /// Returns the value at `place` in the value of `whole`, at or above it.

@@ -1,4 +1,4 @@
-//! What is left out of a bundle with a value: the search of `erase`, over the records of the bundle.
+//! Values that are left out of a bundle: the search of `erase`, over the records of the bundle.
 //!
 //! The whole log is walked, since the value may come into a run of the bundle by way of one that is not in it.
 
@@ -29,7 +29,7 @@ pub struct WithholdTerms {
     pub everywhere: bool,
 }
 
-/// What a bundle is made without.
+/// The fields that a bundle is made without.
 #[derive(Debug, Clone, Default)]
 pub struct Withheld {
     /// The fields that are left out, in order of the log.
@@ -125,7 +125,7 @@ fn goals(
                     goals.push(goal(target));
                     continue;
                 }
-                // What was erased is in no bundle.
+                // An erased value is in no bundle.
                 Err(Unmeant::Erased) => of_content[number] = true,
                 Err(_) => {}
             }
