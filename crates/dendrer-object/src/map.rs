@@ -279,7 +279,10 @@ pub struct LogCount {
 
 impl fmt::Debug for LogCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogCount").field("size", &self.size).field("runs", &self.runs.len()).finish_non_exhaustive()
+        f.debug_struct("LogCount")
+            .field("size", &self.size)
+            .field("runs", &self.runs.len())
+            .finish_non_exhaustive()
     }
 }
 

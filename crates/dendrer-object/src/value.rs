@@ -20,8 +20,8 @@ mod object;
 
 pub use array::Array;
 pub use difference::{Difference, differences, first_difference};
-pub(crate) use object::path::{digests_of_alike, digests_of_texts};
 pub use object::path::{DigestObject, PathNode, root_of_path};
+pub(crate) use object::path::{digests_of_alike, digests_of_texts};
 pub use object::{Object, ObjectEntry};
 
 /// A JSON value. Values that JSON cannot hold are kept in a tagged form, see [`crate::tag`].

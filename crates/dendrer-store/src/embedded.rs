@@ -33,8 +33,8 @@ use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::store::{
-    AppendLog, Head, KeepDerived, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
-    TilePlace, TreeHead, WaitForSync, check_heads,
+    AppendLog, Head, KeepDerived, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot,
+    StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync, check_heads,
 };
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};

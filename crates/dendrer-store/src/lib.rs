@@ -39,9 +39,9 @@ pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
 pub use meter::Meter;
 pub use store::{
-    AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat, LastRecord, MaySign,
-    NewSecrets, ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket,
-    TilePlace, TreeHead, WaitForSync,
+    AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat, LastRecord,
+    MaySign, NewSecrets, ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo,
+    Ticket, TilePlace, TreeHead, WaitForSync,
 };
 pub use values::{split, split_within};
 

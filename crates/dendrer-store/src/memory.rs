@@ -19,8 +19,8 @@ use crate::fence::{self, Known, Log};
 use crate::index::KeptTiles;
 use crate::store::secrets::check_sizes;
 use crate::store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
-    Slot, StoreInfo, Ticket, TreeHead, not_in_tree,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, ReadLog, RunSummary,
+    SignLog, Skimmed, Slot, StoreInfo, Ticket, TreeHead, not_in_tree,
 };
 
 /// A record that is made anew each time it is asked for, since it is larger than what it is made from. It is the same each time.

@@ -27,7 +27,9 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
-use dendrer_store::{LastRecord, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
+use dendrer_store::{
+    LastRecord, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead,
+};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::Address;

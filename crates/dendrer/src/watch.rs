@@ -15,8 +15,8 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 use dendrer_store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, Meter, ReadLog, RunSummary, SignLog,
-    Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, MaySign, Meter, ReadLog, RunSummary,
+    SignLog, Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead,
 };
 
 use crate::handle::ReadHandle;

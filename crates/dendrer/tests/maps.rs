@@ -128,7 +128,12 @@ fn a_bundle_of_one_run_is_whole_by_its_map() {
     let repo = two_runs();
     let bundle = exported(&repo, &["w"]);
     let report = report(&bundle);
-    assert_eq!((report.verdict, report.whole.is_complete()), (VerifyVerdict::Intact, true), "{:?}", report.findings);
+    assert_eq!(
+        (report.verdict, report.whole.is_complete()),
+        (VerifyVerdict::Intact, true),
+        "{:?}",
+        report.findings
+    );
     let map = &maps(&repo)[0];
     assert_eq!(report.whole.map_ts, Some(map.header().ts));
     assert_eq!(report.whole.checkpoint, Some(bundle.size));
@@ -161,7 +166,10 @@ fn what_is_cut_out_is_counted() {
     record(&repo, "v", 3, 0, false);
     let report = report(&without(&repo, &exported(&repo, &["w"]), Kind::Transition));
     let missing = MissingRecords { transitions: 1, ..NONE };
-    assert_eq!((codes(&report), partial(&report)), (vec![], vec![("w", PartialReason::Missing, Some(missing))]));
+    assert_eq!(
+        (codes(&report), partial(&report)),
+        (vec![], vec![("w", PartialReason::Missing, Some(missing))])
+    );
     assert_eq!((report.verdict, report.runs[0].line.tick), (VerifyVerdict::Intact, 3));
 }
 
@@ -229,9 +237,7 @@ fn a_leaf_that_was_changed_is_tampered() {
 fn without_the_key_nothing_is_appended_and_records_after_the_map_are_not_counted() {
     let dir = tempfile::tempdir().unwrap();
     let (place, trust) = (dir.path().join(".dendrer"), Arc::new(MemoryTrust::new()) as Arc<dyn Trust>);
-    let stranger = || {
-        Repo::open(&place, Arc::new(MemoryTrust::new()), Mode::Read).unwrap()
-    };
+    let stranger = || Repo::open(&place, Arc::new(MemoryTrust::new()), Mode::Read).unwrap();
     let export = |repo: &Repo| report(&exported(repo, &["w"]));
     let repo = Repo::init(&place, Arc::clone(&trust)).unwrap();
     record(&repo, "w", 2, 0, false);
@@ -263,7 +269,10 @@ fn refusals_beside_the_prefix_of_a_fork_are_told() {
     record(&repo, "f", 1, 0, false);
     let fork = report(&exported(&repo, &["f"]));
     let missing = MissingRecords { refusals: 2, ..NONE };
-    assert_eq!((codes(&fork), partial(&fork)), (vec![], vec![("f", PartialReason::ParentRefusals, Some(missing))]));
+    assert_eq!(
+        (codes(&fork), partial(&fork)),
+        (vec![], vec![("f", PartialReason::ParentRefusals, Some(missing))])
+    );
     let both = report(&exported(&repo, &["f", "w"]));
     assert_eq!((codes(&both), partial(&both)), (vec![], vec![]));
     // A parent that refused nothing hides nothing.

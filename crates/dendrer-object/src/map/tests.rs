@@ -9,7 +9,8 @@ fn entry(number: u64, kind: Kind, run: Option<u64>) -> Entry {
 
 /// A log of a few runs in any order, each of which begins with a record of kind `run`.
 fn logs() -> impl Strategy<Value = Vec<Entry>> {
-    let kinds = [Kind::Transition, Kind::Refusal, Kind::End, Kind::Erase, Kind::Key, Kind::Register, Kind::Map];
+    let kinds =
+        [Kind::Transition, Kind::Refusal, Kind::End, Kind::Erase, Kind::Key, Kind::Register, Kind::Map];
     let record = (proptest::sample::select(kinds.to_vec()), proptest::option::weighted(0.8, 0..40u64));
     proptest::collection::vec(record, 0..200).prop_map(|records| {
         let mut begun = std::collections::BTreeSet::new();
@@ -46,7 +47,8 @@ fn slow(log: &[Entry]) -> LogMap {
         let ids = of(None, kind);
         KindCount { count: ids.len() as u64, newest: ids.last().copied() }
     };
-    let apart = ApartCounts { erase: apart(Kind::Erase), key: apart(Kind::Key), register: apart(Kind::Register) };
+    let apart =
+        ApartCounts { erase: apart(Kind::Erase), key: apart(Kind::Key), register: apart(Kind::Register) };
     LogMap { size: log.len() as u64 + 1, root: runs.digest(), apart }
 }
 

@@ -24,8 +24,8 @@ use super::threads::{
 };
 use crate::error::StoreError;
 use crate::store::{
-    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, LastRecord, MaySign, NewSecrets, ReadLog, RunSummary,
-    SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync,
+    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, LastRecord, MaySign, NewSecrets, ReadLog,
+    RunSummary, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead, WaitForSync,
 };
 
 /// How many records or entries are taken from the store at once by a reader of this handle.

@@ -12,7 +12,8 @@ use dendrer_store::conformance::{self, Subject};
 use dendrer_store::fence::{self, Known, Log};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    Given, LastRecord, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError, StoreInfo, Ticket, TreeHead,
+    Given, LastRecord, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError, StoreInfo, Ticket,
+    TreeHead,
 };
 
 /// Kept bytes, by run, question and tick.

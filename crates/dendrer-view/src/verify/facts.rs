@@ -373,7 +373,10 @@ fn record_line(report: &VerifyReport) -> Line {
             let of = names(report.runs.iter().map(|run| &run.run));
             let of = if of.is_empty() { of } else { format!(" of {of}") };
             let states = if report.is_quick { "" } else { ", deltas against roots, authors" };
-            format!("{}{of}: bytes, chain, tree, maps{states}", count(report.asked_records, "record", "records"))
+            format!(
+                "{}{of}: bytes, chain, tree, maps{states}",
+                count(report.asked_records, "record", "records")
+            )
         }
     };
     let style = if word.starts_with("INTACT") { Style::Good } else { Style::Bad };
@@ -411,8 +414,12 @@ fn partial_words(whole: &WholeFact, why: PartialReason) -> Option<String> {
     Some(match (why, whole.map_ts, whole.checkpoint) {
         (PartialReason::Missing, Some(ts), _) => format!("{of}: {missing} missing by the map of {ts}"),
         (PartialReason::Missing, None, _) => format!("{of}: {missing} missing"),
-        (PartialReason::ParentRefusals, ..) => format!("{of}: without {missing} beside what it branched off from"),
-        (PartialReason::AfterMap, Some(ts), _) => format!("{of}: records after the map of {ts} are not counted"),
+        (PartialReason::ParentRefusals, ..) => {
+            format!("{of}: without {missing} beside what it branched off from")
+        }
+        (PartialReason::AfterMap, Some(ts), _) => {
+            format!("{of}: records after the map of {ts} are not counted")
+        }
         (PartialReason::AfterMap, None, Some(size)) => {
             format!("{of}: records after checkpoint {size} are not counted by it")
         }
@@ -428,7 +435,8 @@ fn partial_words(whole: &WholeFact, why: PartialReason) -> Option<String> {
 
 /// Lists how many records are missing, by kind.
 fn missing_words(runs: &[&IncompleteRun], whole: &WholeFact) -> String {
-    let sum = |of: fn(&MissingRecords) -> u64| runs.iter().filter_map(|run| run.missing.as_ref()).map(of).sum();
+    let sum =
+        |of: fn(&MissingRecords) -> u64| runs.iter().filter_map(|run| run.missing.as_ref()).map(of).sum();
     let mut counts: Vec<(u64, String)> = vec![
         (sum(|missing| missing.transitions), "transition".to_owned()),
         (sum(|missing| missing.refusals), "refusal".to_owned()),
@@ -439,8 +447,7 @@ fn missing_words(runs: &[&IncompleteRun], whole: &WholeFact) -> String {
     let apart = whole.apart.iter().filter(|_| is_missing);
     counts.extend(apart.map(|(kind, count)| (*count, format!("{kind} record of the log"))));
     let some = counts.iter().filter(|(number, _)| *number > 0);
-    let words: Vec<String> =
-        some.map(|(number, what)| count(*number, what, &plural(what))).collect();
+    let words: Vec<String> = some.map(|(number, what)| count(*number, what, &plural(what))).collect();
     words.join(", ")
 }
 

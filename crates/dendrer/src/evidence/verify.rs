@@ -29,7 +29,9 @@ use crate::run::unfinished::Unfinished;
 use maps::Maps;
 use states::States;
 
-use facts::{ComparedLog, ComparedWord, Derived, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind};
+use facts::{
+    ComparedLog, ComparedWord, Derived, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind,
+};
 
 pub use crate::run::replay::{replay, replay_range};
 pub mod facts;
@@ -920,8 +922,13 @@ impl<'a> Checker<'a> {
         let ends = runs
             .iter()
             .map(|report| (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1)));
-        let whole =
-            WholeFact::decide(ends, self.signed, is_every, std::mem::take(&mut self.map), self.bundle_leaves_out);
+        let whole = WholeFact::decide(
+            ends,
+            self.signed,
+            is_every,
+            std::mem::take(&mut self.map),
+            self.bundle_leaves_out,
+        );
         let root = match self.peaks.size() == tree.size {
             true => Some(self.peaks.root()),
             false => self.roots.get(&tree.size).copied(),

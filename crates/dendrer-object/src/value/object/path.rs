@@ -32,7 +32,8 @@ impl DigestObject {
     pub fn extend(&mut self, members: &[(&str, Digest)]) {
         let names: Vec<&[u8]> = members.iter().map(|(name, _)| name.as_bytes()).collect();
         let keys = Digest::of_each(&names);
-        let mut leaves: Vec<(Digest, Digest)> = keys.iter().copied().zip(leaf_digests(&keys, members)).collect();
+        let mut leaves: Vec<(Digest, Digest)> =
+            keys.iter().copied().zip(leaf_digests(&keys, members)).collect();
         match &mut self.root {
             None => {
                 leaves.sort_unstable();
@@ -64,7 +65,8 @@ impl DigestObject {
                 Node::Leaf { key_digest, .. } => return (*key_digest == wanted).then_some(nodes),
                 Node::Branch { bitmap, children, .. } => {
                     let at = child(*bitmap, &wanted, nodes.len())?;
-                    let digest = |(place, child): (usize, &Arc<Node>)| (place != at).then(|| node_digest(child));
+                    let digest =
+                        |(place, child): (usize, &Arc<Node>)| (place != at).then(|| node_digest(child));
                     nodes.push(PathNode {
                         bitmap: *bitmap,
                         hashes: children.iter().enumerate().map(digest).collect(),

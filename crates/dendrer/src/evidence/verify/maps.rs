@@ -90,7 +90,9 @@ impl Shown {
             let RunCount { transitions, refusals, ends, erasures, .. } = *leaf;
             return Ok(MissingRecords { transitions, refusals, ends, erasures });
         };
-        let less = |counted: u64, here: u64| counted.checked_sub(here).ok_or("it has more records than the map counts");
+        let less = |counted: u64, here: u64| {
+            counted.checked_sub(here).ok_or("it has more records than the map counts")
+        };
         let missing = MissingRecords {
             transitions: less(leaf.transitions, here.transitions)?,
             refusals: less(leaf.refusals, here.refusals)?,
@@ -114,7 +116,8 @@ impl Checker<'_> {
         if is_closed || self.maps.holds(position, map) && map.is_some_and(|map| map.size == position + 1) {
             return;
         }
-        let sides = map.zip(self.maps.due.get(&position)).map(|(map, due)| (map.root.short(), due.root.short()));
+        let sides =
+            map.zip(self.maps.due.get(&position)).map(|(map, due)| (map.root.short(), due.root.short()));
         let message = "a map counts other records than the log has".to_owned();
         self.found(Code::E0316, Some((position, entry)), sides, message);
     }
@@ -131,11 +134,14 @@ impl Checker<'_> {
         };
         // A record that did not open, or has other values than those of a map, was reported.
         let Some(record) = opened.store.get(position).ok().flatten() else { return };
-        let Some(map) = LogMap::read(&record.content()).filter(|map| map.size == position + 1) else { return };
+        let Some(map) = LogMap::read(&record.content()).filter(|map| map.size == position + 1) else {
+            return;
+        };
         let shown = Shown::of(opened, position);
         let paths = self.paths(line, &map, &shown, (position, entry));
         let mut apart = Vec::new();
-        for ((kind, counted), (_, here)) in map.apart.by_kind().into_iter().zip(shown.count.apart().by_kind()) {
+        for ((kind, counted), (_, here)) in map.apart.by_kind().into_iter().zip(shown.count.apart().by_kind())
+        {
             match counted.count.checked_sub(here.count) {
                 Some(0) if counted.newest == here.newest => {}
                 Some(missing @ 1..) => apart.push((kind, missing)),
