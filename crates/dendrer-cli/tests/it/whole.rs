@@ -187,7 +187,7 @@ fn two_logs_that_one_key_signed_are_two_histories() {
     assert!(ran.stdout.contains("of the log: there are two histories"), "{}", ran.stdout);
     // Bundles that leave nothing out are compared up to the end of the shorter one.
     let said = elsewhere.ok(&["verify", "b.dnd", "c.dnd", "--compare"]);
-    assert!(said.contains("compared  same history to 11 with c.dnd"), "{said}");
+    assert!(said.contains("compared  same history to 12 with c.dnd"), "{said}");
 }
 
 #[test]
@@ -841,5 +841,4 @@ fn a_bundle_without_its_last_transition_is_partial() {
     let sides = (line.get("word"), line.get("checkpoint"), line.get("partial").map(ToString::to_string));
     let word = Value::from("partial");
     assert_eq!(sides, (Some(&word), Some(&bundle.size.into()), Some(expected.to_owned())));
-    assert!(ran.stderr.contains("E0312"), "{}", ran.stderr);
 }
