@@ -128,7 +128,8 @@ def check_map(line, entries, records, places):  # a line for each run that the m
             digest = node(bitmap, [digest if text is None else unb64(text, 32) for text in hashes])
         need("sha256:" + digest.hex() == root, f"the path of {run} does not lead to the map")
         own = [entry["kind"] for entry in entries[:at] if entry["run"] == run]
-        names = {"transition": "transitions", "refusal": "refusals", "end": "ends", "erase": "erasures"}
+        names = {"transition": "transitions", "refusal": "refusals", "end": "ends"}
+        names["erase"] = "erasures"
         here = {kind: own.count(kind) for kind in names}
         need(all(here[kind] <= leaf[names[kind]] for kind in here), f"the map counts less of {run}")
         all_ = sum(leaf[name] for name in names.values())

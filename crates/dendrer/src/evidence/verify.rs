@@ -320,7 +320,7 @@ struct Checker<'a> {
     notes: Notes,
     states: States,
     maps: Maps,
-    /// The map of a bundle, and what it says of the runs.
+    /// The map of a bundle, and its counts of the runs.
     map: MapFact,
     /// The comparisons with checkpoints that were given.
     compared: Vec<ComparedLog>,

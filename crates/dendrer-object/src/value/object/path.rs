@@ -23,7 +23,7 @@ pub struct DigestObject {
 pub struct PathNode {
     /// A bit for each of the 16 nibbles that has a child.
     pub bitmap: u16,
-    /// The digests of the children in order; `None` where the path goes on.
+    /// The digests of the children in order; `None` on the path.
     pub hashes: Vec<Option<Digest>>,
 }
 
@@ -56,7 +56,7 @@ impl DigestObject {
         node_digest(root)
     }
 
-    /// Returns the nodes from the root down to a member; `None` if there is no such member.
+    /// Returns the nodes from the root down to a member; `None` for a name that it lacks.
     pub fn path(&self, name: &str) -> Option<Vec<PathNode>> {
         let (wanted, mut node) = (Digest::of(name.as_bytes()), self.root.as_ref()?);
         let mut nodes = Vec::new();
@@ -110,7 +110,7 @@ fn nodes_of_columns(leaves: &[(Digest, Vec<Digest>)], level: usize) -> Vec<Diges
     messages.digests()
 }
 
-/// Returns the digests of one member in many objects. Values that repeat, one behind the other, are hashed once.
+/// Returns the digests of one member in many objects. Equal values that follow each other are hashed once.
 fn leaves_of_column(key: &Digest, values: &[Digest]) -> Vec<Digest> {
     let runs: Vec<&[Digest]> = values.chunk_by(|a, b| a == b).collect();
     let firsts: Vec<&[u8]> = runs.iter().map(|run| &run[0].0[..]).collect();
@@ -159,7 +159,7 @@ pub fn root_of_path(name: &str, value: Digest, nodes: &[PathNode]) -> Option<Dig
     Some(digest)
 }
 
-/// The place of the child that a name goes on to; `None` if there is none.
+/// The place of the child on the path of a name; `None` without such a child.
 fn child(bitmap: u16, key: &Digest, level: usize) -> Option<usize> {
     let bit = 1u16 << nibble(key, level);
     (bitmap & bit != 0).then(|| (bitmap & (bit - 1)).count_ones() as usize)
