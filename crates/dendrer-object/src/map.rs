@@ -11,7 +11,10 @@ use std::fmt;
 use crate::digest::Digest;
 use crate::name::RunName;
 use crate::record::{Entry, Kind};
-use crate::value::{DigestObject, Object, PathNode, Value, digests_of_alike, digests_of_texts, root_of_path};
+use crate::value::object::path::{DigestObject, digests_of_alike, digests_of_texts, root_of_path};
+use crate::value::{Object, Value};
+
+pub use crate::value::object::path::PathNode;
 
 /// The records of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

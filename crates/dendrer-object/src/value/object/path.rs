@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 64;
 
 /// An object of which only the digests of the values are held. Its digest is that of the object ([`super::Object::digest`]).
 #[derive(Clone, Default)]
-pub struct DigestObject {
+pub(crate) struct DigestObject {
     root: Option<Arc<Node>>,
 }
 
@@ -29,7 +29,7 @@ pub struct PathNode {
 
 impl DigestObject {
     /// Sets members by the digests of their values.
-    pub fn extend(&mut self, members: &[(&str, Digest)]) {
+    pub(crate) fn extend(&mut self, members: &[(&str, Digest)]) {
         let names: Vec<&[u8]> = members.iter().map(|(name, _)| name.as_bytes()).collect();
         let keys = Digest::of_each(&names);
         let mut leaves: Vec<(Digest, Digest)> =
@@ -48,7 +48,7 @@ impl DigestObject {
     }
 
     /// Returns the digest of the object.
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         let Some(root) = &self.root else { return empty_digest() };
         let mut unknown = Unknown::default();
         unknown.find(root, 0);
@@ -57,7 +57,7 @@ impl DigestObject {
     }
 
     /// Returns the nodes from the root down to a member; `None` for a name that it lacks.
-    pub fn path(&self, name: &str) -> Option<Vec<PathNode>> {
+    pub(crate) fn path(&self, name: &str) -> Option<Vec<PathNode>> {
         let (wanted, mut node) = (Digest::of(name.as_bytes()), self.root.as_ref()?);
         let mut nodes = Vec::new();
         loop {
@@ -135,7 +135,7 @@ pub(crate) fn digests_of_texts(digests: &[Digest]) -> Vec<Digest> {
 
 /// Computes the digest of an object from one member and the nodes from the root down to it. `None` if the nodes do not lead to a
 /// member of this name.
-pub fn root_of_path(name: &str, value: Digest, nodes: &[PathNode]) -> Option<Digest> {
+pub(crate) fn root_of_path(name: &str, value: Digest, nodes: &[PathNode]) -> Option<Digest> {
     if nodes.len() > DEPTH_MAX {
         return None;
     }
