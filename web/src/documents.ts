@@ -621,7 +621,7 @@ export type Bisect = {
     /** The id */
     id: string;
     /** The kind of the record */
-    kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+    kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end" | "map";
     /** The time that the source of an imported transition states; absent if it states none */
     observed_at?: string;
     /** The record in one line */
@@ -867,7 +867,7 @@ export type BisectAll = {
       /** The id */
       id: string;
       /** The kind of the record */
-      kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+      kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end" | "map";
       /** The time that the source of an imported transition states; absent if it states none */
       observed_at?: string;
       /** The record in one line */
@@ -1940,7 +1940,7 @@ export type Log = {
     /** The id */
     id: string;
     /** The kind of the record */
-    kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+    kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end" | "map";
     /** The links to other records, if they were asked for */
     links?: {
       /** The relation */
@@ -2196,7 +2196,7 @@ export type Show = {
   /** The id */
   id: string;
   /** The kind of the record */
-  kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end";
+  kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end" | "map";
   /** The links to other records */
   links: {
     /** The id of the record */
@@ -2796,6 +2796,13 @@ export type Verify = {
     };
     /** Whether every record is here */
     whole: {
+      /** The records of no run that are missing; absent if none is */
+      apart?: {
+        /** Their number */
+        count: number;
+        /** Their kind */
+        kind: "erase" | "key" | "register";
+      }[];
       /** The size of the signed log; null if nothing is signed */
       checkpoint: number | null;
       /** The time of the map that counts the records; null if every entry was read, or there is no map */
@@ -2813,7 +2820,7 @@ export type Verify = {
         /** The number of transitions that are missing; null if it is not known */
         transitions: number | null;
         /** The reason */
-        why: "no_map" | "after_map";
+        why: "no_map" | "after_map" | "missing" | "parent_refusals";
       }[];
       /** The result */
       word: "COMPLETE" | "partial";

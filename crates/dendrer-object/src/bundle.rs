@@ -65,7 +65,7 @@ pub struct Bundle {
     pub log: Vec<LogItem>,
     /// One for each entry that is here, in order.
     pub records: Vec<Sealed>,
-    /// The map that counts the records of the runs; `None` if there is none.
+    /// The map that counts the records of the runs; `None` without a map.
     pub map: Option<BundleMap>,
     /// The signed checkpoint, as text.
     pub checkpoint: String,

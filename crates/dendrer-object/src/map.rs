@@ -11,14 +11,17 @@ use std::fmt;
 use crate::digest::Digest;
 use crate::name::RunName;
 use crate::record::{Entry, Kind};
-use crate::value::{DigestObject, Object, PathNode, Value, digests_of_alike, digests_of_texts, root_of_path};
+use crate::value::object::path::{DigestObject, digests_of_alike, digests_of_texts, root_of_path};
+use crate::value::{Object, Value};
+
+pub use crate::value::object::path::PathNode;
 
 /// The records of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunCount {
     /// The id of the record that begins it.
     pub begin: Digest,
-    /// The id of its newest transition; of the record that begins it if there is none.
+    /// The id of its newest transition; of the record that begins it for a run without transitions.
     pub head: Digest,
     /// The number of its own transitions.
     pub transitions: u64,
@@ -175,7 +178,7 @@ impl LogMap {
         ])
     }
 
-    /// Reads the content of a record; `None` if it is no map.
+    /// Reads the content of a record; `None` for any other content.
     pub fn read(content: &Value) -> Option<LogMap> {
         let content = content.as_object().filter(|content| content.len() == 5)?;
         let count = |name| KindCount::read(content.get(name));
@@ -185,7 +188,7 @@ impl LogMap {
 }
 
 impl RunPath {
-    /// Returns the root that the path leads to; `None` if it is no path to the run.
+    /// Returns the root that the path leads to; `None` for a path to another run.
     pub fn root(&self, run: &RunName) -> Option<Digest> {
         root_of_path(run.as_str(), self.leaf.to_value().digest(), &self.nodes)
     }

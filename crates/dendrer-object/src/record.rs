@@ -101,7 +101,7 @@ crate::words! {
         Key = "key",
         /// A run is closed.
         End = "end",
-        /// The records of each run are counted ([`crate::map`]).
+        /// The records of each run are counted.
         Map = "map",
     }
 }

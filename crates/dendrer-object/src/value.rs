@@ -16,12 +16,10 @@ use crate::number::Number;
 
 mod array;
 mod difference;
-mod object;
+pub(crate) mod object;
 
 pub use array::Array;
 pub use difference::{Difference, differences, first_difference};
-pub use object::path::{DigestObject, PathNode, root_of_path};
-pub(crate) use object::path::{digests_of_alike, digests_of_texts};
 pub use object::{Object, ObjectEntry};
 
 /// A JSON value. Values that JSON cannot hold are kept in a tagged form, see [`crate::tag`].

@@ -186,7 +186,13 @@ fn the_same_record_gives_the_same_bytes() {
     let asked = ["logistics-run-47", "--with", "logistics-planner-1", "--holds", "state.risk_score <= 0.75"];
     let text = page(&one, &asked);
     assert_eq!(text, page(&one, &asked));
-    assert_eq!(text, page(&other, &asked));
+    // The map of each log has a time and a seed of its own, and with them the bundle and the signature.
+    let around = |page: &str| {
+        let [head, _, tail] = parts(page);
+        let time = Regex::new(r"map of \d{4}-\d\d-\d\dT[0-9:.]+Z").unwrap();
+        [head, tail].map(|part| time.replace_all(part, "map").into_owned())
+    };
+    assert_eq!(around(&text), around(&page(&other, &asked)));
 }
 
 /// Returns the tags of a page with what is around its bundle, its style and its script, and fails at a text that has one.

@@ -7,6 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Place, Ran, at_home, copy, parse, ran};
 
+use dendrer::object::bundle::{Bundle, LogItem};
+use dendrer::object::merkle::leaf_hash;
+use dendrer::object::record::Kind;
+use dendrer_object::Value;
+
 const LINE: &str = "{\"type\":\"plan.update\"}\n";
 
 fn recorded() -> Place {
@@ -182,7 +187,7 @@ fn two_logs_that_one_key_signed_are_two_histories() {
     assert!(ran.stdout.contains("of the log: there are two histories"), "{}", ran.stdout);
     // Bundles that leave nothing out are compared up to the end of the shorter one.
     let said = elsewhere.ok(&["verify", "b.dnd", "c.dnd", "--compare"]);
-    assert!(said.contains("compared  same history to 11 with c.dnd"), "{said}");
+    assert!(said.contains("compared  same history to 12 with c.dnd"), "{said}");
 }
 
 #[test]
@@ -802,4 +807,40 @@ fn no_other_store_and_no_other_file_is_taken_for_what_was_named() {
         assert!(refused.code == 8 && refused.stderr.contains("E0801"), "{}", refused.stderr);
     }
     std::fs::set_permissions(&segment, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// The last transition of a run is cut out of its bundle: every byte that is left is as it was sealed, and one is missing.
+#[test]
+fn a_bundle_without_its_last_transition_is_partial() {
+    let place = Place::with_store();
+    for run in ["v", "w"] {
+        place.run_with(&["commit", "--run", run], LINE.repeat(4).as_bytes());
+    }
+    let (whole, cut) = (place.path().join("w.dnd"), place.path().join("cut.dnd"));
+    assert_eq!(place.run(&["export", "w", "-o", "w.dnd"]).code, 0);
+    let verify = |name: &str| place.run(&["verify", name, "--require-complete", "--json"]);
+    let whole_line = |ran: &Ran| {
+        let answer = parse(&ran.stdout);
+        answer.get("lines").and_then(|lines| lines.get("whole")).cloned().unwrap()
+    };
+    let ran = verify("./w.dnd");
+    let line = whole_line(&ran);
+    assert_eq!((ran.code, line.get("word").and_then(Value::as_str)), (0, Some("COMPLETE")), "{}", ran.stdout);
+    assert!(line.get("map_ts").is_some_and(|ts| ts.as_str().is_some()), "{line}");
+    let mut bundle = Bundle::parse(&std::fs::read(whole).unwrap()).unwrap();
+    let is_last = |item: &LogItem| matches!(item, LogItem::Entry(entry) if entry.kind == Kind::Transition);
+    let last = bundle.log.iter().rposition(is_last).unwrap();
+    let LogItem::Entry(entry) = bundle.log[last].clone() else { panic!("it is an entry") };
+    let record = bundle.log[..last].iter().filter(|item| matches!(item, LogItem::Entry(_))).count();
+    bundle.log[last] = LogItem::Omitted { count: 1, hashes: vec![leaf_hash(&entry.text())] };
+    bundle.records.remove(record);
+    std::fs::write(cut, bundle.write(&|_| vec![0])).unwrap();
+    let ran = verify("./cut.dnd");
+    let verdict = parse(&ran.stdout).get("verdict").cloned();
+    assert_eq!((ran.code, verdict), (6, Some(Value::from("INTACT"))), "{}", ran.stdout);
+    let line = whole_line(&ran);
+    let expected = r#"[{"ends":0,"erasures":0,"refusals":0,"run":"w","transitions":1,"why":"missing"}]"#;
+    let sides = (line.get("word"), line.get("checkpoint"), line.get("partial").map(ToString::to_string));
+    let word = Value::from("partial");
+    assert_eq!(sides, (Some(&word), Some(&bundle.size.into()), Some(expected.to_owned())));
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Cached, CachedSize, LeafSalt, SCALAR_TAG, Value, add_sizes, compare_names};
 use crate::digest::{Digest, Messages};
 
-pub(super) mod path;
+pub(crate) mod path;
 
 const EMPTY_TAG: &[u8] = b"dendrer/state/empty-object/v1\n";
 const NODE_TAG: &[u8] = b"dendrer/state/object-node/v1\n";

@@ -25,7 +25,7 @@ pub trait SignLog {
         self.sign_after(key, &mut |_| Ok(None), may)
     }
 
-    /// As [`SignLog::sign_if`], and appends the record that `last` makes before: nothing of another writer stands between the
+    /// As [`SignLog::sign_if`], and appends the record that `last` makes before: no record of another writer is between the
     /// record and the end of the tree that is signed.
     fn sign_after(
         &mut self,

@@ -194,7 +194,7 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         ControlFlow::Continue(())
     })?;
     if leaves_out {
-        // What an older map counts says nothing of the log as it is.
+        // The counts of an older map are not those of the log as it is.
         entries.retain(|(position, entry)| entry.kind != Kind::Map || Some(*position) == newest);
     }
     if let Some((position, entry)) = hidden {
@@ -206,19 +206,24 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         Some(position) => Some(map_of(&store, position, &runs, &mut counted)?),
         None => None,
     };
-    let node = from_leaves(&leaves);
-    let mut bundle = Bundle {
+    let bundle = Bundle {
         store: store.info().id,
         key: store.info().key.to_string(),
         runs,
         although: Vec::new(),
         size,
-        log: Vec::new(),
+        log: log_of(entries, &leaves),
         records: Vec::new(),
         map,
         checkpoint: checkpoint.to_string(),
     };
-    let mut next = 0;
+    let is_counted = !leaves_out || newest.is_some_and(|map| map + 1 == size);
+    Ok(Export { store, bundle, is_counted, withheld: Vec::new(), fields: BTreeMap::new() })
+}
+
+/// Returns the log of a bundle: the entries that it has, and the hashes of subtrees for the others.
+fn log_of(entries: Vec<(u64, Entry)>, leaves: &[Digest]) -> Vec<LogItem> {
+    let (node, mut log, mut next) = (from_leaves(leaves), Vec::new(), 0);
     let omit = |log: &mut Vec<LogItem>, from: u64, to: u64| {
         if from < to {
             let hashes = cover(from..to).map(|subtree| node(subtree).expect("the leaves are here")).collect();
@@ -226,13 +231,12 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         }
     };
     for (position, entry) in entries {
-        omit(&mut bundle.log, next, position);
-        bundle.log.push(LogItem::Entry(entry));
+        omit(&mut log, next, position);
+        log.push(LogItem::Entry(entry));
         next = position + 1;
     }
-    omit(&mut bundle.log, next, size);
-    let is_counted = !leaves_out || newest.is_some_and(|map| map + 1 == size);
-    Ok(Export { store, bundle, is_counted, withheld: Vec::new(), fields: BTreeMap::new() })
+    omit(&mut log, next, leaves.len() as u64);
+    log
 }
 
 /// Finds the newest map of a log. As a rule it is the last record.
@@ -252,7 +256,7 @@ fn newest_map(store: &dyn Store) -> Result<Option<u64>, Error> {
     Ok(None)
 }
 
-/// Returns the line of a map with the paths to runs and to what they rest on. A map that counts other records than the log has
+/// Returns the line of a map with the paths to runs and to their parents. A map that counts other records than the log has
 /// would make the bundle TAMPERED.
 fn map_of(
     store: &Arc<dyn Store>,

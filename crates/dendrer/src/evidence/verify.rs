@@ -320,7 +320,7 @@ struct Checker<'a> {
     notes: Notes,
     states: States,
     maps: Maps,
-    /// The map of a bundle, and what it says of the runs.
+    /// The map of a bundle, and its counts of the runs.
     map: MapFact,
     /// The comparisons with checkpoints that were given.
     compared: Vec<ComparedLog>,
@@ -915,20 +915,7 @@ impl<'a> Checker<'a> {
             runs.iter_mut().for_each(|run| run.line.last_good = None);
         }
         let tree = self.store.tree();
-        let is_every = match self.is_bundle {
-            true => self.bundle_leaves_out == 0,
-            false => (self.peaks.size(), self.peaks.root()) == (tree.size, tree.root),
-        };
-        let ends = runs
-            .iter()
-            .map(|report| (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1)));
-        let whole = WholeFact::decide(
-            ends,
-            self.signed,
-            is_every,
-            std::mem::take(&mut self.map),
-            self.bundle_leaves_out,
-        );
+        let whole = self.whole(&runs);
         let root = match self.peaks.size() == tree.size {
             true => Some(self.peaks.root()),
             false => self.roots.get(&tree.size).copied(),
@@ -968,6 +955,20 @@ impl<'a> Checker<'a> {
         }
         report.raise();
         Ok(report)
+    }
+
+    /// Decides whether every record of the runs that were asked about is here.
+    fn whole(&mut self, runs: &[RunReport]) -> WholeFact {
+        let tree = self.store.tree();
+        let is_every = match self.is_bundle {
+            true => self.bundle_leaves_out == 0,
+            false => (self.peaks.size(), self.peaks.root()) == (tree.size, tree.root),
+        };
+        let ends = runs
+            .iter()
+            .map(|report| (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1)));
+        let map = std::mem::take(&mut self.map);
+        WholeFact::decide(ends, self.signed, is_every, map, self.bundle_leaves_out)
     }
 
     fn run_reports(&mut self) -> Result<Vec<RunReport>, Error> {

@@ -11,7 +11,7 @@ use dendrer_store::{ReadLog, StoreError};
 
 use crate::environment::Environment;
 
-/// Counts the entries behind those that were counted before.
+/// Counts the entries after those that were counted before.
 pub(super) fn count<S: ReadLog + ?Sized>(store: &S, count: &mut LogCount) -> Result<(), StoreError> {
     store.entries(count.size()..store.tree().size, &mut |_, entry| {
         count.take(&entry);

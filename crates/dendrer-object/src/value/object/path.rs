@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 64;
 
 /// An object of which only the digests of the values are held. Its digest is that of the object ([`super::Object::digest`]).
 #[derive(Clone, Default)]
-pub struct DigestObject {
+pub(crate) struct DigestObject {
     root: Option<Arc<Node>>,
 }
 
@@ -23,13 +23,13 @@ pub struct DigestObject {
 pub struct PathNode {
     /// A bit for each of the 16 nibbles that has a child.
     pub bitmap: u16,
-    /// The digests of the children in order; `None` where the path goes on.
+    /// The digests of the children in order; `None` on the path.
     pub hashes: Vec<Option<Digest>>,
 }
 
 impl DigestObject {
     /// Sets members by the digests of their values.
-    pub fn extend(&mut self, members: &[(&str, Digest)]) {
+    pub(crate) fn extend(&mut self, members: &[(&str, Digest)]) {
         let names: Vec<&[u8]> = members.iter().map(|(name, _)| name.as_bytes()).collect();
         let keys = Digest::of_each(&names);
         let mut leaves: Vec<(Digest, Digest)> =
@@ -48,7 +48,7 @@ impl DigestObject {
     }
 
     /// Returns the digest of the object.
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         let Some(root) = &self.root else { return empty_digest() };
         let mut unknown = Unknown::default();
         unknown.find(root, 0);
@@ -56,8 +56,8 @@ impl DigestObject {
         node_digest(root)
     }
 
-    /// Returns the nodes from the root down to a member; `None` if there is no such member.
-    pub fn path(&self, name: &str) -> Option<Vec<PathNode>> {
+    /// Returns the nodes from the root down to a member; `None` for a name that it lacks.
+    pub(crate) fn path(&self, name: &str) -> Option<Vec<PathNode>> {
         let (wanted, mut node) = (Digest::of(name.as_bytes()), self.root.as_ref()?);
         let mut nodes = Vec::new();
         loop {
@@ -110,7 +110,7 @@ fn nodes_of_columns(leaves: &[(Digest, Vec<Digest>)], level: usize) -> Vec<Diges
     messages.digests()
 }
 
-/// Returns the digests of one member in many objects. Values that repeat, one behind the other, are hashed once.
+/// Returns the digests of one member in many objects. Equal values that follow each other are hashed once.
 fn leaves_of_column(key: &Digest, values: &[Digest]) -> Vec<Digest> {
     let runs: Vec<&[Digest]> = values.chunk_by(|a, b| a == b).collect();
     let firsts: Vec<&[u8]> = runs.iter().map(|run| &run[0].0[..]).collect();
@@ -135,7 +135,7 @@ pub(crate) fn digests_of_texts(digests: &[Digest]) -> Vec<Digest> {
 
 /// Computes the digest of an object from one member and the nodes from the root down to it. `None` if the nodes do not lead to a
 /// member of this name.
-pub fn root_of_path(name: &str, value: Digest, nodes: &[PathNode]) -> Option<Digest> {
+pub(crate) fn root_of_path(name: &str, value: Digest, nodes: &[PathNode]) -> Option<Digest> {
     if nodes.len() > DEPTH_MAX {
         return None;
     }
@@ -159,7 +159,7 @@ pub fn root_of_path(name: &str, value: Digest, nodes: &[PathNode]) -> Option<Dig
     Some(digest)
 }
 
-/// The place of the child that a name goes on to; `None` if there is none.
+/// The place of the child on the path of a name; `None` without such a child.
 fn child(bitmap: u16, key: &Digest, level: usize) -> Option<usize> {
     let bit = 1u16 << nibble(key, level);
     (bitmap & bit != 0).then(|| (bitmap & (bit - 1)).count_ones() as usize)

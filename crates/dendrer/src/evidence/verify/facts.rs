@@ -53,14 +53,14 @@ pub struct IncompleteRun {
     pub missing: Option<MissingRecords>,
 }
 
-/// What the map of a bundle says of a run.
+/// The counts of a run in the map of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MapCounts {
     /// Nothing.
     Nothing,
     /// It does not count all of the run.
     Older,
-    /// The records that are missing, of the run and beside what it branched off from.
+    /// The records that are missing, of the run and of its parents.
     Missing {
         /// Those of the run.
         own: MissingRecords,
@@ -76,7 +76,7 @@ pub(super) struct MapFact {
     pub(super) ts: Option<Timestamp>,
     /// The records of no run that are missing, by kind.
     pub(super) apart: Vec<(Kind, u64)>,
-    /// What it says of the runs that were asked about.
+    /// The counts of the runs that were asked about.
     pub(super) runs: BTreeMap<RunName, MapCounts>,
 }
 

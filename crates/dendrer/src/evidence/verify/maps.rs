@@ -49,9 +49,9 @@ struct Shown {
     count: LogCount,
     /// The records that begin runs.
     begins: BTreeMap<RunName, (u64, Digest)>,
-    /// The runs with records behind the map.
+    /// The runs with records after the map.
     later: BTreeSet<RunName>,
-    /// Whether entries behind the map are left out.
+    /// Whether entries after the map are left out.
     hides: bool,
 }
 
@@ -122,7 +122,7 @@ impl Checker<'_> {
         self.found(Code::E0316, Some((position, entry)), sides, message);
     }
 
-    /// Holds the map of a bundle against its entries; it then says whether the runs that were asked about are whole.
+    /// Holds the map of a bundle against its entries; it then decides whether the runs that were asked about are whole.
     pub(super) fn judge_map(&mut self, opened: &Opened, runs: &[RunName]) {
         let Some(line) = &opened.bundle.map else { return };
         let mut entries = opened.bundle.positions();
@@ -186,7 +186,7 @@ impl Checker<'_> {
         paths
     }
 
-    /// Returns what a map says of a run and of what it branched off from.
+    /// Returns the counts of a run and of its parents in a map.
     fn counts(
         &self,
         run: &RunName,
