@@ -32,7 +32,6 @@ mod suite;
 mod verify;
 mod why;
 
-
 use dendrer::kernel::step::Start;
 use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
