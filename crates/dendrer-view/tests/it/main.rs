@@ -32,8 +32,6 @@ mod suite;
 mod verify;
 mod why;
 
-use std::sync::Arc;
-
 use dendrer::kernel::step::Start;
 use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
@@ -108,7 +106,8 @@ fn trace(store: &Shared, run: &str) -> Trace {
 
 /// Opens a store to write runs at fixed times.
 fn repo(store: &Shared) -> Repo {
-    let repo = Repo::over(Box::new(store.clone()), appending(store.info().id.0[0])).unwrap();
+    let number = dendrer::store::ReadLog::info(store).id.0[0];
+    let repo = Repo::over(Box::new(store.clone()), appending(number)).unwrap();
     repo.with_environment(|| Box::new(Fixed::new("view", 100, 1)))
 }
 
