@@ -63,13 +63,11 @@ impl ShownProblem for Problem {
     }
 }
 
-/// The commands that help. Those for a writer without a secret are for two cases, so one line names both.
+/// The commands that help. That for a writer without a secret is for another machine, so its line names that.
 fn help(problem: &Problem) -> Vec<Line> {
     match (problem.code, &*problem.help) {
-        (Code::E0804, [writer, recover]) => {
-            let (writer, recover) = (writer.join(" "), recover.join(" "));
-            let line = format!("help: on the machine with the key: {writer}; if it is lost: {recover}");
-            vec![Line::note(line)]
+        (Code::E0804, [writer]) => {
+            vec![Line::note(format!("help: on the machine with the key: {}", writer.join(" ")))]
         }
         (_, all) => all.iter().take(3).map(|argv| Line::command("help: ", argv)).collect(),
     }

@@ -522,10 +522,9 @@ fn store_problem(problem: Problem, error: &StoreError) -> Problem {
             "-n",
             "5",
         ]),
-        StoreError::NoWriter => problem
-            .note("nothing was written")
-            .help(&["dendrer", "key", "writer", "--out", "FILE"])
-            .help(&["dendrer", "key", "recover", "--reason", "TEXT"]),
+        StoreError::NoWriter => {
+            problem.note("nothing was written").help(&["dendrer", "key", "writer", "--out", "FILE"])
+        }
         StoreError::Untagged { .. } => {
             problem.note("nothing was written or signed").help(&["dendrer", "doctor", "--adopt", "-n"])
         }

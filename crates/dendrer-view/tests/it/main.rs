@@ -35,6 +35,7 @@ mod why;
 use dendrer::kernel::step::Start;
 use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
+use dendrer::store::prelude::*;
 use dendrer::{Repo, Trace};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value, json};

@@ -213,7 +213,8 @@ impl Lineage {
 
     fn take(&mut self, position: u64, record: &Record) {
         let header = record.header();
-        if header.kind == Kind::Key {
+        // They hold no value of a run.
+        if matches!(header.kind, Kind::Key | Kind::Map) {
             return;
         }
         self.at = self.count(record);
