@@ -63,7 +63,7 @@ impl ShownProblem for Problem {
     }
 }
 
-/// The commands that help. That for a writer without a secret is for another machine, so its line names that.
+/// The commands that help. The one for a writer without a secret is typed on another machine, and its line names that.
 fn help(problem: &Problem) -> Vec<Line> {
     match (problem.code, &*problem.help) {
         (Code::E0804, [writer]) => {

@@ -142,7 +142,7 @@ fn salts_in_place_of_a_seed_are_a_second_spelling() {
     let error = Bundle::parse(&two.write(&split)).unwrap_err();
     assert_eq!((error.line, error.code()), (5, Code::E0306), "{error}");
     assert!(error.why.contains("the seed is due"), "{error}");
-    // Where one value is missing, the salts of the others are the one spelling.
+    // Of a record without one value, the salts of the others are the one spelling.
     for record in &mut two.records {
         let field = &mut record.fields[0];
         (field.salt, field.text) = (None, None);

@@ -215,7 +215,7 @@ const HELD: [(&str, EraseReason, When); 28] = [
         (!seen.gone.is_empty() || !seen.before.is_empty() || seen.is_held()) && seen.has("reason", &QUOTED)
     }),
     ("/spent", EraseReason::Copy, |seen| seen.is_gone(&["action"])),
-    // The text of an imported row has all that its record says, and each later row a hash over that text.
+    // The text of an imported row has all that its record has, and each later row a hash over that text.
     ("/intent/row", EraseReason::Digest, |seen| seen.is_related || seen.is_after),
     ("/intent/cfd", EraseReason::Digest, |seen| seen.is_related || seen.is_after),
     ("/intent/cfd_text", EraseReason::Digest, |seen| seen.is_related || seen.is_after),

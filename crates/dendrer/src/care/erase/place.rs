@@ -157,7 +157,8 @@ impl Named {
         or_state: bool,
     ) -> Result<Target, Unmeant> {
         let run = record.header().run.as_ref().map(|run| run.as_str());
-        let is_run = self.run.is_none() || self.run.as_deref() == run;
+        // A map holds no value of a run.
+        let is_run = self.run.as_deref().map_or(record.header().kind != Kind::Map, |named| Some(named) == run);
         match is_run && self.at.is_none_or(|named| at == Some(named)) {
             true => resolve_as(record, &self.rest, or_state || self.at.is_some()),
             false => Err(Unmeant::Nothing),

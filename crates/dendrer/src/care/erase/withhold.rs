@@ -116,10 +116,6 @@ fn goals(
     let mut around = None;
     for position in positions {
         let record = read(store, *position).map_err(EraseError::from)?;
-        // A map holds no value of a run.
-        if record.header().kind == Kind::Map {
-            continue;
-        }
         let at = place_of(&record, &mut refusals);
         for (number, named) in places.iter().enumerate() {
             let goal = |target| Goal { record: record.clone(), position: *position, target };
