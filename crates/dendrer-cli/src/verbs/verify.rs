@@ -183,7 +183,7 @@ mod tests {
             // off and where their parents begin. The last state of a run whose state may be incomplete is read once. That is all
             // that may come on top.
             let states = 80;
-            let most = foretold + 2 * (10 + 4 * 4) + states;
+            let most = foretold + 2 * (12 + 4 * 4) + states;
             assert!(read >= foretold && read <= most, "{foretold} {read} {options:?}");
         }
     }

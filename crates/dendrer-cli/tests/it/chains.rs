@@ -395,9 +395,15 @@ fn the_exact_file_is_in_the_vault() {
         "intent",
         "--although",
         "redaction",
+        // The run of the same file has a copy of the value.
+        "--also",
+        "c@1:result.output",
+        "--although",
+        "c@1:intent.row",
+        "--although",
+        "c@1:redaction",
     ]);
     assert!(erased.contains("erased  gone  the exact file in the vault"), "{erased}");
-    // The run of the same file has a copy of the value.
     for run in ["gone", "c"] {
         assert_eq!(place.run(&["export", run, "--format", "carl", "--exact"]).code, 6, "{run}");
     }

@@ -10,7 +10,7 @@ use dendrer::graph::text;
 use dendrer::recorder::Fixed;
 use dendrer::repo::{Mode, Repo};
 use dendrer::run::frontier::graph_run;
-use dendrer::trust::MemoryTrust;
+use dendrer::trust::UserTrust;
 use dendrer::{Trace, pack};
 use dendrer_object::Value;
 use dendrer_testkit::{memory_with_key, run_name};
@@ -139,12 +139,17 @@ fn the_calls_of_any_run_are_listed_and_are_no_frontier() {
     assert_eq!(member(&answer, &["graph"]), Value::from("run-84f2"));
 }
 
+/// The keys of the user of a place.
+fn trust_of(place: &Place) -> UserTrust {
+    UserTrust::at(place.config())
+}
+
 /// A recorded graph that the compiler refuses today is refused by the suite, too: with its rule, as a run and as a bundle.
 #[test]
 fn a_recorded_graph_is_checked_before_it_is_tested() {
     let place = Place::with_store();
     let dir = place.path().join(".dendrer");
-    let repo = Repo::open(&dir, Arc::new(MemoryTrust::new()), Mode::Write).unwrap();
+    let repo = Repo::open(&dir, Arc::new(trust_of(&place)), Mode::Write).unwrap();
     let graph = "graph late\nn0 same(today) pure\ne1 look.at(n0) -> rec frontier[1]\nn1 same(e1) pure\nreplay(graph, frontier) == output required\n";
     let pack = "name: late\nversion: v1\ndefine: {same(a): a}\ntools: {look.at: {effect: read}}\n";
     let terms = GraphTerms {

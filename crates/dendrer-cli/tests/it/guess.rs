@@ -400,6 +400,10 @@ fn left(full: &Opened, less: &Opened) -> Vec<String> {
             // Ids are in its state.
             members.remove("state_root");
         }
+        if header.kind == Kind::Map {
+            // A digest over ids.
+            members.remove("root");
+        }
         let text = content.to_string().replace(&store, "STORE");
         let text = id.replace_all(&text, |found: &regex::Captures<'_>| {
             if ids.contains(&found[0]) { "ID".to_owned() } else { found[0].to_owned() }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use dendrer::repo::locate;
 use dendrer::source::{QuestionPlace, StoreDesk};
-use dendrer::trust::{Trust, UserTrust};
-use dendrer_object::{Value, json};
+use dendrer::trust::{Trust, UserTrust, write_key};
+use dendrer_object::note::SigningKey;
+use dendrer_object::{StoreId, Value, json};
 use dendrer_view::ask::ask;
 use dendrer_view::problem::ShownProblem as _;
 
@@ -15,7 +16,14 @@ use crate::support::{Place, copy, demo, parse};
 /// Asks a question as a document of the store in a directory. Returns the exit code of the command, and the answer or the
 /// problem.
 fn asked(dir: &Path, config: &Path, question: &str) -> (i32, Value) {
-    let trust: Arc<dyn Trust> = Arc::new(UserTrust::at(config));
+    // The program knows the public key of the demo by itself, and takes it for no signer that this machine knows.
+    let id = StoreId(*b"dendrer demo 001");
+    let key = SigningKey::from_seed(&id.origin(), *b"dendrer demo key: proves nothing").unwrap();
+    let (files, user) = (tempfile::tempdir().unwrap(), UserTrust::at(config));
+    let file = files.path().join("demo.key");
+    write_key(&key, &file).unwrap();
+    let trust: Arc<dyn Trust> =
+        Arc::new(user.with_key_file(Some(file).filter(|_| !question.contains("verify"))));
     let dir = locate::named(dir.to_str().unwrap()).unwrap();
     let place = QuestionPlace::open(&dir, &trust).unwrap();
     let question = json::parse_door(question.as_bytes()).unwrap();

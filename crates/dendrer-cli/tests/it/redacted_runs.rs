@@ -117,6 +117,8 @@ fn what_is_said_of_a_run_has_none_of_its_secrets() {
         "action.params",
         "--although",
         "delta",
+        "--although",
+        "line",
     ]);
     place.ok(&["export", "dd", "-o", "dd.dnd"]);
     let clear = files_with(place.path(), secret);

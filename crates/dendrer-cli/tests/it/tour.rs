@@ -491,8 +491,9 @@ fn reading_verbs_take_a_bundle_and_a_damaged_one_up_to_the_damage() {
         let place =
             ["; logistics-run-47, read from reading.dnd", "run  logistics-run-47, read from reading.dnd\n"];
         let found = place.iter().fold(a.stdout, |found, place| found.replace(place, ""));
-        let signed = "853 of 853 records signed, verified here to 0\n";
-        assert_eq!((a.code, found), (0, b.stdout.replace(signed, "")), "{args:?}");
+        let is_about_run = |line: &&str| !line.contains(" records signed, ");
+        let of_store: String = b.stdout.split_inclusive('\n').filter(is_about_run).collect();
+        assert_eq!((a.code, found), (0, of_store), "{args:?}");
     }
     let runs = demo.json(&["runs", bundle]).1;
     assert_eq!(runs.get("total").unwrap().as_u64(), Some(1));

@@ -57,7 +57,8 @@ fn grow(turns: u64, reopen: bool) -> f64 {
 fn a_growing_transcript_costs_about_what_it_grows_by() {
     let bytes = grow(400, false);
     println!("{bytes:.0} bytes a turn of {} bytes", 1000 + 33);
-    assert!(bytes <= 2048.0, "{bytes}");
+    // 32 of them are the tag of the group.
+    assert!(bytes <= 2080.0, "{bytes}");
 }
 
 #[test]

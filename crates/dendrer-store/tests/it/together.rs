@@ -145,6 +145,9 @@ fn an_append_waits_no_longer_than_it_was_told() {
     store.commit(&[begin]).unwrap();
 }
 
+/// The bytes of a commit frame (`docs/format-disk.md`).
+const COMMIT_SIZE: usize = 109;
+
 #[test]
 fn what_others_began_and_did_not_finish_is_cut_by_the_next_writer() {
     let dir = tempfile::tempdir().unwrap();
@@ -173,7 +176,7 @@ fn what_others_began_and_did_not_finish_is_cut_by_the_next_writer() {
     // Only the commit differs: this writer does not know how much of what it found is on disk.
     let again = std::fs::read(&segment).unwrap();
     assert_eq!(again.len(), longer.len());
-    assert_eq!(again[..longer.len() - 77], longer[..longer.len() - 77]);
+    assert_eq!(again[..longer.len() - COMMIT_SIZE], longer[..longer.len() - COMMIT_SIZE]);
 }
 
 const CHILD: &str = "DENDRER_TEST_CHILD";

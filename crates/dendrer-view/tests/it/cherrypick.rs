@@ -8,7 +8,7 @@ use dendrer::pack;
 use dendrer::store::Shared;
 use dendrer_object::Code;
 use dendrer_object::Intent;
-use dendrer_testkit::{memory, record, run_name};
+use dendrer_testkit::{memory_with_key, record, run_name};
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::cherrypick::CherrypickAnswer;
 use dendrer_view::problem::ShownProblem as _;
@@ -23,7 +23,7 @@ const TRADE: &str = r#"{"type":"execute_transaction","agent":"trader","intent":{
 fn traders(threshold: f64) -> Shared {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs/financial.yaml");
     let pack = pack::read(&std::fs::read(file).unwrap()).unwrap();
-    let store = memory(7);
+    let store = memory_with_key(7);
     let begin = |run: &str, state: String, intents: Vec<Intent>| {
         let start =
             Start { stage: Some(Stage::Contracts), state: value(&state), ..Start::new(run_name(run)) };

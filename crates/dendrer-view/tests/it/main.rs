@@ -35,11 +35,10 @@ mod why;
 use dendrer::kernel::step::Start;
 use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
-use dendrer::store::prelude::*;
 use dendrer::{Repo, Trace};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value, json};
-use dendrer_testkit::{appending, memory, record, run_name};
+use dendrer_testkit::{appending, memory_with_key, record, run_name};
 use dendrer_view::answer::{Answer, ItemAnswer, Page, plain};
 use dendrer_view::layout::lay;
 use dendrer_view::problem::{Problem, ShownProblem as _};
@@ -81,7 +80,7 @@ fn risky() -> Shared {
 }
 
 fn store_of(run: &str, risks: &[f64]) -> Shared {
-    let store = memory(7);
+    let store = memory_with_key(7);
     add_run(&store, run, risks);
     store
 }

@@ -162,5 +162,5 @@ fn pack_without_tests_is_noted() {
         0 tests, 0 failed; rules exercised 0 of 2
         (stderr) note: the pack carries no tests; add `tests:` or give --cases FILE"#,
     );
-    assert_eq!(tested.end(), End::Answered);
+    assert_eq!(tested.end(), End::Unknown);
 }

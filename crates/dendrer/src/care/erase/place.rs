@@ -158,7 +158,8 @@ impl Named {
     ) -> Result<Target, Unmeant> {
         let run = record.header().run.as_ref().map(|run| run.as_str());
         // A map holds no value of a run.
-        let is_run = self.run.as_deref().map_or(record.header().kind != Kind::Map, |named| Some(named) == run);
+        let is_run =
+            self.run.as_deref().map_or(record.header().kind != Kind::Map, |named| Some(named) == run);
         match is_run && self.at.is_none_or(|named| at == Some(named)) {
             true => resolve_as(record, &self.rest, or_state || self.at.is_some()),
             false => Err(Unmeant::Nothing),
