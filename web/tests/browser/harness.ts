@@ -4,7 +4,7 @@
 // DENDRER_DIST=1 takes web/dist in any case: for work on the page without building the program again.
 
 import { spawn, execFileSync, type ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { extname, join, resolve } from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
@@ -45,18 +45,7 @@ const BOUND = [
   { type: "plan.update", agent: "dev", intent: { description: "a guess" }, evidence: [{ id: "N5", content: "the schema may differ" }], commitments: [{ id: "H4", type: "hyp", gloss: "The schema may differ.", support: ["N5"] }, { id: "P7", type: "plan", gloss: "Remove the old method.", conflicts: ["C1"] }] },
 ];
 
-/** Records the run of an execution graph, as docs/graphs.md has it. */
-function graphRun(dir: string): void {
-  const files: Record<string, string> = {
-    "note.graph": "graph run-84f2\nn0 parse(request) pure\ne1 model.call(n0) -> rec frontier[1]\nn1 plan(e1) pure\ne2 tool.cal_read(n1) -> rec frontier[2]\nn2 brief(e1, e2) pure\nreplay(graph, frontier) == output ✓ required\n",
-    "note.json": JSON.stringify({ name: "note", version: "v1", define: { "parse(request)": "request.text", "plan(answer)": "answer.day", "brief(answer, calendar)": "{'day': answer.day, 'meetings': size(calendar.items)}" }, tools: { "model.call": { effect: "read" }, "tool.cal_read": { effect: "read" } } }),
-    "request.json": '{"text":"what is on friday?"}', "model.json": '{"day":"friday"}', "calendar.json": '{"items":["dentist","lunch"]}',
-  };
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
-  run(dir, ["graph", "run", "note.graph", "--pack", "note.json", "--input", "request=request.json", "--exec", "model.call=cat model.json", "--exec", "tool.cal_read=cat calendar.json"]);
-}
-
-/** Makes the store that tests read: the demo, a chat, LangGraph threads, the run of a graph, one with commitments, and one with an erased tick and a redacted value. */
+/** Makes the store that tests read: the demo, a chat, LangGraph threads, one with commitments, and one with an erased tick and a redacted value. */
 export function makeStore(): string {
   const dir = makeDemo();
   run(dir, ["import", "-", "--run", "shop-chat"], JSON.stringify(shopChat()));
@@ -67,7 +56,6 @@ export function makeStore(): string {
     { type: "observation.add", agent: "a", intent: { description: "third" }, delta: [{ add: "/n", value: 1 }] },
   ];
   run(dir, ["commit", "--run", "marks"], `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`);
-  graphRun(dir);
   run(dir, ["commit", "--run", "bound", "--as", "user", "--stage", "2"], `${BOUND.map((line) => JSON.stringify(line)).join("\n")}\n`);
   run(dir, ["erase", "marks@2", "state.big", "--reason", "test", "--although", "delta", "--although", "intent.description"]);
   return dir;

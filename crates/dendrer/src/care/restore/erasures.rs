@@ -18,7 +18,7 @@ use dendrer_object::text::escape;
 use dendrer_object::{Code, Digest, Intent, Pointer, RunName, Timestamp, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
-use dendrer_store::{LogWriter, StoreError, TreeHead};
+use dendrer_store::{LogWriter, StoreError, TreeHead, WriterSecret};
 
 use crate::address::RecordAt;
 use crate::care::erase::{ErasePlace, EraseReason, destroy_exact, sealed};
@@ -202,6 +202,9 @@ impl NewErasures {
             keys.keep_vault_key(store.info().id, &key).map_err(Error::from)?;
         }
         let secret = trust.writer(store.info()).map_err(Error::from)?;
+        if let Some(secret) = &secret {
+            keys.keep_writer(store.info().id, WriterSecret::clone(secret));
+        }
         let writer = secret.map_or(LogWriter::Unchecked, LogWriter::Secret);
         let repo = Repo::over(Box::new(store), Arc::new(keys))?;
         // Without the secret as well: the copy is an older log then, which is not written to, and the values are gone.
