@@ -367,7 +367,8 @@ for (const [file, verdict] of [["logistics-run-47.dnd", "INTACT"], ["tampered.dn
 }
 
 test("a_bundle_with_withheld_values_says_where", async () => {
-  run(server.dir, ["export", "logistics-run-47", "--withhold", "/result/output", "-o", "withheld.dnd"]);
+  const stay = ["delta", "intent", "action", "policy", "result.error"].flatMap((place) => ["--although", place]);
+  run(server.dir, ["export", "logistics-run-47", "--withhold", "/result/output", ...stay, "-o", "withheld.dnd"]);
   const own = await serve(server.dir, ["withheld.dnd"]);
   const opened = await open(browser, own);
   await opened.page.goto(`${own.origin}/run/logistics-run-47?t=4&tab=record`);
