@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use dendrer_object::{Code, Digest, RunName, StoreId};
@@ -219,6 +220,12 @@ fn count(number: u64, what: &str) -> String {
 }
 
 impl StoreError {
+    /// Fails if there is a group without a tag: nothing is written or signed after one.
+    pub fn refuse_untagged(groups: &[Range<u64>]) -> Result<(), StoreError> {
+        let (Some(first), Some(last)) = (groups.first(), groups.last()) else { return Ok(()) };
+        Err(StoreError::Untagged { from: first.start, to: last.end, groups: groups.len() })
+    }
+
     /// Returns the error for a group whose sync failed: the group stays appended.
     pub(crate) fn as_failed_sync(&self) -> StoreError {
         match self {

@@ -25,6 +25,18 @@ pub(crate) fn seal_by_institution(
     content: &Value,
     environment: &mut dyn Environment,
 ) -> Result<Record, Error> {
+    seal_off_chain(Author::Institution, store, kind, run, content, environment)
+}
+
+/// Seals a record that is not on the chain of a run.
+pub(crate) fn seal_off_chain(
+    author: Author,
+    store: StoreId,
+    kind: Kind,
+    run: Option<RunName>,
+    content: &Value,
+    environment: &mut dyn Environment,
+) -> Result<Record, Error> {
     let header = Header {
         store,
         kind,
@@ -33,7 +45,7 @@ pub(crate) fn seal_by_institution(
         prev: None,
         head: None,
         type_name: None,
-        author: Author::Institution,
+        author,
         ts: environment.now(),
         links: Vec::new(),
         pack: None,

@@ -333,13 +333,7 @@ impl Repo {
         }
         let mut writer = self.writer()?.clone();
         writer.refresh()?;
-        let groups = writer.untagged()?.unwrap_or_default();
-        match (groups.first(), groups.last()) {
-            (Some(first), Some(last)) => {
-                Err(StoreError::Untagged { from: first.start, to: last.end, groups: groups.len() }.into())
-            }
-            _ => Ok(()),
-        }
+        Ok(StoreError::refuse_untagged(&writer.untagged()?.unwrap_or_default())?)
     }
 
     /// Key of the log, if it is here and can be used.
@@ -359,8 +353,7 @@ impl Repo {
             return Ok(writer);
         }
         let (dir, options) = inner.place.as_ref().expect("a store that is no directory has a writer");
-        let mut store = Embedded::open(dir, options.clone())?.with_key(inner.key.clone());
-        store.set_writer(writer_of(&*inner.trust, &store));
+        let store = open_with_keys(dir, options.clone(), inner.key.clone(), &*inner.trust)?;
         Ok(inner.writer.get_or_init(|| Shared::new(Box::new(store))))
     }
 
@@ -396,9 +389,8 @@ impl Repo {
                     Some(handle) => drop(handle.refresh()?),
                     // Traces keep the handle as it is, and the files of a store that was replaced are no longer in its place.
                     None => {
-                        let mut fresh =
-                            Embedded::open(dir, options.clone())?.with_key(self.inner.key.clone());
-                        fresh.set_writer(writer_of(&*self.inner.trust, &fresh));
+                        let (key, trust) = (self.inner.key.clone(), &*self.inner.trust);
+                        let fresh = open_with_keys(dir, options.clone(), key, trust)?;
                         *reader = Arc::new(fresh);
                         *files = now;
                     }
@@ -626,12 +618,24 @@ impl Repo {
 }
 
 /// Who a store is written for: with the key of its log, with the secret of its writers, or not at all.
-pub(crate) fn writer_of(trust: &dyn Trust, store: &dyn Store) -> LogWriter {
+fn writer_of(trust: &dyn Trust, store: &dyn Store) -> LogWriter {
     match (store.key(), trust.writer(store.info())) {
         (Some(key), _) => LogWriter::of(key),
         (None, Ok(Some(secret))) => LogWriter::Secret(secret),
         (None, _) => LogWriter::Missing,
     }
+}
+
+/// Opens the store in a directory, for the one who has a key or what `trust` has.
+pub(crate) fn open_with_keys(
+    dir: &Path,
+    options: Options,
+    key: Option<Arc<SigningKey>>,
+    trust: &dyn Trust,
+) -> Result<Embedded, StoreError> {
+    let mut store = Embedded::open(dir, options)?.with_key(key);
+    store.set_writer(writer_of(trust, &store));
+    Ok(store)
 }
 
 fn system() -> Box<dyn Fn() -> Box<dyn Environment> + Send + Sync> {

@@ -205,9 +205,7 @@ impl Tags {
 
     /// Fails if there is a group without a tag.
     pub fn check(&self) -> Result<(), StoreError> {
-        let (Some(first), Some(last)) = (self.untagged.first(), self.untagged.last()) else { return Ok(()) };
-        let groups = self.untagged.len();
-        Err(StoreError::Untagged { from: first.start, to: last.end, groups })
+        StoreError::refuse_untagged(&self.untagged)
     }
 }
 

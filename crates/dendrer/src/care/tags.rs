@@ -9,14 +9,14 @@ use std::path::Path;
 
 use dendrer_object::record::Kind;
 use dendrer_object::{Record, Value};
-use dendrer_store::embedded::{Embedded, Options};
+use dendrer_store::embedded::Options;
 use dendrer_store::prelude::*;
 use dendrer_store::{SetAside, StoreError, TreeHead};
 
 use crate::environment::seal_by_institution;
 use crate::error::Error;
 use crate::evidence::verify::facts::ADOPTED;
-use crate::repo::{Repo, Signed, writer_of};
+use crate::repo::{Repo, Signed, open_with_keys};
 
 /// The records of groups without a tag.
 #[derive(Debug, Clone, Default)]
@@ -134,8 +134,7 @@ fn content(untagged: &Untagged, tree: TreeHead, reason: &str) -> Value {
 pub fn set_aside(repo: &Repo, dir: Option<&Path>) -> Result<Option<SetAside>, Error> {
     let unsupported = StoreError::Unsupported("only of a store in a directory groups are set aside");
     let place = repo.dir().ok_or(unsupported)?;
-    let mut store = Embedded::open(place, Options::write())?.with_key(repo.key().cloned());
-    store.set_writer(writer_of(&**repo.trust(), &store));
+    let mut store = open_with_keys(place, Options::write(), repo.key().cloned(), &**repo.trust())?;
     let head = repo.trust().head(repo.info().id)?;
     Ok(store.set_aside(dir, head)?)
 }

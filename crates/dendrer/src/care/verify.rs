@@ -20,7 +20,7 @@ use crate::evidence::bundle::Opened;
 use crate::evidence::verify::judge::records_to_read;
 use crate::evidence::verify::{self, VerifyReading, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::repo::mark;
-use crate::repo::{Repo, writer_of};
+use crate::repo::{Repo, open_with_keys};
 use crate::run::trace::ReadHandle as _;
 use crate::trust::Trust;
 
@@ -44,8 +44,7 @@ impl Repo {
         let trust = &**self.trust();
         match self.dir() {
             Some(dir) => {
-                let mut store = Embedded::open(dir, Options::read())?.with_key(self.key().cloned());
-                store.set_writer(writer_of(&**self.trust(), &store));
+                let store = open_with_keys(dir, Options::read(), self.key().cloned(), trust)?;
                 of_files(&mut Arc::new(store), question, trust, follow)
             }
             None => {

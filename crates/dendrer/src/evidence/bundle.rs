@@ -6,13 +6,12 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dendrer_kernel::step::ROUNDED;
 use dendrer_object::bundle::{Bundle, LogItem, RecordFault, Sealed, Writer};
 use dendrer_object::map::{BundleMap, LogCount, LogMap};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, MESSAGES, Pointer, RunName, StoreId};
+use dendrer_object::{Digest, Pointer, RunName, StoreId};
 use dendrer_store::memory::Packed;
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
@@ -151,7 +150,6 @@ pub struct Export {
     bundle: Bundle,
     /// Whether it leaves out nothing, or a map counts all of the log.
     is_counted: bool,
-    withheld: Vec<Pointer>,
     /// Fields that are left out of single records, by position.
     fields: BTreeMap<u64, Vec<Pointer>>,
 }
@@ -218,7 +216,7 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         checkpoint: checkpoint.to_string(),
     };
     let is_counted = !leaves_out || newest.is_some_and(|map| map + 1 == size);
-    Ok(Export { store, bundle, is_counted, withheld: Vec::new(), fields: BTreeMap::new() })
+    Ok(Export { store, bundle, is_counted, fields: BTreeMap::new() })
 }
 
 /// Returns the log of a bundle: the entries that it has, and the hashes of subtrees for the others.
@@ -284,20 +282,6 @@ impl Export {
         self.is_counted
     }
 
-    /// Leaves out the fields at and below some places: their commitments stay. With a delta goes the delta that was
-    /// proposed, and what was rounded; with it, or the writes of a task, the messages that it adds to a thread.
-    #[must_use]
-    pub fn without(self, mut withheld: Vec<Pointer>) -> Self {
-        if withheld.iter().any(|place| place.overlaps(&Pointer::of(["delta"]))) {
-            withheld.extend([["proposed"], [ROUNDED]].map(Pointer::of));
-        }
-        let holds_messages = [Pointer::of(["delta"]), Pointer::of(["intent", "values"])];
-        if withheld.iter().any(|place| holds_messages.iter().any(|holds| place.overlaps(holds))) {
-            withheld.push(Pointer::of([MESSAGES]));
-        }
-        Export { withheld, ..self }
-    }
-
     /// Leaves out fields of single records, by position, and lists in the header those that stay although they may have a value of them.
     #[must_use]
     pub fn without_fields(self, fields: BTreeMap<u64, Vec<Pointer>>, although: Vec<String>) -> Self {
@@ -312,11 +296,6 @@ impl Export {
     /// The runs that it is made for.
     pub fn runs(&self) -> &[RunName] {
         &self.bundle.runs
-    }
-
-    /// Hands over the records that the bundle will hold, with all that the store has of them.
-    pub fn each<E: From<Error>>(&self, f: &mut dyn FnMut(Record) -> Result<(), E>) -> Result<(), E> {
-        self.bundle.positions().try_for_each(|(position, _)| f(read(&*self.store, position)?))
     }
 
     /// Writes the bundle, a line at a time. Of the records one is held; those with large values are read twice, since the
@@ -359,16 +338,13 @@ impl Export {
 
     fn sealed(&self, position: u64) -> Result<Sealed, Error> {
         let record = read(&*self.store, position)?;
-        let of_record = self.fields.get(&position).into_iter().flatten();
-        let withheld: Vec<Pointer> = self.withheld.iter().chain(of_record).cloned().collect();
-        // A map holds no value of a run.
-        let touched = record.header().kind != Kind::Map
-            && record
-                .body()
-                .fields()
-                .iter()
-                .any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
-        Ok(if touched { Sealed::of(&record.without(&withheld)) } else { Sealed::of(&record) })
+        let withheld = self.fields.get(&position).map_or(&[][..], Vec::as_slice);
+        let touched = record
+            .body()
+            .fields()
+            .iter()
+            .any(|field| withheld.iter().any(|place| place.contains(&field.pointer)));
+        Ok(if touched { Sealed::of(&record.without(withheld)) } else { Sealed::of(&record) })
     }
 }
 

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 
 use dendrer_object::Record;
 use dendrer_object::map::LogCount;
-use dendrer_object::record::{Author, Body, Header, Kind, cut};
+use dendrer_object::record::{Author, Kind};
 use dendrer_store::{ReadLog, StoreError};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, seal_off_chain};
 
 /// Counts the entries after those that were counted before.
 pub(super) fn count<S: ReadLog + ?Sized>(store: &S, count: &mut LogCount) -> Result<(), StoreError> {
@@ -35,20 +35,6 @@ pub(super) fn record(
     }
     count(store, counted)?;
     let content = counted.map().content();
-    let header = Header {
-        store: store.info().id,
-        kind: Kind::Map,
-        run: None,
-        tick: None,
-        prev: None,
-        head: None,
-        type_name: None,
-        author: Author::Kernel,
-        ts: environment.now(),
-        links: Vec::new(),
-        pack: None,
-    };
-    let fields = cut(content.as_object().expect("the content of a map is an object"));
-    let body = Body::commit(fields, environment.seed()).expect("a map has five small fields");
-    Ok(Some(Record::seal(header, body).expect("a map has the shape of its kind")))
+    let sealed = seal_off_chain(Author::Kernel, store.info().id, Kind::Map, None, &content, environment);
+    Ok(Some(sealed.expect("a map has the shape of its kind, and five small fields")))
 }

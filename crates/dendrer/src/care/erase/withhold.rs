@@ -88,9 +88,6 @@ pub(in crate::care) fn find(
     positions: &BTreeSet<u64>,
     terms: &WithholdTerms,
 ) -> Result<Withheld, WithholdError> {
-    if terms.places.is_empty() {
-        return Ok(Withheld::default());
-    }
     let (goals, begins) = goals(store, positions, &named(&terms.places)?)?;
     let mut lineage = Lineage::new(&goals, &begins);
     lineage.also = named(&terms.also)?;

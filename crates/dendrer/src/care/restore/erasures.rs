@@ -205,10 +205,11 @@ impl NewErasures {
         if let Some(secret) = &secret {
             keys.keep_writer(store.info().id, WriterSecret::clone(secret));
         }
-        let writer = secret.map_or(LogWriter::Unchecked, LogWriter::Secret);
         let repo = Repo::over(Box::new(store), Arc::new(keys))?;
-        // Without the secret as well: the copy is an older log then, which is not written to, and the values are gone.
-        repo.writer()?.clone().set_writer(writer);
+        if secret.is_none() {
+            // The copy is an older log then, which is not written to, and the values are gone.
+            repo.writer()?.clone().set_writer(LogWriter::Unchecked);
+        }
         let mut marks = BTreeMap::new();
         for run in &self.removed {
             marks.extend(mark_removed(&repo, run)?.map(|fields| (run.clone(), fields)));
