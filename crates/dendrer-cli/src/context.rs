@@ -214,7 +214,7 @@ pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo
 /// Notes that the log is not signed now, if only a writer's secret is here. A key that cannot be used is a failure.
 pub(crate) fn say_no_key(repo: &Repo, out: &mut Out) -> Result<()> {
     if repo.signing_key()?.is_none() {
-        out.say("note: a writer's secret signs nothing; whoever holds the key signs these records");
+        out.say("note: a writer's secret signs nothing; the holder of the key signs these records");
     }
     Ok(())
 }

@@ -391,7 +391,7 @@ pub fn appends(subject: &dyn Subject) {
         a_group_is_all_or_nothing,
         groups_can_be_on_their_way_at_once,
         nothing_goes_behind_a_group_without_a_tag,
-        whoever_holds_the_key_may_adopt_a_group,
+        the_holder_of_the_key_may_adopt_a_group,
     ];
     try_each(subject, cases);
 }
@@ -881,8 +881,8 @@ fn met(subject: &dyn Subject) -> (Box<dyn Store>, Scribe) {
     assert_eq!(store.untagged().expect("it looks"), Some(vec![]), "groups of the owner have tags");
     store.sign_checkpoint(&key()).expect("it signs");
     store.set_writer(LogWriter::Unchecked);
-    assert_eq!(store.untagged().expect("it looks"), None, "without a secret nobody can tell");
-    store.commit(&[scribe.step("r")]).expect("whoever has the files can append");
+    assert_eq!(store.untagged().expect("it looks"), None, "without a secret no tag is checked");
+    store.commit(&[scribe.step("r")]).expect("a program with the files can append");
     (store, scribe)
 }
 
@@ -924,7 +924,7 @@ fn nothing_goes_behind_a_group_without_a_tag(subject: &dyn Subject) {
     }
 }
 
-fn whoever_holds_the_key_may_adopt_a_group(subject: &dyn Subject) {
+fn the_holder_of_the_key_may_adopt_a_group(subject: &dyn Subject) {
     let (mut store, mut scribe) = met(subject);
     store.set_writer(LogWriter::of(&key()));
     let tree = store.tree();
@@ -934,7 +934,7 @@ fn whoever_holds_the_key_may_adopt_a_group(subject: &dyn Subject) {
     assert_eq!(store.untagged().expect("it looks"), Some(vec![]));
     // A later group was not seen.
     store.set_writer(LogWriter::Unchecked);
-    store.commit(&[scribe.step("r")]).expect("whoever has the files can append");
+    store.commit(&[scribe.step("r")]).expect("a program with the files can append");
     store.set_writer(LogWriter::of(&key()));
     assert_eq!(store.untagged().expect("it looks"), Some(vec![4..5]));
     store.adopt(store.tree()).expect("it is the log");

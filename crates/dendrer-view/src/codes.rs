@@ -462,9 +462,9 @@ E0810 8 "The caller stopped the work."
 E0811 8 "This was made before the format was frozen."
 "It says nothing about the record: another version of dendrer, before the first release, wrote it, and this one does not read it. Nothing \
 was touched. Read it with the version that made it, and record or import again."
-E0814 5 "Somebody without the secret of this log has appended to it."
+E0814 5 "A group of this log has no tag of its writers."
 "Each group of records has a tag that only the key of the log, or a writer's secret made from it, can make. Behind a group without it \
-nothing is written, exported or signed, so that nobody signs what somebody else wrote. `dendrer doctor --adopt -n` lists the groups; \
+nothing is written, exported or signed, so that the owner never signs what another program wrote. `dendrer doctor --adopt -n` lists the groups; \
 `doctor --adopt --reason TEXT` signs them knowingly, `doctor --set-aside DIR` moves them out of the log. docs/keys.md has an example."
 E0815 5 "Groups without a tag cannot be set aside."
 "They are cut only at the end of the log, and only where nothing of the key's holder follows: no tag, no checkpoint, no head that was \

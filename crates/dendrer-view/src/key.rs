@@ -151,7 +151,7 @@ impl Answer for KeyWriterAnswer<'_> {
         let file = quote::escape(&self.file.display().to_string());
         vec![
             Line::styled(Style::Good, "written")
-                .then(format!("   {file}: whoever has it appends to this log{vault}, and signs nothing")),
+                .then(format!("   {file}: its holder appends to this log{vault}, and signs nothing")),
             Line::note(
                 "note: readable by you alone; copy it to the machine that writes, and name it there with --key",
             ),

@@ -457,7 +457,7 @@ fn what_may_follow_from_a_withheld_value_is_named_first() {
     let (code, dry) = place.json(&[&withheld[..], &named, &["-n"]].concat());
     assert_eq!(code, 0, "{dry}");
     assert!(!less.exists() && dry.to_string().contains(r#""schema":"dendrer.withhold/1""#), "{dry}");
-    // A place that nobody asked for is not let pass.
+    // A place that was not asked for is not let pass.
     let idle = place.run(&[&export[..], &named, &["--also", "1:intent"]].concat());
     assert_eq!((idle.code, less.exists()), (2, false), "{}", idle.stderr);
     place.ok(&[&export[..], &named].concat());

@@ -1,4 +1,4 @@
-//! Who may write: with the key, with a writer's secret, and somebody who has neither and writes into the files.
+//! Writers: with the key, with a writer's secret, and a program with neither that writes into the files.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn elsewhere(place: &Place, args: &[&str], input: &[u8]) -> Ran {
     other.run_with(&args, input)
 }
 
-/// Appends a well-formed record as another agent: whoever can write the files can do that.
+/// Appends a well-formed record as another agent: a program that can write the files can do that.
 fn append_as(place: &Place, agent: &str) {
     let store = Embedded::open(&place.path().join(".dendrer"), Options::write()).unwrap();
     let shared = Shared::new(Box::new(store));
@@ -135,7 +135,7 @@ fn the_file_of_a_writer_may_have_the_key_of_the_vault() {
 }
 
 #[test]
-fn nothing_goes_behind_what_somebody_else_appended() {
+fn nothing_goes_behind_a_group_without_a_tag() {
     let place = begun();
     append_as(&place, "mallory");
     let (before, signed) = (log_of(&place), signed_of(&place));

@@ -1,4 +1,4 @@
-//! Groups that somebody without the secret of the log appended, and groups that only look so.
+//! Groups that a program without the secret of the log appended, and groups that only look so.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -92,10 +92,10 @@ it with `dendrer doctor --fix`."
 "A record has an earlier time than one that stands before it in the log, by more than five minutes. The order of the log holds; the time \
 is what the writer's clock said."
 "notes" "untagged"
-"Behind what is signed, somebody appended who has neither the key of the log nor its writer's secret. The owner's next command is refused \
+"A group after the newest checkpoint has no tag: its writer has neither the key of the log nor its writer's secret. The owner's next command is refused \
 (E0814). `dendrer doctor --adopt -n` lists the records."
 "notes" "adopted"
-"Records of somebody without the secret of the log are signed: the holder of the key did that knowingly, with `dendrer doctor --adopt`. \
+"Groups without a tag are signed: the holder of the key did that knowingly, with `dendrer doctor --adopt`. \
 The record that is named has the reason."
 }
 

@@ -2,7 +2,7 @@
 
 Arguments: the directory of verify.py, a seed, a number, the 32 bytes of the log's key in hex, and files with bundles of that
 log. For each edit a line `CODE LENGTH WHAT` goes to standard output, and then the edited bundle: what came of it in verify.py,
-and how many bytes follow. Half of the edits are of whoever has the key: what was changed is sealed and signed again."""
+and how many bytes follow. Half of the edits are by a holder of the key: what was changed is sealed and signed again."""
 import copy
 import json
 import random
