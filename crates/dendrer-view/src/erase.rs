@@ -61,6 +61,16 @@ pub(crate) fn fields(places: &[ErasePlace]) -> Vec<As<ErasedField>> {
     places.iter().map(|place| As::new(place.to_value())).collect()
 }
 
+/// Writes the fields that go, a line for each place.
+pub(crate) fn gone_lines(verb: &str, places: &[ErasePlace]) -> Vec<Line> {
+    grouped(places).iter().map(|line| format!("{verb}  {line}").into()).collect()
+}
+
+/// Writes the fields that stay, although they may contain the value.
+pub(crate) fn stays_lines(places: &[ErasePlace]) -> Vec<Line> {
+    grouped(places).iter().map(|line| Line::styled(Style::Warn, format!("stays   {line}"))).collect()
+}
+
 impl Answer for Erased {
     fn document(&self) -> Value {
         EraseDocument::of(self).into()
@@ -69,8 +79,7 @@ impl Answer for Erased {
     fn lines(&self, _: &Page) -> Vec<Line> {
         let plan = &self.plan;
         let verb = if self.record.is_some() { "erased" } else { "would go" };
-        let mut lines: Vec<Line> =
-            grouped(&plan.erased).iter().map(|line| format!("{verb}  {line}").into()).collect();
+        let mut lines = gone_lines(verb, &plan.erased);
         let of_vault = plan
             .vault
             .iter()
@@ -79,8 +88,7 @@ impl Answer for Erased {
         let exact: Vec<ErasePlace> = plan.exact.iter().map(|(place, _)| place.clone()).collect();
         let exact = grouped(&exact);
         lines.extend(exact.iter().map(|line| format!("{verb}  {line}, exact bytes in the vault").into()));
-        let stays = grouped(&plan.although);
-        lines.extend(stays.iter().map(|line| Line::styled(Style::Warn, format!("stays   {line}"))));
+        lines.extend(stays_lines(&plan.although));
         match &self.record {
             Some(record) => {
                 let fields = count(plan.erased.len() as u64, "field", "fields");

@@ -1,12 +1,11 @@
 //! A file that was exported, or was not.
 
 use dendrer::care::export::Withheld;
-use dendrer::care::problem::grouped;
 use dendrer_object::document::As;
 use dendrer_object::{Value, document};
 
-use crate::answer::{Answer, Line, Page, Style};
-use crate::erase::{ErasedField, fields};
+use crate::answer::{Answer, Line, Page};
+use crate::erase::{ErasedField, fields, gone_lines, stays_lines};
 use crate::quote;
 
 /// A file that was written.
@@ -63,11 +62,10 @@ impl Answer for WithheldAnswer<'_> {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let gone = grouped(&self.withheld.fields);
-        let stays = grouped(&self.withheld.although);
-        let gone = gone.iter().map(|line| format!("would go  {line}").into());
-        let stays = stays.iter().map(|line| Line::styled(Style::Warn, format!("stays   {line}")));
-        gone.chain(stays).chain([Line::note("nothing was written")]).collect()
+        let mut lines = gone_lines("would go", &self.withheld.fields);
+        lines.extend(stays_lines(&self.withheld.although));
+        lines.push(Line::note("nothing was written"));
+        lines
     }
 }
 
