@@ -45,6 +45,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     ("dendrer-view", &["dendrer-object", "dendrer-chain", "dendrer"]),
     ("dendrer-wire", &["dendrer-object", "dendrer-chain", "dendrer"]),
+    ("dendrer-capture", &["dendrer-object", "dendrer", "dendrer-wire"]),
     ("dendrer-server", &["dendrer-object", "dendrer", "dendrer-view"]),
     ("dendrer-testkit", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
     (
@@ -57,6 +58,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dendrer",
             "dendrer-view",
             "dendrer-wire",
+            "dendrer-capture",
             "dendrer-server",
         ],
     ),

@@ -44,6 +44,7 @@ pub(crate) mod mark;
 pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod pool;
+pub(crate) mod program;
 pub(crate) mod redaction;
 pub(crate) mod replies;
 pub(crate) mod runs;

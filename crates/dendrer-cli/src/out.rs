@@ -182,6 +182,11 @@ impl Out {
         if self.fields.is_some() && self.format == Format::Text { Format::Json } else { self.format }
     }
 
+    /// Whether each item is handed over on its own.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.format() == Format::Jsonl
+    }
+
     /// Whether people read it.
     pub(crate) fn is_text(&self) -> bool {
         self.format() == Format::Text

@@ -38,6 +38,7 @@ mod note;
 mod pack;
 mod predicate;
 mod rebase;
+mod record;
 mod reduce;
 mod replay;
 mod restore;
@@ -149,6 +150,11 @@ table! {
         after_help = "Examples:\n  echo '{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}' | dendrer commit --run first\n  dendrer commit --run first --file intents.jsonl"
     )]
     Commit(commit::Commit): |_| flows("commit", "commit") => commit::run;
+    /// Run a program as it is, and record what it asks of models
+    #[command(
+        after_help = "Examples:\n  dendrer record -- python agent.py\n  dendrer record --as nightly --base GROQ_BASE_URL=https://api.groq.com/openai/v1 -- node agent.js"
+    )]
+    Record(record::Record): |_| flows("record", "recorded") => record::run;
     /// Bring in a trace that another program wrote
     #[command(
         after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run support-call\n  dendrer import steps.jsonl --map map.json"

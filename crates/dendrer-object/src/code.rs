@@ -149,6 +149,7 @@ codes! {
     E0466 "erased_already",
     E0467 "lineage_open",
     E0468 "part_of_chain",
+    E0469 "tools_inside",
     E0501 "expression",
     E0502 "expression_type",
     E0503 "not_monotone",
@@ -237,6 +238,7 @@ codes! {
     W0449 "never_missing",
     W0450 "may_be_missing",
     W0451 "moment_as_text",
+    W0468 "no_call",
 }
 
 impl Code {

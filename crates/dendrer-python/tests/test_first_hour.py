@@ -55,7 +55,7 @@ def plain(text: str) -> str:
         (r"\b[0-9a-f]{32}\b", "STORE"),
         (r"\b(?=[0-9a-f]*[0-9])[0-9a-f]{12}\b|\b[a-f]{12}\b", "HASH"),
         (r"^signer    [0-9a-f]{8}\b", "signer    KEY"),
-        (r"\b\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d)?\b", "TIME"),
+        (r"\b\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d+Z)?)?\b", "TIME"),
         (r"\bwrote [\d,]+ bytes", "wrote N bytes"),
     ]
     for pattern, word in varies:

@@ -122,6 +122,7 @@ const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::profile::DOCUMENTS,
     crate::progress::DOCUMENTS,
     crate::rebase::DOCUMENTS,
+    crate::recording::DOCUMENTS,
     crate::reduce::DOCUMENTS,
     crate::replay::DOCUMENTS,
     crate::restore::DOCUMENTS,

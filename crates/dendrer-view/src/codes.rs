@@ -363,6 +363,9 @@ the bundle lists it."
 E0468 6 "A file begins behind a row that is in none of the files."
 "Its rows are sound among themselves; the rows before it, or the header that they followed, are missing, so the chain is neither whole \
 nor known to be changed. `dendrer verify OLDER.jsonl NEWER.jsonl --profile carl` joins the files of a chain that was rotated."
+E0469 5 "Tools inside the program would act again."
+"The record has results of tools that the program itself brought: a replay serves what models said, and the program calls its tools again. Look at \
+what they do, and then allow it with `--tools run`. The program was not started."
 E0501 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."
@@ -591,6 +594,9 @@ or say in the rule what a missing one means."
 W0451 1 "A rule compares the text of a moment."
 "A `datetime` is ordered and calculated with as a moment, and equal as a text: one moment has many texts, each with its offset and number of \
 fraction digits. timestamp(a) == timestamp(b) says that two are one moment."
+W0468 1 "A program was run, and no call of it was captured."
+"It asks an API whose address it does not read from OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL, or it asked none. Name the \
+variable that it reads with `--base VARIABLE=URL`. The exit code is that of the program."
 }
 
 /// Returns the entry of a code.

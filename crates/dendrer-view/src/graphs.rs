@@ -913,7 +913,7 @@ impl Answer for GraphReplayed {
         let is_same = divergence.is_none() && !is_open;
         let made = (self.output.as_ref(), self.limit.as_deref());
         let graph = GraphReplay::of(&self.run, self.nodes, made, is_open, substituted, fork);
-        ReplayDocument::of(&self.run.run, is_same, divergence, unknown, None, Some(graph)).into()
+        ReplayDocument::of(&self.run.run, is_same, divergence, unknown, None, Some(graph), None).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -64,6 +64,7 @@ pub mod provenance;
 pub mod quote;
 pub mod rebase;
 pub mod receipt;
+pub mod recording;
 pub mod reduce;
 pub mod registration;
 pub mod replay;

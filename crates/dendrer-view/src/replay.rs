@@ -7,9 +7,9 @@ use dendrer::problem::Problem;
 use dendrer::reread::Reread;
 use dendrer::run::frontier::GraphRun;
 use dendrer_object::document::{As, Either, Shape};
-use dendrer_object::{Digest, Object, RunName, Value, document};
+use dendrer_object::{Code, Digest, Object, RunName, Value, document};
 
-use crate::answer::{End, ItemAnswer, Line, Page};
+use crate::answer::{Answer, End, ItemAnswer, Line, Page};
 use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
 use crate::problem::ShownProblem as _;
 use crate::{count, problem, quote};
@@ -50,11 +50,16 @@ document! {
         places: Option<Value>,
         ticks: Option<TickReplay>,
         graph: Option<GraphReplay>,
+        program: Option<ProgramReplay>,
     ) {
         /// The run
         run: &RunName = name,
         /// The parts that were made again
-        made: ["ticks" | "graph"] = if graph.is_some() { "graph" } else { "ticks" },
+        made: ["ticks" | "graph" | "program"] = match () {
+            () if graph.is_some() => "graph",
+            () if program.is_some() => "program",
+            () => "ticks",
+        },
         /// Whether everything was made again as it is on record
         ok: bool = is_same,
         /// The first difference from the record; null if it is missing
@@ -63,6 +68,7 @@ document! {
         unknown?: As<Vec<Either<UnknownPlace, String>>> = places.map(As::new),
         ..?TickReplay = ticks,
         ..?GraphReplay = graph,
+        ..?ProgramReplay = program,
         /// The states, if they were to be printed
         items?: Vec<ReplayedObject> = None,
     }
@@ -103,6 +109,48 @@ document! {
         /// Whether the run did not end
         open: bool = is_open,
         ..?SubstitutedReplay = found.map(|found| SubstitutedReplay::of(found, fork)),
+    }
+
+    /// The replay of a run by its program
+    pub object ProgramReplay(answer: &ProgramReplayAnswer<'_>) {
+        /// Whether the program had no network but the record
+        isolated: bool = answer.not_isolated.is_none(),
+        /// The reason why it had; null if it had none
+        not_isolated: Option<&str> = answer.not_isolated,
+        /// The counts of calls
+        calls: ProgramCalls = ProgramCalls::of(answer),
+        /// The exit code of the program; 128 and the signal if one ended it
+        program_exit: u64 = u64::from(answer.exit),
+        /// Tools inside the program, which ran again
+        again: &[String] = answer.again,
+    }
+
+    /// The calls of a program
+    object ProgramCalls(answer: &ProgramReplayAnswer<'_>) {
+        /// Calls on record
+        recorded: u64 = answer.recorded,
+        /// Calls that were served
+        served: u64 = answer.served,
+        /// Calls on record that the program did not make
+        left: u64 = answer.recorded - answer.served,
+    }
+
+    /// The first place at which a program departs from its record
+    object DepartureObject(departure: &ProgramDeparture) {
+        /// The recorded call that was due; null if none was left
+        call: Option<u64> = departure.call,
+        /// The API
+        api: &str = &departure.api,
+        /// The agent whose conversation it is
+        conversation: &str = &departure.agent,
+        /// The way in which it departs
+        kind: &str = departure.kind,
+        /// The place in the request
+        path: Option<&str> = departure.path.as_deref(),
+        /// The recorded value at the place
+        expected: Option<&Value> = departure.expected.as_ref(),
+        /// The value now
+        got: Option<&Value> = departure.got.as_ref(),
     }
 
     /// The effect of other values on a graph
@@ -198,8 +246,16 @@ impl ItemAnswer for ReplayAnswer {
         let ticks = TickReplay::of(replayed, self.reread.as_deref());
         let divergence = replayed.error.as_ref().map(|error| problem::replay(error).to_json());
         let unknown = unknown_places(&replayed.unknown).map(|places| places.to_value());
-        ReplayDocument::of(&replayed.run, replayed.error.is_none(), divergence, unknown, Some(ticks), None)
-            .into()
+        ReplayDocument::of(
+            &replayed.run,
+            replayed.error.is_none(),
+            divergence,
+            unknown,
+            Some(ticks),
+            None,
+            None,
+        )
+        .into()
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
@@ -251,5 +307,93 @@ fn reread_line(made: &Reread) -> String {
         Ok(_) if made.is_same() => format!("read again  same     {call}  {recorded}"),
         Ok(now) => format!("read again  DIFFERS  {call}  {recorded}, now {}", quote::value(now)),
         Err(why) => format!("read again  FAILED   {call}  {recorded}; {}", quote::escape(why)),
+    }
+}
+
+/// A replay of a run by its program.
+#[derive(Debug, Clone)]
+pub struct ProgramReplayAnswer<'a> {
+    /// The run.
+    pub run: &'a RunName,
+    /// The reason why the program had a network; `None` if it had none.
+    pub not_isolated: Option<&'a str>,
+    /// Calls on record.
+    pub recorded: u64,
+    /// Calls that were served.
+    pub served: u64,
+    /// The exit code of the program.
+    pub exit: u8,
+    /// Tools inside the program, which ran again.
+    pub again: &'a [String],
+    /// The first place at which the program departs from the record.
+    pub departure: Option<ProgramDeparture>,
+}
+
+/// A place at which a program departs from its record.
+#[derive(Debug, Clone)]
+pub struct ProgramDeparture {
+    /// The recorded call that was due.
+    pub call: Option<u64>,
+    /// The API.
+    pub api: String,
+    /// The agent.
+    pub agent: String,
+    /// One of `changed_request`, `missing` and `surplus`.
+    pub kind: &'static str,
+    /// The place in the request.
+    pub path: Option<String>,
+    /// The recorded value.
+    pub expected: Option<Value>,
+    /// The value now.
+    pub got: Option<Value>,
+}
+
+impl ProgramReplayAnswer<'_> {
+    /// The lines that are written before the program starts.
+    pub fn head(run: &RunName, not_isolated: Option<&str>) -> [String; 2] {
+        let isolated = match not_isolated {
+            None => "isolated     network namespace".to_owned(),
+            Some(why) => format!("NOT ISOLATED {}", quote::escape(why)),
+        };
+        [format!("made again   {run} by its program, answers from the record"), isolated]
+    }
+}
+
+impl Answer for ProgramReplayAnswer<'_> {
+    fn document(&self) -> Value {
+        let departure = self.departure.as_ref().map(|departure| DepartureObject::of(departure).into());
+        let program = Some(ProgramReplay::of(self));
+        ReplayDocument::of(self.run, self.departure.is_none(), departure, None, None, None, program).into()
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let Some(departure) = &self.departure else {
+            let calls = count(self.recorded, "call", "calls");
+            return vec![Line::note(format!(
+                "OK           {calls} served; the program ended with exit code {}",
+                self.exit
+            ))];
+        };
+        let call = departure.call.map_or_else(|| "a call more".to_owned(), |call| format!("call {call}"));
+        let mut line = format!("DIVERGED     {call} of {}", quote::name(&departure.agent));
+        match &departure.path {
+            Some(path) => {
+                let side = |value: &Option<Value>| {
+                    value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value)
+                };
+                let (expected, got) = (side(&departure.expected), side(&departure.got));
+                line.push_str(&format!(": {}  recorded {expected}  now {got}", quote::escape(path)));
+            }
+            None => line.push_str(match departure.kind {
+                "missing" => ": it was not made",
+                "surplus" => ": no recorded call is left for it",
+                _ => ": its request is another one",
+            }),
+        }
+        vec![Line::note(line)]
+    }
+
+    fn end(&self) -> End {
+        if self.departure.is_some() { End::Problem(Code::E0701) } else { End::Answered }
     }
 }

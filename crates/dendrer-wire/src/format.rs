@@ -24,6 +24,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use crate::foreign::{Format, Head};
 use crate::import::account::{ANY, CALL_TAGS, RESULT_TAGS, Use};
 
+pub(crate) use self::openai_chat::Messages;
+pub(crate) use self::openai_responses::{one_item, response as items_of_response};
+
 /// All foreign formats, in the order in which they are listed and looked for.
 pub static FORMATS: [&Format; 15] = [
     &claude_code::CLAUDE_CODE,

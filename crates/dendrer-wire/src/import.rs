@@ -918,7 +918,7 @@ impl<'a> Walk<'a> {
 }
 
 /// The step of an item that is on record already: it is kept, and states nothing.
-fn repeated<'i>(item: &Item<'_>) -> Step<'i> {
+pub(crate) fn repeated<'i>(item: &Item<'_>) -> Step<'i> {
     let agent = item.value.as_object().and_then(|message| chat::speaker(message).0);
     let role = item.value.get("role").and_then(Value::as_str).filter(|role| !role.is_empty());
     let agent = agent.or(role).unwrap_or("unknown").to_owned();
@@ -937,7 +937,7 @@ fn count_one<K: Ord + Borrow<str> + for<'n> From<&'n str>>(counts: &mut BTreeMap
 }
 
 /// The intent of a step, with what was noted and the record that it answers.
-fn whole_intent(step: Step<'_>, notes: &[ImportNote], source: Option<&Value>) -> Intent {
+pub(crate) fn whole_intent(step: Step<'_>, notes: &[ImportNote], source: Option<&Value>) -> Intent {
     let cause = step.cause;
     let mut intent = step.into_intent();
     if let Some(source) = source {

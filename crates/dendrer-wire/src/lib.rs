@@ -9,5 +9,6 @@ pub mod format;
 pub mod import;
 pub mod inflate;
 pub mod langgraph;
+pub mod live;
 
 pub use import::ImportError;

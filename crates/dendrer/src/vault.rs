@@ -329,6 +329,15 @@ impl Vault {
         }
     }
 
+    /// Returns a keyed digest of bytes of a run: equal bytes are known again by it, and it says nothing of them.
+    ///
+    /// # Errors
+    ///
+    /// [`VaultError::NoKey`] if the vault was begun with a key that is not here.
+    pub fn known_by(&mut self, run: &RunName, bytes: &[u8]) -> Result<Digest, VaultError> {
+        Ok(self.cipher_to_write()?.known_by(run, bytes))
+    }
+
     /// Destroys the bytes of one value: its entry, and the parts that no other value of the run has. Copies that a backup has are
     /// destroyed when it is made again. If it is interrupted, the bytes cannot be read, and another call destroys the rest.
     ///

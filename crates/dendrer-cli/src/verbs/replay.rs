@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
 use dendrer::change::replay::{ReplayPrint, ReplayQuestion, ReplayReply};
 use dendrer::reread;
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 use dendrer_view::graphs::record_divergence;
 use dendrer_view::replay::ReplayAnswer;
 
@@ -19,6 +19,8 @@ use crate::global::{Global, tick_arg, word};
 use crate::offers;
 use crate::out::{Out, files};
 use crate::progress::Progress;
+
+mod by_program;
 
 /// The words of `--print`.
 const PRINT: [(&str, &str); 3] = [("none", "Nothing"), ("hash", "The state root"), ("state", "The state")];
@@ -62,9 +64,28 @@ pub(crate) struct Replay {
     /// Call this reading tool again, by a command: JSON parameters in, JSON answer out
     #[arg(long, value_name = "TOOL=CMD")]
     pub(crate) exec_read: Vec<String>,
+    /// Of a program's run (`record`): run this command for the shell, and serve its calls from the record
+    #[arg(long, value_name = "CMD", conflicts_with_all = BY_KERNEL)]
+    pub(crate) exec: Option<String>,
+    /// Of a program's run (`record`): run this program, and serve its calls from the record
+    #[arg(last = true, value_name = "CMD", conflicts_with = "exec", conflicts_with_all = BY_KERNEL, value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<String>,
+    /// With a program: its own tools may run again
+    #[arg(long, value_name = "run", value_parser = ["run"])]
+    pub(crate) tools: Option<String>,
 }
 
+/// Flags of a replay that the kernel makes.
+const BY_KERNEL: [&str; 9] =
+    ["from", "to", "strict", "detect", "twice", "path", "set", "record", "exec_read"];
+
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
+    if args.exec.is_some() || !args.command.is_empty() {
+        return by_program::run(global, args, out);
+    }
+    if args.tools.is_some() {
+        return Err(Failure::new(Code::E0106, "--tools is for a replay by a program: -- CMD"));
+    }
     let question = question(args)?;
     let reply = question.ask_of(!args.exec_read.is_empty(), &mut CommandDesk::new(global, out))?;
     let ticks = match reply {

@@ -69,6 +69,7 @@ mod questions;
 mod read_as_written;
 mod reasons;
 mod rebase;
+mod record;
 mod recording;
 mod redacted_runs;
 mod refusals;

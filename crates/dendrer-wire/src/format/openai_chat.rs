@@ -76,7 +76,7 @@ fn has_part(head: &Head<'_>, list: &str, is_one: impl Fn(&str) -> bool) -> bool 
 
 /// Messages as steps.
 #[derive(Default)]
-pub(super) struct Messages {
+pub(crate) struct Messages {
     usage: Usage,
     /// The records of calls that may begin an agent, by the id of the call, and the ids of the newest message.
     begun: BTreeMap<String, Digest>,

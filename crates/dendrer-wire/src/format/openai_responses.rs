@@ -126,10 +126,9 @@ struct Responses;
 
 impl Native for Responses {
     fn item(&mut self, item: &Object, at: At<'_>, account: &mut Account) -> Result<Vec<Turn>, ImportError> {
-        if let Some(items) =
-            item.get("output").and_then(Value::as_array).filter(|_| !item.contains_key("type"))
-        {
-            return Ok(response(item, items.iter(), at, account));
+        let is_response = item.get("output").and_then(Value::as_array).is_some();
+        if is_response && !item.contains_key("type") {
+            return Ok(response(item, at, account));
         }
         let is_list = item.get("object").and_then(Value::as_str) == Some("list");
         if let Some(items) = item.get("data").and_then(Value::as_array).filter(|_| is_list) {
@@ -143,12 +142,8 @@ impl Native for Responses {
 }
 
 /// The items of a response. Its usage is that of its last item of the model.
-fn response<'r>(
-    response: &Object,
-    items: impl Iterator<Item = &'r Value>,
-    at: At<'_>,
-    account: &mut Account,
-) -> Vec<Turn> {
+pub(crate) fn response(response: &Object, at: At<'_>, account: &mut Account) -> Vec<Turn> {
+    let items = response.get("output").and_then(Value::as_array).into_iter().flat_map(|items| items.iter());
     let mut notes = Vec::new();
     account.item(RESPONSE, Of::Model, response, &at, &mut notes);
     let mut turns: Vec<Turn> = Vec::new();
@@ -197,7 +192,7 @@ fn said(role: &str, members: &[(&str, Value)]) -> Object {
 }
 
 /// The messages of one item.
-pub(super) fn one_item(item: &Object, at: At<'_>, account: &mut Account) -> Vec<Turn> {
+pub(crate) fn one_item(item: &Object, at: At<'_>, account: &mut Account) -> Vec<Turn> {
     let kind = item.get("type").and_then(Value::as_str).unwrap_or("message");
     let of = match kind {
         kind if is_output(kind) => Of::Result,

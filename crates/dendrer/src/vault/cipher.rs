@@ -100,6 +100,11 @@ impl Cipher {
         self.mac(&[b"part-name", run.as_str().as_bytes()], &[&[u8::from(is_list)], bytes])
     }
 
+    /// What bytes of a run are known again by.
+    pub(super) fn known_by(&self, run: &RunName, bytes: &[u8]) -> Digest {
+        self.mac(&[b"known-by", run.as_str().as_bytes()], &[bytes])
+    }
+
     /// The bytes of the mark of this key.
     pub(super) fn mark(&self) -> Vec<u8> {
         let digest = self.mac(&[b"mark"], &[&self.store.0]);

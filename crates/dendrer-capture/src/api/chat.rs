@@ -1,0 +1,70 @@
+//! Chat completions of OpenAI, and of all who speak as it does.
+
+use dendrer_object::Value;
+use dendrer_object::value::Object;
+
+use super::merge;
+use crate::spoken::{Api, Kept, Request, Said, list, terms, text};
+
+pub(super) static CHAT: Api = Api { name: "openai-chat", path: "/chat/completions", request, answer, gather };
+
+fn request(body: &Object) -> Request {
+    let messages: Vec<Kept> = list(body.get("messages")).map(Kept::message).collect();
+    let of_system =
+        |kept: &Kept| matches!(text(&kept.value, "role").as_deref(), Some("system" | "developer"));
+    let begins = messages.iter().position(|kept| !of_system(kept)).unwrap_or(messages.len());
+    let mut preamble = messages;
+    let items = preamble.split_off(begins);
+    let mut terms = terms(body, &["messages"]);
+    if !preamble.is_empty() {
+        terms.set("system", Value::array(preamble.iter().map(|kept| kept.value.clone())));
+    }
+    Request { preamble, items, terms, after: None }
+}
+
+fn answer(body: Value) -> Option<Said> {
+    let choices: Vec<Value> = list(body.get("choices")).collect();
+    let mut message = choices.first()?.get("message")?.as_object()?.clone();
+    // Only one of several is repeated by a later request, and which one is not known.
+    let others = choices[1..].iter().filter_map(|choice| choice.get("message").cloned());
+    let others: Vec<Value> = others.collect();
+    let repeated = Kept::message(Value::Object(message.clone()));
+    if !others.is_empty() {
+        message.set("other_choices", Value::array(others));
+    }
+    let usage = body.get("usage").filter(|usage| **usage != Value::Null).cloned();
+    let answer = Kept { usage, ..Kept::message(Value::Object(message)) };
+    Some(Said { answer, items: vec![repeated], id: text(&body, "id") })
+}
+
+fn gather(events: &[Value]) -> Option<Value> {
+    let mut whole = Object::default();
+    let mut is_whole = false;
+    for event in events {
+        match event.as_object() {
+            None => is_whole |= event.as_str() == Some("[DONE]"),
+            Some(event) if event.contains_key("error") => return None,
+            Some(event) => merge::add(&mut whole, event),
+        }
+    }
+    let choices = list(whole.get("choices")).filter_map(|choice| {
+        let mut choice = choice.as_object()?.clone();
+        let mut message = choice.remove("delta")?.as_object()?.clone();
+        if let Some(calls) = message.get("tool_calls").and_then(Value::as_array).cloned() {
+            let calls = calls.iter().map(|call| match call {
+                Value::Object(call) => Value::Object(terms(call, &["index"])),
+                other => other.clone(),
+            });
+            message.set("tool_calls", Value::array(calls));
+        }
+        choice.set("message", Value::Object(message));
+        Some(Value::Object(choice))
+    });
+    let choices: Vec<Value> = choices.collect();
+    let is_done = |choice: &Value| choice.get("finish_reason").is_some_and(|why| *why != Value::Null);
+    if choices.is_empty() || !(is_whole || choices.iter().all(is_done)) {
+        return None;
+    }
+    whole.set("choices", Value::array(choices));
+    Some(Value::Object(whole))
+}

@@ -1,0 +1,28 @@
+//! Records a program that dendrer has never seen, from the outside: what it asks of models, and what it is answered.
+//!
+//! The program gets the address of a server on loopback in place of that of an API ([`bases`]). The server passes every byte on
+//! as it comes ([`proxy`]), and keeps a copy. A thread of its own makes transitions of the copies ([`tape`]): each message
+//! once, of the agent whose conversation it extends ([`conversation`]).
+//!
+//! Rule: the program never waits for the record, and never notices that it is recorded.
+
+pub mod api;
+pub mod bases;
+mod body;
+pub mod conversation;
+mod exact;
+pub mod exchange;
+pub mod player;
+pub mod proxy;
+mod read;
+mod route;
+pub mod signals;
+mod spoken;
+mod sse;
+pub mod tape;
+
+pub use bases::{Base, BaseError};
+pub use exchange::{AnsweredCall, AskedCall, Ended};
+pub use player::{PlayedCalls, Player};
+pub use proxy::Proxy;
+pub use tape::{Tape, TapeTally};

@@ -1,0 +1,561 @@
+//! The server on loopback that a program asks in place of an API: passes all on as it comes, and keeps a copy.
+//!
+//! Rule: a copy costs the program nothing. What is waiting to be recorded is bounded in bytes; beyond that bodies are left out
+//! of copies, and nothing waits.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use dendrer_object::Digest;
+use http_body_util::{BodyExt as _, Either, Full, Limited};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+
+use crate::bases::Base;
+use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED, Headers};
+use crate::player::{PlayedCalls, Player};
+use crate::route::Route;
+use crate::signals::HeldSignals;
+
+/// How many bytes of one body are copied.
+const BODY_MAX: usize = 64 << 20;
+
+/// How many bytes of copies may wait to be recorded.
+const WAITING_MAX: u64 = 512 << 20;
+
+/// How long connections may go on once the program has ended.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Headers of one connection, which are made anew for the next one (RFC 9110 7.6.1).
+const HOP: [HeaderName; 7] = [
+    header::CONNECTION,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// Headers of one connection that have no name in the library.
+const HOP_OTHERS: [&str; 2] = ["keep-alive", "proxy-connection"];
+
+/// A copy of something that passed.
+#[derive(Debug)]
+pub enum PassedCopy {
+    /// A request, once all of its body has passed.
+    Asked(AskedCall),
+    /// The status of an answer that says that its call failed: the program may ask again before the answer has ended.
+    Failing(CallNumber),
+    /// An answer, once it has ended. It comes after its request.
+    Answered(AnsweredCall),
+}
+
+impl PassedCopy {
+    fn size(&self) -> u64 {
+        match self {
+            PassedCopy::Asked(asked) => asked.body.bytes.len() as u64,
+            PassedCopy::Answered(answered) => answered.body.bytes.len() as u64,
+            PassedCopy::Failing(_) => 0,
+        }
+    }
+}
+
+/// A server that runs until it is dropped or ended.
+pub struct Proxy {
+    address: SocketAddr,
+    runtime: Runtime,
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Copies in the order in which they are to be recorded.
+#[derive(Debug)]
+pub struct Copies {
+    receiver: Receiver<PassedCopy>,
+    counts: Arc<Counts>,
+}
+
+impl Iterator for Copies {
+    type Item = PassedCopy;
+
+    fn next(&mut self) -> Option<PassedCopy> {
+        let seen = self.receiver.recv().ok()?;
+        self.counts.waiting.fetch_sub(seen.size(), Ordering::Relaxed);
+        Some(seen)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    calls: AtomicU64,
+    refused: AtomicU64,
+    waiting: AtomicU64,
+}
+
+type Asks = Client<HttpsConnector<Route>, Either<Full<Bytes>, Tee>>;
+
+struct Shared {
+    bases: Vec<Base>,
+    service: Service,
+    counts: Arc<Counts>,
+}
+
+/// What answers requests.
+enum Service {
+    /// The APIs.
+    Pass(Asks),
+    /// The record of a run.
+    Play(Mutex<Player>),
+}
+
+impl Proxy {
+    /// Begins to serve on a free port of loopback.
+    ///
+    /// # Errors
+    ///
+    /// The port cannot be opened, or no thread can be started.
+    pub fn start(bases: Vec<Base>) -> io::Result<(Proxy, Copies)> {
+        Proxy::serving(bases, || Service::Pass(client()))
+    }
+
+    /// As [`Proxy::start`], with the record of a run in place of the APIs. Nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`Proxy::start`].
+    pub fn play(bases: Vec<Base>, player: Player) -> io::Result<Proxy> {
+        Ok(Proxy::serving(bases, || Service::Play(Mutex::new(player)))?.0)
+    }
+
+    fn serving(bases: Vec<Base>, service: impl FnOnce() -> Service) -> io::Result<(Proxy, Copies)> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("dendrer-capture")
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let (sender, receiver) = channel();
+        let counts = Arc::new(Counts::default());
+        let _inside = runtime.enter();
+        let shared = Arc::new(Shared { bases, service: service(), counts: Arc::clone(&counts) });
+        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
+        let address = listener.local_addr()?;
+        runtime.spawn(accept(listener, Arc::clone(&shared), sender));
+        drop(_inside);
+        Ok((Proxy { address, runtime, shared }, Copies { receiver, counts }))
+    }
+
+    /// The address that it listens at.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The bases that it serves.
+    pub fn bases(&self) -> &[Base] {
+        &self.shared.bases
+    }
+
+    /// Takes over the signals that end a program: they are for the program that is recorded.
+    ///
+    /// # Errors
+    ///
+    /// The system does not let a signal be taken over.
+    pub fn hold_signals(&self) -> io::Result<HeldSignals> {
+        let _inside = self.runtime.enter();
+        HeldSignals::new()
+    }
+
+    /// Hands signals on to a process, those that came meanwhile as well.
+    pub fn forward(&self, signals: HeldSignals, process: u32) {
+        signals.forward(&self.runtime, process);
+    }
+
+    /// Ends it, and returns the counts of the player.
+    pub fn end_play(self) -> PlayedCalls {
+        let shared = Arc::clone(&self.shared);
+        self.end();
+        match &shared.service {
+            Service::Play(player) => player.lock().unwrap_or_else(PoisonError::into_inner).end(),
+            Service::Pass(_) => PlayedCalls::default(),
+        }
+    }
+
+    /// Ends it: answers that are still under way are cut off. Returns how many requests had no token.
+    pub fn end(self) -> u64 {
+        self.runtime.shutdown_timeout(LAST);
+        self.shared.counts.refused.load(Ordering::Relaxed)
+    }
+}
+
+fn client() -> Asks {
+    let builder = HttpsConnectorBuilder::new();
+    // The list of Mozilla is taken if the system has no list of authorities.
+    let builder = match builder.with_native_roots() {
+        Ok(builder) => builder,
+        Err(_) => HttpsConnectorBuilder::new().with_webpki_roots(),
+    };
+    let connector = builder.https_or_http().enable_http1().wrap_connector(Route::from_env());
+    Client::builder(TokioExecutor::new()).http1_preserve_header_case(true).build(connector)
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, sender: Sender<PassedCopy>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(serve(stream, Arc::clone(&shared), sender.clone()));
+            }
+            // Too many open files, most often: others end meanwhile.
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, shared: Arc<Shared>, sender: Sender<PassedCopy>) {
+    // Ignored: a connection that ends early has ended for the program, too.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| answer(request, Arc::clone(&shared), sender.clone()));
+    let server = hyper::server::conn::http1::Builder::new()
+        .preserve_header_case(true)
+        .auto_date_header(false)
+        .half_close(true)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ = server.await;
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Answers a request. An error closes the connection, as that of the API was closed.
+async fn answer(
+    request: Request<Incoming>,
+    shared: Arc<Shared>,
+    sender: Sender<PassedCopy>,
+) -> Result<Response<OutBody>, BoxError> {
+    let found = found(&shared.bases, request.uri().path_and_query().map_or("/", |path| path.as_str()));
+    let Some((path, to)) = found else {
+        shared.counts.refused.fetch_add(1, Ordering::Relaxed);
+        let mut response = Response::new(OutBody::of(Vec::new()));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return Ok(response);
+    };
+    let call = shared.counts.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    let encoding = request.headers().get(header::CONTENT_ENCODING);
+    let encoding = encoding.and_then(|name| name.to_str().ok()).map(str::to_owned);
+    let (method, body) = (request.method().to_string(), CopiedBody::default());
+    let asked = AskedCall { call, method, path, encoding, body };
+    match &shared.service {
+        Service::Pass(client) => pass(client, request, asked, to, (&shared.counts, sender)).await,
+        Service::Play(player) => play(player, request, asked).await,
+    }
+}
+
+/// Answers a request from the record.
+async fn play(
+    player: &Mutex<Player>,
+    request: Request<Incoming>,
+    asked: AskedCall,
+) -> Result<Response<OutBody>, BoxError> {
+    let bytes = Limited::new(request.into_body(), BODY_MAX).collect().await?.to_bytes().to_vec();
+    let asked = AskedCall { body: CopiedBody { bytes, ..CopiedBody::default() }, ..asked };
+    let served = player.lock().unwrap_or_else(PoisonError::into_inner).serve(&asked);
+    let status = served.status.ok_or("the connection was closed when this was recorded")?;
+    let mut response = Response::builder().status(status);
+    for (name, value) in &served.headers {
+        response = response.header(name, value);
+    }
+    let is_cut = served.ended != Ended::Whole;
+    let pieces = served.pieces.into_iter().map(Bytes::from).collect();
+    Ok(response.body(OutBody::Served(ServedBody { pieces, is_cut, is_sent: false }))?)
+}
+
+/// Passes a request on, and its answer back.
+async fn pass(
+    client: &Asks,
+    request: Request<Incoming>,
+    asked: AskedCall,
+    to: hyper::Uri,
+    (counts, sender): (&Arc<Counts>, Sender<PassedCopy>),
+) -> Result<Response<OutBody>, BoxError> {
+    let call = asked.call;
+    let copy = || Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
+    let asking = Asking { asked, copy: copy(), sender: sender.clone() };
+    let asking = Arc::new(Mutex::new(Some(asking)));
+    let (mut head, body) = request.into_parts();
+    head.uri = to;
+    hop(&mut head.headers);
+    head.headers.remove(header::HOST);
+    let body = Tee { body, part: Part::Request(Arc::clone(&asking)), is_done: false };
+    // A request is copied whole before it is asked whether the API is there.
+    let body = match body.size_hint().exact() {
+        Some(size) if size <= BODY_MAX as u64 => Either::Left(Full::new(body.collect().await?.to_bytes())),
+        _ => Either::Right(body),
+    };
+    let answered = |head| AnsweredCall { call, head, body: CopiedBody::default(), ended: Ended::Upstream };
+    let answering = Answering { asking, answered: answered(None), copy: copy(), sender };
+    match client.request(Request::from_parts(head, body)).await {
+        Ok(response) => {
+            let (mut head, body) = response.into_parts();
+            let headers = head
+                .headers
+                .iter()
+                .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()));
+            let seen = Some((head.status.as_u16(), headers.collect::<Headers>()));
+            if head.status.as_u16() >= FAILED {
+                end_request(&answering.asking);
+                // Ignored: nothing is recorded any more.
+                let _ = answering.sender.send(PassedCopy::Failing(call));
+            }
+            let answering = Answering { answered: answered(seen), ..answering };
+            hop(&mut head.headers);
+            let body = Tee { body, part: Part::Answer(Some(Box::new(answering))), is_done: false };
+            Ok(Response::from_parts(head, OutBody::Passing(body)))
+        }
+        Err(error) => {
+            answering.end(Ended::Upstream);
+            Err(error.into())
+        }
+    }
+}
+
+/// The path behind the token, and where it goes.
+fn found(bases: &[Base], path: &str) -> Option<(String, hyper::Uri)> {
+    let (token, _) = path.strip_prefix('/')?.split_once(['/', '?']).unwrap_or((path.strip_prefix('/')?, ""));
+    // Digests are compared: the time of it says nothing of a token.
+    let given = Digest::of(token.as_bytes());
+    let base = bases.iter().find(|base| Digest::of(base.token.as_bytes()) == given)?;
+    let rest = &path[1 + token.len()..];
+    Some((rest.to_owned(), base.at(rest)?))
+}
+
+/// Removes the headers of one connection.
+fn hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|names| names.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&HOP) {
+        headers.remove(name);
+    }
+    for name in HOP_OTHERS {
+        headers.remove(name);
+    }
+}
+
+/// The copy of a body that passes.
+struct Copy {
+    counts: Arc<Counts>,
+    body: CopiedBody,
+}
+
+impl Copy {
+    fn add(&mut self, bytes: &[u8]) {
+        let size = bytes.len() as u64;
+        let is_full = self.body.left_out > 0
+            || self.body.bytes.len() + bytes.len() > BODY_MAX
+            || self.counts.waiting.load(Ordering::Relaxed) + size > WAITING_MAX;
+        if is_full {
+            self.body.left_out += size;
+            return;
+        }
+        self.counts.waiting.fetch_add(size, Ordering::Relaxed);
+        self.body.bytes.extend_from_slice(bytes);
+        self.body.pieces.push(bytes.len() as u32);
+    }
+}
+
+/// A request that is passing.
+struct Asking {
+    asked: AskedCall,
+    copy: Copy,
+    sender: Sender<PassedCopy>,
+}
+
+/// A request that has passed leaves nothing.
+type Passing = Arc<Mutex<Option<Asking>>>;
+
+/// Sends the copy of a request, unless it was sent.
+fn end_request(asking: &Passing) {
+    let taken = asking.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(Asking { asked, copy, sender }) = taken {
+        // Ignored: nothing is recorded any more.
+        let _ = sender.send(PassedCopy::Asked(AskedCall { body: copy.body, ..asked }));
+    }
+}
+
+/// An answer that is passing.
+struct Answering {
+    asking: Passing,
+    answered: AnsweredCall,
+    copy: Copy,
+    sender: Sender<PassedCopy>,
+}
+
+impl Answering {
+    fn end(self, ended: Ended) {
+        end_request(&self.asking);
+        let answered = AnsweredCall { body: self.copy.body, ended, ..self.answered };
+        // Ignored: nothing is recorded any more.
+        let _ = self.sender.send(PassedCopy::Answered(answered));
+    }
+}
+
+/// The owner of a body.
+enum Part {
+    Request(Passing),
+    Answer(Option<Box<Answering>>),
+}
+
+/// A body that is copied as it passes.
+struct Tee {
+    body: Incoming,
+    part: Part,
+    is_done: bool,
+}
+
+impl Tee {
+    fn copy(&mut self, bytes: &[u8]) {
+        match &mut self.part {
+            Part::Request(asking) => {
+                let mut asking = asking.lock().unwrap_or_else(PoisonError::into_inner);
+                asking.as_mut().into_iter().for_each(|asking| asking.copy.add(bytes));
+            }
+            Part::Answer(answering) => {
+                answering.as_mut().into_iter().for_each(|answering| answering.copy.add(bytes));
+            }
+        }
+    }
+
+    fn end(&mut self, ended: Ended) {
+        if std::mem::replace(&mut self.is_done, true) {
+            return;
+        }
+        match &mut self.part {
+            Part::Request(asking) => end_request(asking),
+            Part::Answer(answering) => {
+                answering.take().into_iter().for_each(|answering| answering.end(ended));
+            }
+        }
+    }
+}
+
+impl Body for Tee {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        match &frame {
+            Some(Ok(frame)) => {
+                frame.data_ref().into_iter().for_each(|bytes| self.copy(bytes));
+                if self.body.is_end_stream() {
+                    self.end(Ended::Whole);
+                }
+            }
+            Some(Err(_)) => self.end(Ended::Upstream),
+            None => self.end(Ended::Whole),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Tee {
+    fn drop(&mut self) {
+        // A body that is known to be empty is never asked for.
+        let ended = if self.body.is_end_stream() { Ended::Whole } else { Ended::Program };
+        self.end(ended);
+    }
+}
+
+/// The body of an answer to the program.
+enum OutBody {
+    Passing(Tee),
+    Served(ServedBody),
+}
+
+/// Pieces that are served as they were cut.
+struct ServedBody {
+    pieces: VecDeque<Bytes>,
+    /// Whether the connection was closed behind them.
+    is_cut: bool,
+    is_sent: bool,
+}
+
+impl OutBody {
+    fn of(pieces: Vec<Bytes>) -> OutBody {
+        OutBody::Served(ServedBody { pieces: pieces.into(), is_cut: false, is_sent: false })
+    }
+}
+
+impl Body for OutBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.get_mut() {
+            OutBody::Passing(tee) => Pin::new(tee).poll_frame(cx).map_err(Into::into),
+            OutBody::Served(body) => Poll::Ready(match body.pieces.pop_front() {
+                Some(piece) => Some(Ok(Frame::data(piece))),
+                // The pieces before are sent first.
+                None if body.is_cut && !std::mem::replace(&mut body.is_sent, true) => {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                None if body.is_cut => Some(Err("the connection was closed when this was recorded".into())),
+                None => None,
+            }),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            OutBody::Passing(tee) => tee.is_end_stream(),
+            OutBody::Served(body) => body.pieces.is_empty() && !body.is_cut,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            OutBody::Passing(tee) => tee.size_hint(),
+            OutBody::Served(body) if body.is_cut => SizeHint::default(),
+            OutBody::Served(body) => {
+                SizeHint::with_exact(body.pieces.iter().map(|piece| piece.len() as u64).sum())
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The bodies of requests and answers as values.
+
+use dendrer_object::value::Object;
+use dendrer_object::{Value, json};
+
+use crate::body::{self, BodyFault};
+use crate::exact;
+use crate::exchange::AskedCall;
+use crate::spoken::{Api, Said};
+use crate::sse;
+
+/// Reads the body of a request as an object.
+///
+/// # Errors
+///
+/// A word for the record: the body was not copied whole, does not inflate, or is no object.
+pub(crate) fn request(asked: &AskedCall) -> Result<Object, &'static str> {
+    if asked.body.left_out > 0 {
+        return Err(BodyFault::TooLarge.word());
+    }
+    object(&asked.body.bytes, asked.encoding.as_deref())
+}
+
+/// Reads a body as an object; the errors are those of [`request`].
+pub(crate) fn object(bytes: &[u8], encoding: Option<&str>) -> Result<Object, &'static str> {
+    let plain = body::plain(bytes, encoding).map_err(|fault| fault.word())?;
+    match json::parse_door(&plain) {
+        Ok(Value::Object(object)) => Ok(object),
+        _ => Err("no_json"),
+    }
+}
+
+/// The bytes by which the same request is known again: its method, its path, and its body in canonical form.
+pub(crate) fn known(asked: &AskedCall) -> Vec<u8> {
+    let body = match request(asked) {
+        Ok(object) => json::to_vec(&Value::Object(object)),
+        Err(_) => asked.body.bytes.clone(),
+    };
+    let path = exact::without_query(&asked.path);
+    [asked.method.as_bytes(), b" ", path.as_bytes(), b"\n", &body].concat()
+}
+
+/// An answer as it was read.
+pub(crate) enum ReadAnswer {
+    /// It is whole.
+    Said(Box<Said>),
+    /// It is a value that is no answer of the API.
+    Other(Value),
+    /// It is a stream that was cut off.
+    Cut,
+    /// It cannot be read, for this reason.
+    Unread(&'static str),
+}
+
+/// Reads an answer that came with success.
+pub(crate) fn answer(api: &Api, bytes: &[u8], encoding: Option<&str>, kind: Option<&str>) -> ReadAnswer {
+    let plain = match body::plain(bytes, encoding) {
+        Ok(plain) => plain,
+        Err(fault) => return ReadAnswer::Unread(fault.word()),
+    };
+    let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
+    let value = match is_stream {
+        true => (api.gather)(&sse::events(&plain)),
+        false => json::parse_door(&plain).ok(),
+    };
+    let Some(value) = value else {
+        return if is_stream { ReadAnswer::Cut } else { ReadAnswer::Unread("no_json") };
+    };
+    match (api.answer)(value.clone()) {
+        Some(said) => ReadAnswer::Said(Box::new(said)),
+        None => ReadAnswer::Other(value),
+    }
+}

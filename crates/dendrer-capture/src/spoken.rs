@@ -1,0 +1,201 @@
+//! What requests and answers of an API say: messages and items, by which a conversation is known again.
+
+use dendrer_object::value::Object;
+use dendrer_object::{Digest, Value, json};
+use dendrer_wire::live::LiveItem;
+
+/// An API whose calls are read.
+#[derive(Debug)]
+pub struct Api {
+    /// Its name in records.
+    pub name: &'static str,
+    /// The end of the paths of its calls.
+    pub(crate) path: &'static str,
+    /// Reads a request.
+    pub(crate) request: fn(&Object) -> Request,
+    /// Reads an answer that came as one value.
+    pub(crate) answer: fn(Value) -> Option<Said>,
+    /// Puts an answer together that came as events; `None` if it is not whole.
+    pub(crate) gather: fn(&[Value]) -> Option<Value>,
+}
+
+/// The messages of a request, and its terms.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    /// The words of the system, as far as they stand in front of the messages.
+    pub(crate) preamble: Vec<Kept>,
+    /// The messages or items behind them.
+    pub(crate) items: Vec<Kept>,
+    /// All else.
+    pub(crate) terms: Object,
+    /// The id of the answer that the items come after.
+    pub(crate) after: Option<String>,
+}
+
+impl Request {
+    /// The identity of an agent: the words of its system, and its tools.
+    pub(crate) fn agent(&self) -> Digest {
+        let named = ["system", "instructions", "tools"].map(|name| self.terms.get(name).cloned());
+        let preamble = self.preamble.iter().map(|kept| kept.value.clone());
+        let named = named.into_iter().map(|value| value.unwrap_or(Value::Null));
+        Value::array(preamble.chain(named)).digest()
+    }
+}
+
+/// The messages of an answer.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// The answer as it is read.
+    pub(crate) answer: Kept,
+    /// The messages or items by which a later request repeats it.
+    pub(crate) items: Vec<Kept>,
+    /// Its id.
+    pub(crate) id: Option<String>,
+}
+
+/// A message or an item.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) value: Value,
+    pub(crate) usage: Option<Value>,
+    pub(crate) shape: Shape,
+}
+
+/// How a message is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Message,
+    Item,
+    Response,
+}
+
+impl Kept {
+    pub(crate) fn message(value: Value) -> Kept {
+        Kept { value, usage: None, shape: Shape::Message }
+    }
+
+    /// It as what came.
+    pub(crate) fn came(&self) -> LiveItem<'_> {
+        match (self.shape, self.value.as_object()) {
+            (Shape::Item, Some(item)) => LiveItem::Item(item),
+            (Shape::Response, Some(response)) => LiveItem::Response(response),
+            _ => LiveItem::Message(&self.value, self.usage.as_ref()),
+        }
+    }
+
+    /// Whether it brings the result of a call.
+    pub(crate) fn is_result(&self) -> bool {
+        let text = |name: &str| self.value.get(name).and_then(Value::as_str).unwrap_or_default();
+        let parts = self.value.get("content").and_then(Value::as_array);
+        let brings = |part: &Value| {
+            part.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("tool_result"))
+        };
+        matches!(text("role"), "tool" | "function")
+            || text("type").ends_with("_output")
+            || parts.is_some_and(|parts| parts.iter().any(brings))
+    }
+
+    /// A digest that is the same each time that a message is repeated.
+    pub(crate) fn key(&self) -> Digest {
+        match &self.value {
+            Value::Object(message) => Value::Object(message_key(message)).digest(),
+            other => other.digest(),
+        }
+    }
+}
+
+/// The members of a message or item that say what it says.
+const SAYS: &[&str] = &[
+    "role",
+    "name",
+    "content",
+    "tool_calls",
+    "function_call",
+    "tool_call_id",
+    "type",
+    "call_id",
+    "arguments",
+    "input",
+    "output",
+    "summary",
+    "encrypted_content",
+    "action",
+];
+
+/// Members of parts and of calls that a client adds or leaves out when it repeats them.
+const ADDED: &[&str] = &[
+    "cache_control",
+    "annotations",
+    "logprobs",
+    "status",
+    "index",
+    "citations",
+    "caller",
+    "refusal",
+    "obfuscation",
+];
+
+fn message_key(message: &Object) -> Object {
+    let mut key = Object::default();
+    for (name, value) in message.iter().filter(|(name, _)| SAYS.contains(&&***name)) {
+        // Messages of one API have a type, which other APIs leave out.
+        let is_plain_type = &**name == "type" && value.as_str() == Some("message");
+        if !is_plain_type && !is_empty(value) {
+            key.set(name, part_key(name, value));
+        }
+    }
+    key
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// A value as it counts: texts alone or in a part, arguments as JSON however they are written.
+fn part_key(name: &str, value: &Value) -> Value {
+    match value {
+        Value::String(text) if name == "content" || name == "output" => {
+            Value::array([Value::record([("text", Value::String(text.clone()))])])
+        }
+        Value::String(text) if name == "arguments" => {
+            json::parse_door(text.as_bytes()).unwrap_or_else(|_| value.clone())
+        }
+        Value::Array(items) => Value::array(items.iter().map(|item| part_key("", item))),
+        Value::Object(object) => {
+            let mut key = Object::default();
+            let kept = object.iter().filter(|(name, value)| !ADDED.contains(&&***name) && !is_empty(value));
+            for (name, value) in kept {
+                let is_text = matches!(value.as_str(), Some("text" | "input_text" | "output_text"));
+                if !(&**name == "type" && is_text) {
+                    key.set(name, part_key(name, value));
+                }
+            }
+            Value::Object(key)
+        }
+        other => other.clone(),
+    }
+}
+
+/// The members of a request but for some.
+pub(crate) fn terms(request: &Object, without: &[&str]) -> Object {
+    let kept = request.iter().filter(|(name, _)| !without.contains(&&***name));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The values of a list; none if it is none.
+pub(crate) fn list(value: Option<&Value>) -> impl Iterator<Item = Value> {
+    value.and_then(Value::as_array).cloned().into_iter().flat_map(|items| {
+        let items: Vec<Value> = items.iter().cloned().collect();
+        items
+    })
+}
+
+/// A text member.
+pub(crate) fn text(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
+}

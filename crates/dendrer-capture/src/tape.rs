@@ -1,0 +1,455 @@
+//! Makes transitions of what passed: each message once, each answer, each call that failed.
+//!
+//! Rule: nothing that is wrong with a copy stops the record, and nothing that is wrong with the record stops the program. A
+//! missing part is marked in its place, and counted.
+
+use std::collections::BTreeMap;
+
+use dendrer::kernel::step::Outcome;
+use dendrer::recorder::Recorder;
+use dendrer::vault::{Vault, VaultRef};
+use dendrer_object::record::Record;
+use dendrer_object::value::Object;
+use dendrer_object::{Digest, Intent, RunName, TypeName, UNATTESTED, Value, json};
+use dendrer_wire::ImportError;
+
+use crate::api::{self, Api};
+use crate::bases::Base;
+use crate::body::{self, BodyFault};
+use crate::conversation::{Conversations, Place};
+use crate::exact;
+use crate::exchange::{AnsweredCall, AskedCall, CallNumber, Ended, FAILED};
+use crate::proxy::PassedCopy;
+use crate::read::{self, ReadAnswer};
+use crate::spoken::Said;
+
+/// The author of what no agent said.
+const RUNTIME: &str = "dendrer";
+
+/// How many bytes of a body that no API is read of are kept in the record.
+const OTHER_MAX: usize = 64 << 10;
+
+/// Counts of a recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TapeTally {
+    /// Agents that were told apart.
+    pub agents: u64,
+    /// Calls over HTTP.
+    pub calls: u64,
+    /// Calls that failed, or were not answered to their end.
+    pub failed: u64,
+    /// Parts that are missing.
+    pub gaps: u64,
+}
+
+/// Why nothing more is recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum TapeError {
+    /// The store or the kernel did not take a record.
+    #[error(transparent)]
+    Record(#[from] dendrer::Error),
+    /// A message could not be read.
+    #[error(transparent)]
+    Message(#[from] ImportError),
+}
+
+/// The end of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramEnd {
+    /// Its exit code; `None` if a signal ended it.
+    pub exit: Option<u8>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Requests to the server without its token.
+    pub refused: u64,
+}
+
+/// The metadata of the run of a program: its command, the variables of its APIs, and what records it.
+pub fn meta(command: &[String], bases: &[Base], recorder: &str) -> Value {
+    let capture = [
+        ("argv", Value::array(command.iter().map(|word| Value::from(word.as_str())))),
+        ("bases", Value::array(bases.iter().map(Base::to_value))),
+        ("program", Value::from(recorder)),
+    ];
+    Value::record([("capture", Value::record(capture))])
+}
+
+/// The recording of one program.
+pub struct Tape {
+    recorder: Recorder,
+    run: RunName,
+    vault: Option<Vault>,
+    conversations: Conversations,
+    /// Calls that are not answered yet.
+    open: BTreeMap<CallNumber, Open>,
+    tally: TapeTally,
+}
+
+impl std::fmt::Debug for Tape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tape").field("run", &self.run).field("tally", &self.tally).finish_non_exhaustive()
+    }
+}
+
+/// A call that is not answered yet.
+struct Open {
+    api: Option<&'static Api>,
+    asked: AskedCall,
+    /// Its conversation, if its request was read.
+    place: Option<Place>,
+    /// Terms that no message of the request carries.
+    terms: Option<Value>,
+    /// The call before it, if that failed and this one asks the same.
+    retry_of: Option<CallNumber>,
+    exact: Option<VaultRef>,
+    /// A keyed digest, by which the same request is known again.
+    known: Option<Digest>,
+}
+
+impl Tape {
+    /// Begins to record with a recorder of a new run. With a vault, exact bytes are kept in it.
+    pub fn new(recorder: Recorder, vault: Option<Vault>) -> Tape {
+        let run = recorder.head().run().clone();
+        let (conversations, tally) = (Conversations::default(), TapeTally::default());
+        Tape { recorder, run, vault, conversations, open: BTreeMap::new(), tally }
+    }
+
+    /// The counts so far.
+    pub fn tally(&self) -> TapeTally {
+        TapeTally { agents: self.conversations.agents(), ..self.tally.clone() }
+    }
+
+    /// The recorder.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// Takes a copy, and returns the records that are durable by now.
+    ///
+    /// # Errors
+    ///
+    /// The store or the kernel does not take a record; none of this copy is on record then.
+    pub fn take(&mut self, seen: PassedCopy) -> Result<Vec<Record>, TapeError> {
+        let taken = match seen {
+            PassedCopy::Asked(asked) => self.asked(asked),
+            PassedCopy::Failing(call) => {
+                self.failing(call);
+                Ok(())
+            }
+            PassedCopy::Answered(answered) => self.answered(answered),
+        };
+        match taken {
+            Ok(()) => Ok(self.recorder.commit()?),
+            Err(error) => {
+                self.recorder.discard();
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the run: says how the program ended, and closes it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tape::take`].
+    pub fn end(&mut self, end: &ProgramEnd) -> Result<Vec<Record>, TapeError> {
+        let ended = Value::record([
+            // The other addresses that the program asked are not looked at.
+            ("around", Value::Null),
+            ("calls", Value::from(self.tally.calls)),
+            ("exit", end.exit.map_or(Value::Null, |exit| Value::from(u64::from(exit)))),
+            ("refused", Value::from(end.refused)),
+            ("signal", end.signal.map_or(Value::Null, |signal| Value::from(i64::from(signal)))),
+        ]);
+        let words = Value::record([("ended", ended)]);
+        self.propose(observation(RUNTIME).with("intent", words))?;
+        self.recorder.end()?;
+        Ok(self.recorder.commit()?)
+    }
+
+    fn propose(&mut self, intent: Intent) -> Result<Digest, dendrer::Error> {
+        propose(&mut self.recorder, intent)
+    }
+
+    /// Puts exact bytes into the vault. Without its key, or where they are too many, there is none.
+    fn keep(&mut self, call: CallNumber, part: &str, bytes: &[u8]) -> Option<VaultRef> {
+        self.vault.as_mut()?.put(&self.run, &exact::locator(call, part), bytes).ok()
+    }
+
+    fn asked(&mut self, asked: AskedCall) -> Result<(), TapeError> {
+        self.tally.calls += 1;
+        let api = api::of_path(&asked.method, &asked.path);
+        let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
+        let vault = self.vault.as_mut();
+        let known = vault.and_then(|vault| vault.known_by(&self.run, &read::known(&asked)).ok());
+        let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known };
+        if let Some(api) = api {
+            match read::request(&open.asked) {
+                Ok(body) => self.request(api, &mut open, &body)?,
+                Err(why) => self.gap(open.asked.call, why)?,
+            }
+        }
+        self.open.insert(open.asked.call, open);
+        Ok(())
+    }
+
+    /// Records the messages of a request that are new.
+    fn request(&mut self, api: &'static Api, open: &mut Open, body: &Object) -> Result<(), TapeError> {
+        let request = (api.request)(body);
+        let (place, new) = self.conversations.find(&request)?;
+        let agent = self.conversations.agent(place).to_owned();
+        let conversation = self.conversations.at(place);
+        let mut terms = conversation.changed(&request.terms);
+        let branch = conversation.branch;
+        open.retry_of = conversation.failed.take();
+        let recorder = &mut self.recorder;
+        let capture = capture(open.asked.call, api.name, branch, "request");
+        for kept in new {
+            let is_result = kept.is_result();
+            conversation.add(kept, std::slice::from_ref(kept), &mut |intent| {
+                let intent = named(intent, &agent);
+                let is_claim = is_result && intent.type_name.as_str() == "action.result";
+                let intent = if is_claim { intent.carrying(UNATTESTED, Value::from(true)) } else { intent };
+                let intent = with_word(intent, "request", terms.take());
+                propose(recorder, with_word(intent, "capture", Some(capture.clone())))
+            })?;
+        }
+        open.terms = terms;
+        open.place = Some(Place { shared: conversation.len(), ..place });
+        Ok(())
+    }
+
+    fn answered(&mut self, answered: AnsweredCall) -> Result<(), TapeError> {
+        let Some(open) = self.open.remove(&answered.call) else { return Ok(()) };
+        let exact = self.keep(answered.call, "answer", &exact::of_answer(&answered));
+        let exact = [("answer", exact), ("request", open.exact)];
+        let exact: Vec<(&str, Value)> =
+            exact.into_iter().filter_map(|(part, found)| Some((part, found?.to_value()))).collect();
+        let asked = open.known.map(|known| ("asked", Value::from(known)));
+        let exact = (!exact.is_empty()).then(|| ("exact", Value::record(exact)));
+        let exact: Vec<(&str, Value)> = asked.into_iter().chain(exact).collect();
+        let Some(api) = open.api else { return self.other(&open, &answered, exact) };
+        let said = said(api, &answered);
+        match (said, open.place) {
+            (Ok(said), Some(place)) => self.say(api, open, place, said, exact),
+            (Ok(_), None) => Ok(()),
+            (Err(why), _) => self.fail(api, open, &answered, why, exact),
+        }
+    }
+
+    /// Notes that a call fails: the next request with the same messages asks it again.
+    fn failing(&mut self, call: CallNumber) {
+        if let Some(place) = self.open.get(&call).and_then(|open| open.place) {
+            self.conversations.at(place).failed = Some(call);
+        }
+    }
+
+    /// Records the answer of a model.
+    fn say(
+        &mut self,
+        api: &'static Api,
+        open: Open,
+        place: Place,
+        said: Said,
+        exact: Vec<(&str, Value)>,
+    ) -> Result<(), TapeError> {
+        // Another answer to the same messages may have come meanwhile.
+        let place = self.conversations.branch_at(place)?;
+        let agent = self.conversations.agent(place).to_owned();
+        let conversation = self.conversations.at(place);
+        let capture = capture(open.asked.call, api.name, conversation.branch, "answer");
+        // The first of several records has the exact bytes.
+        let mut first = Some(with_members(capture.clone(), exact));
+        let (mut terms, recorder) = (open.terms, &mut self.recorder);
+        conversation.add(&said.answer, &said.items, &mut |intent| {
+            let intent = with_word(named(intent, &agent), "request", terms.take());
+            let capture = first.take().unwrap_or_else(|| capture.clone());
+            propose(recorder, with_word(intent, "capture", Some(capture)))
+        })?;
+        conversation.failed = None;
+        if let Some(id) = said.id {
+            self.conversations.answered(place, id);
+        }
+        Ok(())
+    }
+
+    /// Records that a call failed.
+    fn fail(
+        &mut self,
+        api: &'static Api,
+        open: Open,
+        answered: &AnsweredCall,
+        why: Failed,
+        exact: Vec<(&str, Value)>,
+    ) -> Result<(), TapeError> {
+        self.tally.failed += 1;
+        let (call, mut agent, mut branch) = (answered.call, RUNTIME.to_owned(), 0);
+        if let Some(place) = open.place {
+            agent = self.conversations.agent(place).to_owned();
+            let conversation = self.conversations.at(place);
+            // A call that asked it again may have been answered meanwhile.
+            if conversation.len() == place.shared && !answered.is_refused() {
+                conversation.failed = Some(call);
+            }
+            branch = conversation.branch;
+        }
+        let number = |number: Option<u64>| number.map_or(Value::Null, Value::from);
+        let anomaly = Value::record([
+            ("ended", Value::from(answered.ended.as_str())),
+            ("kind", Value::from("model_call_failed")),
+            ("retry_of", number(open.retry_of)),
+            ("status", number(answered.head.as_ref().map(|(status, _)| u64::from(*status)))),
+        ]);
+        let capture = with_members(capture(call, api.name, branch, "answer"), exact);
+        let mut words = vec![("capture", capture)];
+        words.extend(why.answer.map(|answer| ("answer", answer)));
+        words.extend(open.terms.map(|terms| ("request", terms)));
+        let mut intent = observation(&agent).by_runtime().with("intent", Value::record(words));
+        intent.noted.push(anomaly);
+        if let Some(why) = why.gap {
+            self.tally.gaps += 1;
+            intent.noted.push(gap_note(call, why));
+        }
+        self.propose(intent)?;
+        Ok(())
+    }
+
+    /// Records a call of no API that is read.
+    fn other(
+        &mut self,
+        open: &Open,
+        answered: &AnsweredCall,
+        exact: Vec<(&str, Value)>,
+    ) -> Result<(), TapeError> {
+        let is_failed =
+            answered.ended != Ended::Whole || status(answered).is_none_or(|status| status >= FAILED);
+        self.tally.failed += u64::from(is_failed);
+        let path = exact::without_query(&open.asked.path);
+        let body = |bytes: &[u8], encoding: Option<&str>| {
+            let plain = body::plain(bytes, encoding).ok().filter(|plain| plain.len() <= OTHER_MAX)?;
+            json::parse_door(&plain).ok()
+        };
+        let request = body(&open.asked.body.bytes, open.asked.encoding.as_deref());
+        let answer = body(&answered.body.bytes, answered.header("content-encoding"));
+        let http = [
+            ("answer", answer),
+            ("method", Some(Value::from(open.asked.method.as_str()))),
+            ("path", Some(Value::from(path))),
+            ("request", request),
+            ("status", status(answered).map(|status| Value::from(u64::from(status)))),
+        ];
+        let http = http.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let capture = with_members(capture(answered.call, "http", 0, "answer"), exact);
+        let words = Value::record([("capture", capture), ("http", Value::record(http))]);
+        self.propose(observation(RUNTIME).by_runtime().with("intent", words))?;
+        Ok(())
+    }
+
+    /// Records that a part is missing.
+    fn gap(&mut self, call: CallNumber, why: &'static str) -> Result<(), TapeError> {
+        self.tally.gaps += 1;
+        let words = Value::record([("capture", Value::record([("call", Value::from(call))]))]);
+        let mut intent = observation(RUNTIME).by_runtime().with("intent", words);
+        intent.noted.push(gap_note(call, why));
+        self.propose(intent)?;
+        Ok(())
+    }
+}
+
+fn propose(recorder: &mut Recorder, intent: Intent) -> Result<Digest, dendrer::Error> {
+    match recorder.propose(&intent)? {
+        Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record.id()),
+        // A value that no record takes: the place is kept, and says so.
+        Outcome::Refused(refused) => {
+            let code = refused.reason.code().as_str().to_owned();
+            let mut instead = observation(&intent.agent).by_runtime();
+            instead.noted.push(Value::record([
+                ("code", Value::from(code)),
+                ("gap", Value::from(true)),
+                ("kind", Value::from("capture_gap")),
+            ]));
+            match recorder.propose(&instead)? {
+                Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record.id()),
+                Outcome::Refused(_) => Ok(Digest([0; 32])),
+            }
+        }
+    }
+}
+
+fn observation(agent: &str) -> Intent {
+    let type_name: TypeName = "observation.add".parse().expect("a type of the ontology");
+    Intent::new(type_name, agent).by_runtime()
+}
+
+/// An intent of a model or of a tool that its agent asked, under the name of the agent.
+fn named(mut intent: Intent, agent: &str) -> Intent {
+    if &*intent.agent == "assistant" {
+        intent.agent = agent.into();
+    }
+    intent
+}
+
+/// Adds a member to `intent.intent`.
+fn with_word(intent: Intent, name: &str, value: Option<Value>) -> Intent {
+    let Some(value) = value.filter(|value| *value != Value::Null) else { return intent };
+    let words = intent.member("intent").cloned().unwrap_or_else(Value::object);
+    intent.with("intent", with_members(words, vec![(name, value)]))
+}
+
+fn with_members(object: Value, more: Vec<(&str, Value)>) -> Value {
+    match object {
+        Value::Object(mut members) => {
+            more.into_iter().for_each(|(name, value)| members.set(name, value));
+            Value::Object(members)
+        }
+        other => other,
+    }
+}
+
+fn capture(call: CallNumber, api: &str, branch: u64, seen: &str) -> Value {
+    Value::record([
+        ("api", Value::from(api)),
+        ("branch", Value::from(branch)),
+        ("call", Value::from(call)),
+        ("seen", Value::from(seen)),
+    ])
+}
+
+fn gap_note(call: CallNumber, why: &str) -> Value {
+    Value::record([
+        ("calls", Value::array([Value::from(call)])),
+        ("gap", Value::from(true)),
+        ("kind", Value::from("capture_gap")),
+        ("why", Value::from(why)),
+    ])
+}
+
+fn status(answered: &AnsweredCall) -> Option<u16> {
+    answered.head.as_ref().map(|(status, _)| *status)
+}
+
+/// Why a call has no answer of a model.
+struct Failed {
+    /// The error that came, as far as it can be read.
+    answer: Option<Value>,
+    /// A part that should be there and cannot be read.
+    gap: Option<&'static str>,
+}
+
+/// Reads what an answer says.
+fn said(api: &Api, answered: &AnsweredCall) -> Result<Said, Failed> {
+    let failed = |answer: Option<Value>, gap| Failed { answer, gap };
+    let Some(status) = status(answered) else { return Err(failed(None, None)) };
+    if answered.body.left_out > 0 {
+        return Err(failed(None, Some(BodyFault::TooLarge.word())));
+    }
+    let (encoding, kind) = (answered.header("content-encoding"), answered.header("content-type"));
+    let is_answer = status < FAILED && answered.ended == Ended::Whole;
+    match read::answer(api, &answered.body.bytes, encoding, kind) {
+        // A stream may be whole before its connection is.
+        ReadAnswer::Said(said) if status < FAILED => Ok(*said),
+        ReadAnswer::Said(_) | ReadAnswer::Cut => Err(failed(None, None)),
+        ReadAnswer::Other(value) => Err(failed(Some(value), None)),
+        ReadAnswer::Unread(why) => Err(failed(None, Some(why).filter(|_| is_answer))),
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of what is recorded of a program, and of what the program gets.
+
+mod passing;
+mod played;
+mod taped;

@@ -1,0 +1,101 @@
+//! Runs a program that the user gave with its terminal, files and signals as they are.
+
+use std::io;
+use std::process::{Command, ExitStatus};
+
+/// A program and its arguments, as a command.
+pub(crate) fn command(words: &[String]) -> Command {
+    let mut command = Command::new(words.first().map_or("", String::as_str));
+    command.args(words.iter().skip(1));
+    command
+}
+
+/// The end of a program, or the reason why it did not start.
+pub(crate) enum Started {
+    Ended(io::Result<ExitStatus>),
+    Not(io::Error),
+}
+
+/// Runs a program until it ends. `begun` gets its process.
+pub(crate) fn run(mut command: Command, begun: impl FnOnce(u32)) -> Started {
+    match command.spawn() {
+        Ok(mut child) => {
+            begun(child.id());
+            Started::Ended(child.wait())
+        }
+        Err(error) => Started::Not(error),
+    }
+}
+
+/// The exit code of a program as a shell gives it.
+pub(crate) struct Exit {
+    /// Its code; 128 and the signal, 127 if it was not found, 126 if it cannot be executed.
+    pub(crate) code: u8,
+    /// The signal that ended it.
+    pub(crate) signal: Option<i32>,
+    /// The reason why it did not start.
+    pub(crate) why: Option<io::Error>,
+}
+
+impl Started {
+    pub(crate) fn exit(self) -> Exit {
+        let (code, signal, why) = match self {
+            Started::Ended(Ok(status)) => match (status.code(), signal(status)) {
+                (Some(code), _) => (code as u8, None, None),
+                (None, signal) => (128_u8.wrapping_add(signal.unwrap_or(0) as u8), signal, None),
+            },
+            Started::Not(error) if error.kind() == io::ErrorKind::NotFound => (127, None, Some(error)),
+            Started::Ended(Err(error)) | Started::Not(error) => (126, None, Some(error)),
+        };
+        Exit { code, signal, why }
+    }
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}
+
+/// Set for a program of ours that runs in a network of its own.
+const INSIDE: &str = "DENDRER_IN_NAMESPACE";
+
+/// The network of this process.
+pub(crate) enum Network {
+    /// It has its own.
+    Own,
+    /// It is to be run again by this command, which gives it its own.
+    Behind(Command),
+    /// It has that of the machine, for this reason.
+    Shared(String),
+}
+
+/// Finds out whether this process has a network of its own, or can get one (`unshare` of util-linux, `ip` of iproute2).
+pub(crate) fn network() -> Network {
+    if std::env::var_os(INSIDE).is_some() {
+        return Network::Own;
+    }
+    if !cfg!(target_os = "linux") {
+        return Network::Shared("this system has no network namespaces".to_owned());
+    }
+    let ways: [&[&str]; 2] = [&["--net"], &["--net", "--map-root-user"]];
+    let up = ["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"];
+    let works = |way: &&[&str]| {
+        let mut probe = Command::new("unshare");
+        probe.args(*way).arg("--").args(up).arg("true");
+        let quiet = probe.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+        quiet.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    let (Some(way), Ok(this)) = (ways.into_iter().find(works), std::env::current_exe()) else {
+        return Network::Shared(
+            "unshare or ip is not there, or this user may not make a namespace".to_owned(),
+        );
+    };
+    let mut command = Command::new("unshare");
+    command.args(way).arg("--").args(up).arg(this).args(std::env::args_os().skip(1)).env(INSIDE, "1");
+    Network::Behind(command)
+}

@@ -1,0 +1,111 @@
+//! `replay RUN -- CMD`: a program is served from its record.
+
+use std::process::{Command, Stdio};
+
+use dendrer::redact::Redactor;
+use dendrer::{Repo, Trace};
+use dendrer_capture::player::{Player, ProgramDivergence, tools_inside};
+use dendrer_capture::{Base, Proxy, bases};
+use dendrer_object::{Code, RunName};
+use dendrer_view::replay::{ProgramDeparture, ProgramReplayAnswer};
+
+use super::Replay;
+use crate::context::program::{self, Network};
+use crate::context::shell::shell;
+use crate::context::{self, keys};
+use crate::failure::{Failure, Result};
+use crate::global::Global;
+use crate::out::Out;
+
+pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
+    let path = context::find(global)?;
+    let repo = Repo::open(&path, keys::trust(global), dendrer::repo::Mode::Read)?;
+    let run: RunName = args.run.parse().map_err(not_started)?;
+    let trace = repo.run(&run)?;
+    let again: Vec<String> = tools_inside(&trace)?.into_iter().collect();
+    if !again.is_empty() && args.tools.is_none() {
+        let mut words = vec!["dendrer", "replay", run.as_str(), "--tools", "run", "--"];
+        words.extend(args.command.iter().map(String::as_str));
+        let why = format!("tools inside the program would act again: {}", again.join(", "));
+        return Err(Failure::new(Code::E0469, why).note("the program was not started").help(&words));
+    }
+    let player = player(&repo, &trace)?;
+    let not_isolated = match program::network() {
+        Network::Own => None,
+        // The same command, which then finds itself inside.
+        Network::Behind(command) => return Ok(program::run(command, |_| {}).exit().code),
+        Network::Shared(why) => Some(why),
+    };
+    for line in ProgramReplayAnswer::head(&run, not_isolated.as_deref()) {
+        out.say(line);
+    }
+    let bases = Base::of_run(&trace).map_err(not_started)?;
+    let proxy = Proxy::play(bases, player).map_err(not_started)?;
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut command = command(args);
+    command.envs(bases::variables(proxy.bases(), proxy.address(), variable));
+    if !out.is_text() {
+        command.stdout(stderr());
+    }
+    let signals = proxy.hold_signals().map_err(not_started)?;
+    let exit = program::run(command, |process| proxy.forward(signals, process)).exit();
+    if let Some(why) = exit.why {
+        return Err(Failure::new(Code::E0808, "the program was not started").at("cause", why.to_string()));
+    }
+    let played = proxy.end_play();
+    let redactor = repo.redactor(None)?;
+    let departure = played.divergences.into_iter().next().map(|found| departure(found, &redactor));
+    out.answer(&ProgramReplayAnswer {
+        run: &run,
+        not_isolated: not_isolated.as_deref(),
+        recorded: played.recorded,
+        served: played.served,
+        exit: exit.code,
+        again: &again,
+        departure,
+    })
+}
+
+fn not_started(error: impl ToString) -> Failure {
+    Failure::new(Code::E0106, error.to_string()).note("the program was not started")
+}
+
+fn player(repo: &Repo, trace: &Trace) -> Result<Player> {
+    let started = Player::open(trace, repo.vault()?);
+    started.map_err(|problem| problem.note("the program was not started"))
+}
+
+fn command(args: &Replay) -> Command {
+    match &args.exec {
+        Some(command) => shell(command),
+        None => program::command(&args.command),
+    }
+}
+
+/// Standard error, for what the program writes to standard output.
+#[cfg(unix)]
+fn stderr() -> Stdio {
+    use std::os::fd::AsFd as _;
+    let own = std::io::stderr().as_fd().try_clone_to_owned();
+    own.map_or_else(|_| Stdio::null(), Stdio::from)
+}
+
+/// Standard error, for what the program writes to standard output.
+#[cfg(not(unix))]
+fn stderr() -> Stdio {
+    Stdio::null()
+}
+
+/// A place at which the program departs, without the secrets in its values.
+fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
+    let clean = |value: Option<dendrer_object::Value>| value.map(|value| redactor.value(&value).0);
+    ProgramDeparture {
+        call: found.call,
+        api: found.api,
+        agent: found.agent,
+        kind: found.kind.as_str(),
+        path: found.path,
+        expected: clean(found.expected),
+        got: clean(found.got),
+    }
+}
