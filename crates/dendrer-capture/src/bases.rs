@@ -124,7 +124,7 @@ impl Base {
 ///
 /// # Errors
 ///
-/// As [`Base::new`], for an address that stands in the environment.
+/// As [`Base::new`], for an address of the environment.
 pub fn all(named: Vec<Base>, variable: impl Fn(&str) -> Option<String>) -> Result<Vec<Base>, BaseError> {
     let mut bases = named;
     for (name, url) in KNOWN {

@@ -1,6 +1,6 @@
-//! Which conversation a request goes on with.
+//! Which conversation a request continues.
 //!
-//! Requests repeat their conversation: the one that repeats all of a known one goes on with it. One that repeats the beginning of
+//! Requests repeat their conversation: the one that repeats all of a known one continues it. One that repeats the beginning of
 //! it alone is another branch of its agent, and so is one that repeats nothing and has the agent's system text and tools.
 //! Any other is of a new agent.
 
@@ -31,7 +31,7 @@ pub(crate) struct Place {
 pub(crate) struct Conversations {
     all: Vec<Conversation>,
     agents: Vec<Agent>,
-    /// By the id of an answer, the place behind it.
+    /// By the id of an answer, the place after it.
     answers: HashMap<String, Place>,
 }
 
@@ -76,7 +76,7 @@ impl Conversations {
         &mut self.all[place.conversation]
     }
 
-    /// Finds the conversation that a request goes on with, or begins one. Returns it with the items that are new.
+    /// Finds the conversation that a request continues, or begins one. Returns it with the items that are new.
     pub(crate) fn find<'r>(&mut self, request: &'r Request) -> Result<(Place, &'r [Kept]), ImportError> {
         let before = request.after.as_ref().and_then(|id| self.answers.get(id)).copied();
         if let Some(place) = before {
@@ -89,11 +89,11 @@ impl Conversations {
         let places = self.all.iter().enumerate().map(|(conversation, one)| {
             let shared = shared(one);
             let is_same = self.agents[one.agent].is == is;
-            // A request that says nothing new may be one of another agent that was asked the same.
+            // A request without a new message may be one of another agent that was asked the same.
             let goes_on = shared > 0 && shared == one.keys.len() && (shared < keys.len() || is_same);
             (goes_on, is_same, Place { conversation, shared })
         });
-        // The one that repeats most; of several, one of the same agent, and that it goes on with.
+        // The one that repeats most; of several, one of the same agent, and that it continues.
         let fitting = places.filter(|(goes_on, is_same, _)| *goes_on || *is_same);
         let best =
             fitting.max_by_key(|(goes_on, is_same, place)| (place.shared, *goes_on && *is_same, *is_same));
@@ -138,7 +138,7 @@ impl Conversations {
         })
     }
 
-    /// The conversation that goes on behind a place: the one itself at its end, else a new branch with the same beginning.
+    /// The conversation that continues from a place: the one itself at its end, else a new branch with the same beginning.
     pub(crate) fn branch_at(&mut self, place: Place) -> Result<Place, ImportError> {
         let Place { conversation, shared } = place;
         if self.all[conversation].keys.len() == shared {

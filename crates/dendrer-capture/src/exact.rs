@@ -73,7 +73,7 @@ pub(crate) struct ServedAnswer {
 }
 
 impl ServedAnswer {
-    /// Reads the exact bytes of an answer; `None` if they are none.
+    /// Reads the exact bytes of an answer; `None` if they are of another shape.
     pub(crate) fn read(bytes: &[u8]) -> Option<ServedAnswer> {
         let (head, mut body) = split(bytes)?;
         let status = head.get("status").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok());
@@ -92,7 +92,7 @@ impl ServedAnswer {
         Some(ServedAnswer { status, headers: headers.collect(), pieces, ended })
     }
 
-    /// An answer that says why nothing is served, in a form that the libraries of all APIs read. They do not ask again.
+    /// An answer with the reason why nothing is served, in a form that the libraries of all APIs read. They do not ask again.
     pub(crate) fn refusal(message: &str) -> ServedAnswer {
         let error = Value::record([
             ("code", Value::from("dendrer_diverged")),

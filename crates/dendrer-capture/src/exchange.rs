@@ -3,7 +3,7 @@
 /// The number of a call: from 1, in the order in which requests came.
 pub type CallNumber = u64;
 
-/// The lowest status that says that a call failed.
+/// The lowest status of a failed call.
 pub(crate) const FAILED: u16 = 400;
 
 /// Headers as they were sent, in their order.
@@ -38,7 +38,7 @@ pub struct AnsweredCall {
 }
 
 impl AnsweredCall {
-    /// Whether its status says that the call failed.
+    /// Whether its status is that of a failed call.
     pub fn is_refused(&self) -> bool {
         self.head.as_ref().is_some_and(|(status, _)| *status >= FAILED)
     }

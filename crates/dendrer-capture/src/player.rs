@@ -20,7 +20,7 @@ use crate::read::{self, ReadAnswer};
 dendrer_object::words! {
     /// How a program departs from its record.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum DivergenceKind {
+    pub enum DepartureKind {
         /// A request differs from the recorded one.
         ChangedRequest = "changed_request",
         /// A recorded request was not made.
@@ -40,7 +40,7 @@ pub struct ProgramDivergence {
     /// The agent whose conversation it is.
     pub agent: String,
     /// How it departs.
-    pub kind: DivergenceKind,
+    pub kind: DepartureKind,
     /// The place in the request.
     pub path: Option<String>,
     /// The recorded value at the place.
@@ -183,7 +183,7 @@ impl Player {
         let open = || self.calls.iter().filter(|call| !call.is_served && call.api == name);
         let due = open().find(|call| call.agent == agent).or_else(|| open().next());
         let Some(due) = due else {
-            let kind = DivergenceKind::Surplus;
+            let kind = DepartureKind::Surplus;
             let (expected, path) = (None, None);
             let api = name.to_owned();
             self.played.divergences.push(ProgramDivergence {
@@ -205,7 +205,7 @@ impl Player {
             Some(found) => (Some(found.path.to_string()), found.left, found.right),
             None => (None, None, None),
         };
-        let (kind, api) = (DivergenceKind::ChangedRequest, name.to_owned());
+        let (kind, api) = (DepartureKind::ChangedRequest, name.to_owned());
         let place = path.clone().unwrap_or_default();
         self.played.divergences.push(ProgramDivergence {
             call: Some(call),
@@ -229,7 +229,7 @@ impl Player {
                 call: Some(left.call),
                 api: left.api.clone(),
                 agent: left.agent.clone(),
-                kind: DivergenceKind::Missing,
+                kind: DepartureKind::Missing,
                 path: None,
                 expected: None,
                 got: None,

@@ -1,6 +1,6 @@
 //! The server on loopback that a program asks in place of an API: passes all on as it comes, and keeps a copy.
 //!
-//! Rule: a copy costs the program nothing. What is waiting to be recorded is bounded in bytes; beyond that bodies are left out
+//! Rule: a copy costs the program nothing. Copies that wait to be recorded are bounded in bytes; beyond that bodies are left out
 //! of copies, and nothing waits.
 
 use std::collections::VecDeque;
@@ -59,7 +59,7 @@ const HOP_OTHERS: [&str; 2] = ["keep-alive", "proxy-connection"];
 pub enum PassedCopy {
     /// A request, once all of its body has passed.
     Asked(AskedCall),
-    /// The status of an answer that says that its call failed: the program may ask again before the answer has ended.
+    /// The status of a failed call came: the program may ask again before the answer has ended.
     Failing(CallNumber),
     /// An answer, once it has ended. It comes after its request.
     Answered(AnsweredCall),
@@ -120,7 +120,7 @@ struct Shared {
     counts: Arc<Counts>,
 }
 
-/// What answers requests.
+/// The service that answers requests.
 enum Service {
     /// The APIs.
     Pass(Asks),
@@ -336,10 +336,10 @@ async fn pass(
     }
 }
 
-/// The path behind the token, and where it goes.
+/// The path after the token, and its address at the API.
 fn found(bases: &[Base], path: &str) -> Option<(String, hyper::Uri)> {
     let (token, _) = path.strip_prefix('/')?.split_once(['/', '?']).unwrap_or((path.strip_prefix('/')?, ""));
-    // Digests are compared: the time of it says nothing of a token.
+    // Digests are compared: their time does not depend on a token.
     let given = Digest::of(token.as_bytes());
     let base = bases.iter().find(|base| Digest::of(base.token.as_bytes()) == given)?;
     let rest = &path[1 + token.len()..];
@@ -508,7 +508,7 @@ enum OutBody {
 /// Pieces that are served as they were cut.
 struct ServedBody {
     pieces: VecDeque<Bytes>,
-    /// Whether the connection was closed behind them.
+    /// Whether the connection was closed after them.
     is_cut: bool,
     is_sent: bool,
 }

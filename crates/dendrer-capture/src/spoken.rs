@@ -1,4 +1,4 @@
-//! What requests and answers of an API say: messages and items, by which a conversation is known again.
+//! Requests and answers of an API: messages and items, by which a conversation is known again.
 
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Value, json};
@@ -24,7 +24,7 @@ pub struct Api {
 pub(crate) struct Request {
     /// The words of the system, as far as they stand in front of the messages.
     pub(crate) preamble: Vec<Kept>,
-    /// The messages or items behind them.
+    /// The messages or items after them.
     pub(crate) items: Vec<Kept>,
     /// All else.
     pub(crate) terms: Object,
@@ -104,7 +104,7 @@ impl Kept {
     }
 }
 
-/// The members of a message or item that say what it says.
+/// The members of a message or item that have its meaning.
 const SAYS: &[&str] = &[
     "role",
     "name",
@@ -187,7 +187,7 @@ pub(crate) fn terms(request: &Object, without: &[&str]) -> Object {
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The values of a list; none if it is none.
+/// The values of a list; empty for any other value.
 pub(crate) fn list(value: Option<&Value>) -> impl Iterator<Item = Value> {
     value.and_then(Value::as_array).cloned().into_iter().flat_map(|items| {
         let items: Vec<Value> = items.iter().cloned().collect();

@@ -32,7 +32,7 @@ const OTHER_MAX: usize = 64 << 10;
 /// Counts of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TapeTally {
-    /// Agents that were told apart.
+    /// Agents that were distinguished.
     pub agents: u64,
     /// Calls over HTTP.
     pub calls: u64,
@@ -147,7 +147,7 @@ impl Tape {
         }
     }
 
-    /// Ends the run: says how the program ended, and closes it.
+    /// Ends the run: records the end of the program, and closes it.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl Tape {
         propose(&mut self.recorder, intent)
     }
 
-    /// Puts exact bytes into the vault. Without its key, or where they are too many, there is none.
+    /// Puts exact bytes into the vault. Nothing is kept without its key, or if they are too many.
     fn keep(&mut self, call: CallNumber, part: &str, bytes: &[u8]) -> Option<VaultRef> {
         self.vault.as_mut()?.put(&self.run, &exact::locator(call, part), bytes).ok()
     }
@@ -436,7 +436,7 @@ struct Failed {
     gap: Option<&'static str>,
 }
 
-/// Reads what an answer says.
+/// Reads an answer.
 fn said(api: &Api, answered: &AnsweredCall) -> Result<Said, Failed> {
     let failed = |answer: Option<Value>, gap| Failed { answer, gap };
     let Some(status) = status(answered) else { return Err(failed(None, None)) };

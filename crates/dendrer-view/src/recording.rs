@@ -10,7 +10,7 @@ use crate::count;
 pub struct RecordedAnswer {
     /// The run.
     pub run: RunName,
-    /// Agents that were told apart.
+    /// Agents that were distinguished.
     pub agents: u64,
     /// Calls that were captured.
     pub calls: u64,
@@ -31,7 +31,7 @@ document! {
         run: &RunName = &answer.run,
         /// How many ticks it has
         ticks: u64 = answer.tip.map_or(0, |(tick, _)| tick),
-        /// How many agents were told apart
+        /// How many agents were distinguished
         agents: u64 = answer.agents,
         /// How many calls were captured
         calls: u64 = answer.calls,
@@ -41,7 +41,7 @@ document! {
         gaps: u64 = answer.gaps,
         /// The exit code of the program; 128 and the signal if one ended it
         exit: u64 = u64::from(answer.exit),
-        /// The record of the last tick; null if there is none
+        /// The record of the last tick; null if it has no tick
         tip: Option<Digest> = answer.tip.map(|(_, id)| id),
         /// The records, as they became durable
         items: stream RecordedItem,

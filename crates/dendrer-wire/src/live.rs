@@ -24,7 +24,7 @@ static NOTHING: LazyLock<Found> = LazyLock::new(Found::default);
 /// One thing that came in a conversation.
 #[derive(Debug, Clone, Copy)]
 pub enum LiveItem<'m> {
-    /// A message with a role, and the usage that is stated beside it.
+    /// A message with a role, and the usage that is stated with it.
     Message(&'m Value, Option<&'m Value>),
     /// An item of the Responses API.
     Item(&'m Object),

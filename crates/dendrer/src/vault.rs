@@ -329,7 +329,7 @@ impl Vault {
         }
     }
 
-    /// Returns a keyed digest of bytes of a run: equal bytes are known again by it, and it says nothing of them.
+    /// Returns a keyed digest of bytes of a run: equal bytes are known again by it, and nothing else follows from it.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Programs that are served from their record.
 
-use dendrer_capture::player::{DivergenceKind, tools_inside};
+use dendrer_capture::player::{DepartureKind, tools_inside};
 use dendrer_capture::{Base, Ended, PlayedCalls, Player, Proxy};
 
 use crate::passing::{POST, asks};
@@ -46,7 +46,7 @@ fn each_answer_comes_in_its_turn_as_it_was() {
     // The record has three calls, and the program makes a fourth.
     assert_eq!(answers[3].0, "400");
     assert_eq!((played.recorded, played.served), (3, 3));
-    assert_eq!(played.divergences[0].kind, DivergenceKind::Surplus);
+    assert_eq!(played.divergences[0].kind, DepartureKind::Surplus);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn blanks_and_the_order_of_members_are_no_change() {
 fn a_call_that_is_not_made_is_missing() {
     let desk = desk();
     let (_, played) = play(&desk, &[body(ASKS)]);
-    assert_eq!(played.divergences[0].kind, DivergenceKind::Missing);
+    assert_eq!(played.divergences[0].kind, DepartureKind::Missing);
     assert_eq!((played.divergences[0].call, played.served), (Some(2), 1));
 }
 

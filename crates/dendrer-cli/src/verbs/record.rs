@@ -145,7 +145,7 @@ fn own_name(command: &[String]) -> String {
     if name.is_empty() { "program".to_owned() } else { name }
 }
 
-/// Waits for the program, and ends the server behind it.
+/// Waits for the program, and then ends the server.
 type Waiter = thread::JoinHandle<(Started, u64)>;
 
 /// Starts the program in a thread.

@@ -100,7 +100,7 @@ impl Cipher {
         self.mac(&[b"part-name", run.as_str().as_bytes()], &[&[u8::from(is_list)], bytes])
     }
 
-    /// What bytes of a run are known again by.
+    /// A keyed digest by which bytes of a run are known again.
     pub(super) fn known_by(&self, run: &RunName, bytes: &[u8]) -> Digest {
         self.mac(&[b"known-by", run.as_str().as_bytes()], &[bytes])
     }
