@@ -3,12 +3,18 @@
 use std::ops::Range;
 use std::sync::PoisonError;
 
+use dendrer_object::keys::LogKeys;
+use dendrer_object::record::Kind;
+
 use super::Embedded;
 use crate::error::StoreError;
 use crate::frame::{self, At, Commit, Fault, Step};
 use crate::layout::SEGMENT_HEADER;
 use crate::memory::check_adopted;
-use crate::store::{GroupEnd, Tags, TreeHead, WriterSecret};
+use crate::store::{GroupEnd, Tags, TreeHead, WriterSecret, take_key};
+
+/// How many records of no run are listed at once.
+const LISTED: usize = 1024;
 
 /// How much is read at once.
 const WINDOW: usize = 1 << 20;
@@ -24,10 +30,40 @@ impl Embedded {
 
     /// Fails if there is a group without a tag after the newest checkpoint. The caller holds the lock.
     pub(super) fn check_tags(&mut self) -> Result<(), StoreError> {
+        if let Some(secret) = self.writer.secret()
+            && secret.key() != self.log_keys()?.now()
+        {
+            // The key was changed since this handle was opened.
+            return Err(StoreError::NoWriter);
+        }
         match self.looked()? {
             Some(tags) => tags.check(),
             None => Ok(()),
         }
+    }
+
+    /// Returns the keys of the log. Each record is looked at once.
+    pub(super) fn log_keys(&self) -> Result<LogKeys, StoreError> {
+        let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let size = self.size();
+        let begin = || (0, LogKeys::new(self.info.id, self.info.key.clone()));
+        let (mut from, mut keys) = known.take().filter(|(to, _)| *to <= size).unwrap_or_else(begin);
+        while from < self.tail.base {
+            let batch = self.list_beside_runs(from, LISTED)?;
+            let Some((last, _)) = batch.last() else { break };
+            for (position, _) in batch.iter().filter(|(_, kind)| *kind == Kind::Key) {
+                take_key(&mut keys, *position, self.read_record(*position), &mut |size| self.root_at(size))?;
+            }
+            from = last + 1;
+        }
+        for position in from.max(self.tail.base)..size {
+            let row = self.tail.row(position);
+            if row.is_some_and(|row| row.kind == Kind::Key && row.run.is_none()) {
+                take_key(&mut keys, position, self.read_record(position), &mut |size| self.root_at(size))?;
+            }
+        }
+        *known = Some((size, keys.clone()));
+        Ok(keys)
     }
 
     /// Returns the groups without a tag after the newest checkpoint; `None` without a secret.
@@ -38,6 +74,9 @@ impl Embedded {
     /// Returns what was seen of tags up to the end of the log; `None` without a secret.
     fn looked(&self) -> Result<Option<Tags>, StoreError> {
         let Some(secret) = self.writer.secret() else { return Ok(None) };
+        if secret.key() != self.log_keys()?.now() {
+            return Ok(None);
+        }
         let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
         self.look_on(secret, &mut tags)?;
         Ok(Some(tags.clone()))
@@ -50,7 +89,7 @@ impl Embedded {
         if tags.looked_to() >= self.size() && tags.untagged().is_empty() {
             return Ok(());
         }
-        tags.pass(self.signed_size()?);
+        tags.pass(self.signed_size()?.max(self.log_keys()?.changed_at()));
         let from = tags.looked_to();
         if from < self.size() {
             self.each_end(from, &mut |group| {
@@ -62,10 +101,10 @@ impl Embedded {
         Ok(())
     }
 
-    /// Returns the size of the newest checkpoint that the key of the store signed and that the log has; 0 without such a checkpoint.
+    /// Returns the size of the newest checkpoint that the key of its size signed and that the log has; 0 without such a checkpoint.
     fn signed_size(&self) -> Result<u64, StoreError> {
         let Some((note, kept)) = self.read_checkpoint()? else { return Ok(0) };
-        let is_signed = note.verify(std::slice::from_ref(&self.info.key)).is_ok_and(|by| !by.is_empty());
+        let is_signed = self.log_keys()?.open(&note).is_ok();
         let is_here =
             is_signed && kept.size() <= self.size() && self.root_at(kept.size())? == Some(kept.root());
         Ok(if is_here { kept.size() } else { 0 })
