@@ -1,6 +1,6 @@
 //! Tags of groups: looked at after the newest checkpoint, before anything is appended or signed after them.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::PoisonError;
 
 use dendrer_object::keys::LogKeys;
@@ -47,23 +47,48 @@ impl Embedded {
         let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let size = self.size();
         let begin = || (0, LogKeys::new(self.info.id, self.info.key.clone()));
-        let (mut from, mut keys) = known.take().filter(|(to, _)| *to <= size).unwrap_or_else(begin);
-        while from < self.tail.base {
-            let batch = self.list_beside_runs(from, LISTED)?;
-            let Some((last, _)) = batch.last() else { break };
-            for (position, _) in batch.iter().filter(|(_, kind)| *kind == Kind::Key) {
-                take_key(&mut keys, *position, self.read_record(*position), &mut |size| self.root_at(size))?;
-            }
-            from = last + 1;
-        }
-        for position in from.max(self.tail.base)..size {
-            let row = self.tail.row(position);
-            if row.is_some_and(|row| row.kind == Kind::Key && row.run.is_none()) {
-                take_key(&mut keys, position, self.read_record(position), &mut |size| self.root_at(size))?;
-            }
+        let (from, mut keys) = known.take().filter(|(to, _)| *to <= size).unwrap_or_else(begin);
+        for position in self.key_records(from)? {
+            take_key(&mut keys, position, self.read_record(position), &mut |size| self.root_at(size))?;
         }
         *known = Some((size, keys.clone()));
         Ok(keys)
+    }
+
+    /// Returns the positions of the records of kind `key` that belong to no run, from a size on.
+    fn key_records(&self, begin: u64) -> Result<Vec<u64>, StoreError> {
+        let (mut from, mut found) = (begin, Vec::new());
+        while from < self.tail.base {
+            let batch = match self.list_beside_runs(from, LISTED) {
+                Ok(batch) => batch,
+                // The log says the same as an index that is damaged.
+                Err(StoreError::Index(_) | StoreError::IndexDamaged(_) | StoreError::IndexLocked) => {
+                    return self.key_records_in_log(begin);
+                }
+                Err(error) => return Err(error),
+            };
+            let Some((last, _)) = batch.last() else { break };
+            from = last + 1;
+            found.extend(batch.iter().filter(|(_, kind)| *kind == Kind::Key).map(|(position, _)| *position));
+        }
+        // The records after those of the index are here.
+        found.retain(|position| *position < self.tail.base);
+        for position in begin.max(self.tail.base)..self.size() {
+            let row = self.tail.row(position);
+            let is_key = row.is_some_and(|row| row.kind == Kind::Key && row.run.is_none());
+            found.extend(is_key.then_some(position));
+        }
+        Ok(found)
+    }
+
+    fn key_records_in_log(&self, from: u64) -> Result<Vec<u64>, StoreError> {
+        let (first, mut found) = (At::new(0, SEGMENT_HEADER as u64), Vec::new());
+        self.entries_from(first, 0..self.size(), &mut |position, entry| {
+            let is_key = entry.kind == Kind::Key && entry.run.is_none() && position >= from;
+            found.extend(is_key.then_some(position));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
     }
 
     /// Returns the groups without a tag after the newest checkpoint; `None` without a secret.

@@ -144,6 +144,11 @@ fn change(
         None => repo.writer()?.clone(),
     };
     let mut turn = trust.turn(id).map_err(Error::NotSigned)?;
+    writer.refresh()?;
+    // Another process was stopped after its change was put on record: the key beside is the one in force.
+    if trust.next_key(id)?.as_ref() == Some(writer.keys()?.now()) {
+        return Err(StoreError::NoWriter.into());
+    }
     trust.keep_next(id, new, tags)?;
     let made = record_in(repo, &mut *turn, &mut writer, new, content);
     if made.is_err() {

@@ -30,8 +30,15 @@ pub enum KnownKey {
 impl KnownKey {
     /// Compares the keys of a log with what this machine knows, and remembers a key that follows from a known one.
     pub fn of(keys: &LogKeys, store: StoreId, trust: &dyn Trust) -> Result<KnownKey, TrustError> {
-        let (now, own, mut known) = (keys.now(), trust.own_key(store)?, trust.known_keys(store)?);
-        let is_held = own.as_ref() == Some(now) || trust.named_key().ok().flatten().as_ref() == Some(now);
+        let now = keys.now();
+        let is_named = trust.named_key().ok().flatten().as_ref() == Some(now);
+        let own = match trust.own_key(store) {
+            // Who names the key in force needs no other.
+            Err(_) if is_named => None,
+            own => own?,
+        };
+        let mut known = trust.known_keys(store)?;
+        let is_held = is_named || own.as_ref() == Some(now);
         if is_held && known.is_empty() {
             return Ok(KnownKey::Same);
         }

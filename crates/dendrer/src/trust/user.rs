@@ -163,6 +163,7 @@ impl Trust for UserTrust {
         key: &Arc<SigningKey>,
         tags: Option<TagKey>,
     ) -> Result<(), TrustError> {
+        self.refuse_writer("does not change the key of a log")?;
         let path = beside(&self.key_path(store).ok_or(TrustError::NoHome)?);
         // If this fails, writing the key says so.
         let _ = files::make_dir(files::dir_of(&path));
