@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Verifies a dendrer bundle (.dnd), written from docs/format.md alone. Exit code: 0 intact, 2 usage
-error, 4 tampered or malformed, 6 unverifiable (a value or a beginning missing; another format)."""
+error, 4 tampered or malformed, 6 unverifiable (a part missing; another format; a key changed)."""
 import argparse, base64, copy, decimal, functools, hashlib, itertools, json, re
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey as Key
 DRAFT, MISSING = 3, object()  # the number of this form of the format, until the format is frozen
 POINTER, TAG = "(/([^~/]|~[01])*)+", r"\$(float|bytes|wtf8|object|gap|redacted|vault)"
 MAY, MAX = 'null|"sha256:[0-9a-f]{64}"', '(?=[^"]{1,128}")'  # names have at most 128 characters
@@ -37,8 +37,7 @@ def integer(n, big=decimal.Decimal):  # keeps its digits, whatever its size, unl
     return int(n) if len(n) < 20 else float(n) if big(n) == float(n) else big(n)
 def canon(v, depth=0):
     if isinstance(v, (bool, str)) or v is None: return json.dumps(v, ensure_ascii=False)
-    if isinstance(v, float): return number(v)
-    if isinstance(v, (int, decimal.Decimal)): return str(v)
+    if not isinstance(v, (list, dict)): return number(v) if isinstance(v, float) else str(v)
     need(depth < 136, "nested too deep")
     if isinstance(v, list): return "[" + ",".join(canon(x, depth + 1) for x in v) + "]"
     need(not any(map(is_tag, v)) or len(v) == 1 and re.fullmatch(TAG, *v), "not a tagged value")
@@ -61,8 +60,7 @@ def tree(nodes):
 def root(v):
     if isinstance(v, list): return node(b"array", len(v).to_bytes(8, "big"), tree([*map(root, v)]))
     if not isinstance(v, dict): return node(b"scalar", canon(v).encode())
-    keys = {sha(name.encode()): root(v[name]) for name in v}
-    leaves = [(key.hex(), node(b"member", key, keys[key])) for key in sorted(keys)]
+    leaves = sorted((k.hex(), node(b"member", k, root(v[n]))) for n in v for k in [sha(n.encode())])
     return trie(leaves) if v else node(b"empty-object")
 def added(*numbers):
     need(all(type(n) in (int, float) and not 2**53 <= abs(n) < 1e21 for n in numbers), "no numbers")
@@ -81,7 +79,7 @@ def applied(delta, state):
         if do == "remove": del v[at]
         else: v[at] = new if do == "set" else v[at] + [new] if do == "append" else added(v[at], new)
     return top[""]
-def check_note(note, key, origin, size, root):  # C2SP signed-note and tlog-checkpoint
+def check_note(note, key, origin, size, root, is_changed):  # C2SP signed-note and tlog-checkpoint
     (text, signatures), (name, ident, raw) = note.rsplit("\n\n", 1), key.split("+", 2)
     need(text == f"{origin}\n{size}\n{std(root)}", "the log is not the one that was signed")
     need((raw := unb64(raw, 33, std))[0] == 1 and ident == sha(name.encode(), b"\n", raw)[:4].hex())
@@ -89,7 +87,7 @@ def check_note(note, key, origin, size, root):  # C2SP signed-note and tlog-chec
     need("".join(f"\u2014 {n} {s}\n" for n, s in lines) == signatures, "not signature lines")
     signed = {(n, unb64(s, None, std)[:4].hex()): unb64(s, None, std)[4:] for n, s in lines}
     need(all(signed.values()) and len(signed) == len(lines) <= 100, "a key signs once")
-    Ed25519PublicKey.from_public_bytes(raw[1:]).verify(signed[name, ident], text.encode() + b"\n")
+    is_changed or Key.from_public_bytes(raw[1:]).verify(signed[name, ident], text.encode() + b"\n")
 def check_record(entry, record, blobs, store, missing):  # returns the values that are here
     header, values, chunked = record["header"], record["values"], record.get("chunked", {})
     fields, kept = header["fields"], "seed" if "seed" in record else "salts"
@@ -189,7 +187,7 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     chart, paths = members(last, "map paths") if "map" in (last := next(lines)) else (MISSING, {})
     last = last if chart is MISSING else next(lines)
     need(chart in (MISSING, *(e["hash"] for e in entries.values() if e["kind"] == "map")), "no map")
-    runs, places, missing, counts, is_all = {}, {}, [], {}, len(entries) == size
+    runs, places, missing, counts, changed, is_all = {}, {}, [], {}, False, len(entries) == size
     apart = {"/erase": [], "/key": [], "/register": []}  # the records of no run
     for (at, entry), record in zip(entries.items(), records):
         held = check_record(entry, record, blobs, store, missing)
@@ -197,6 +195,8 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
         check_chain(record["header"], ident, held, runs, places, missing)
         bound = held.get("/verifier") if (kind, held.get("/purpose")) == ("key", "log") else own
         need(bound == own or not isinstance(bound, str), "the log was begun under another key")
+        if kind == "key" and held.get("/purpose") in ("rotate", "recover", "revoke"):
+            changed, missing[:0] = True, [f"the change of keys at {at}"]
         if kind == "map" and held.keys() == record["header"]["fields"].keys():
             check_map(held, paths if chart == ident else {}, at + 1, counts, apart, is_all)
         apart.get("" if run else f"/{kind}", []).append(ident)
@@ -204,7 +204,7 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
         if kind in ("run", "transition"): counts[run]["head"] = ident
         if run and kind in COUNTS: counts[run][COUNTS[kind]] += 1
     top = functools.reduce(lambda r, l: sha(b"\1", l, r), [*peaks.values()][::-1] or [sha()])
-    check_note(*members(last, "checkpoint"), own, f"dendrer/{store}", size, top)
+    check_note(*members(last, "checkpoint"), own, f"dendrer/{store}", size, top, changed)
     need(next(lines, None) is None and data[-1:] == b"\n", "something follows the checkpoint")
     missing += [f"a signature by {key}: the key is {own}"] * (key not in (None, own))
     need(tip in (None, *(runs[name][0] for name in names)), "no run has the tip that was given")

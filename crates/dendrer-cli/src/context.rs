@@ -15,6 +15,7 @@ use dendrer::repo::Mode;
 use dendrer::repo::Repo;
 use dendrer::repo::Signed;
 use dendrer::repo::Warning;
+use dendrer::repo::keys::log_of;
 use dendrer::repo::locate;
 use dendrer::source::{QuestionSource, clean_text};
 use dendrer::store::embedded::Embedded;
@@ -183,9 +184,10 @@ pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result
     let store = mark::open(path, options)?;
     // A key that cannot be used is reported by the verb that needs one.
     let trust = keys::trust(global);
-    let key = trust.key(store.info()).ok().flatten();
+    let log = log_of(&store).map_err(dendrer::Error::from)?;
+    let key = trust.key(&log).ok().flatten();
     let mut store = store.with_key(key);
-    if let Ok(Some(secret)) = trust.writer(store.info()) {
+    if let Ok(Some(secret)) = trust.writer(&log) {
         store.set_writer(LogWriter::Secret(secret));
     }
     speak(global, &store, path);

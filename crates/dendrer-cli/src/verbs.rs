@@ -412,7 +412,7 @@ table! {
     /// Remove what follows from the log and is not needed; never the log
     #[command(after_help = "Examples:\n  dendrer gc -n\n  dendrer gc --keep 30d --snapshots thin")]
     Gc(gc::Gc): |_| pages("gc", "gc") => gc::run;
-    /// The keys of the log: show them, and make the secret of a writer
+    /// The keys of the log: show and change them, and make the secret of a writer
     #[command(
         subcommand,
         after_help = "Examples:\n  dendrer key show\n  dendrer key writer --out shop.key"
@@ -420,6 +420,9 @@ table! {
     Key(key::KeyVerb): |verb| match verb {
         KeyVerb::Show => pages("key show", "key"),
         KeyVerb::Writer(_) => flows("key writer", "key-writer"),
+        KeyVerb::Rotate(_) => flows("key rotate", "key-change"),
+        KeyVerb::Recover(_) => flows("key recover", "key-change"),
+        KeyVerb::Revoke(_) => flows("key revoke", "key-change"),
     } => key::run;
     /// Check the installation, the store, the clock and the disk
     #[command(after_help = "Examples:\n  dendrer doctor\n  dendrer doctor --fix --report support.json\n  dendrer doctor --adopt -n")]

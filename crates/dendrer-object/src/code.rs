@@ -188,6 +188,8 @@ codes! {
     E0809 "damaged_index",
     E0810 "cancelled",
     E0811 "draft_format",
+    E0812 "key_changed",
+    E0813 "not_revocable",
     E0814 "untagged",
     E0815 "not_set_aside",
     E0900 "pack",

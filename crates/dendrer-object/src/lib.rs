@@ -9,6 +9,7 @@ pub mod digest;
 pub mod document;
 pub mod intent;
 pub mod json;
+pub mod keys;
 pub mod lookalike;
 pub mod map;
 pub mod marker;

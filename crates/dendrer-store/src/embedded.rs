@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use dendrer_object::keys::LogKeys;
 use dendrer_object::merkle::Peaks;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
@@ -121,6 +122,8 @@ pub struct Embedded {
     writer: LogWriter,
     /// Tags that were seen, also by a reader.
     tags: Mutex<Tags>,
+    /// The keys of the log, and the size up to which its records were taken.
+    keys: Mutex<Option<(u64, LogKeys)>>,
     /// The size up to which groups were adopted by this handle.
     adopted: u64,
     pub(crate) dir: PathBuf,
@@ -272,10 +275,12 @@ impl Embedded {
         Ok(())
     }
 
-    /// Sets the signing key. A key that is not that of the store is ignored.
+    /// Sets the signing key. A key that is not the one in force is ignored.
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Embedded {
-        self.key = self.info.own(key);
+        // What cannot be read is reported by whoever reads it for its own sake.
+        let now = self.log_keys().map_or_else(|_| self.info.key.clone(), |keys| keys.now().clone());
+        self.key = key.filter(|key| *key.verifier_key() == now);
         self.writer = LogWriter::of_key(self.key.as_ref());
         self
     }
@@ -302,6 +307,7 @@ impl Embedded {
             key: None,
             writer: LogWriter::default(),
             tags: Mutex::default(),
+            keys: Mutex::default(),
             adopted: 0,
             dir: dir.to_owned(),
             owner: std::process::id(),
@@ -1025,6 +1031,11 @@ impl ReadLog for Embedded {
         true
     }
 
+    fn keys(&self) -> Result<LogKeys, StoreError> {
+        self.check_owner()?;
+        self.log_keys()
+    }
+
     fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
         self.check_owner()?;
         if size > self.size() { Ok(None) } else { self.root_at(size) }
@@ -1151,7 +1162,11 @@ impl AppendLog for Embedded {
     }
 
     fn set_writer(&mut self, writer: LogWriter) {
-        self.writer = writer.of_store(&self.info);
+        self.writer = match self.log_keys() {
+            Ok(keys) => writer.under(keys.now()),
+            // Without the keys of the log nothing is written.
+            Err(_) => LogWriter::Missing,
+        };
         // Looked at with another secret.
         *self.tags.get_mut().unwrap_or_else(PoisonError::into_inner) = Tags::default();
     }
@@ -1179,8 +1194,18 @@ impl SignLog for Embedded {
         may: &mut MaySign<'_>,
     ) -> Result<Option<SignedNote>, StoreError> {
         self.locked_behind_tags(|store| {
+            let is_another = store.log_keys()?.now() != key.verifier_key();
             if let Some(record) = last(store)? {
-                store.append_group(std::slice::from_ref(&record), &[])?;
+                // A new key tags the group of the record that brings it.
+                let writer = if is_another { LogWriter::of(key) } else { store.writer.clone() };
+                let before = std::mem::replace(&mut store.writer, writer);
+                if let Err(error) = store.append_group(std::slice::from_ref(&record), &[]) {
+                    store.writer = before;
+                    return Err(error);
+                }
+            }
+            if is_another && store.log_keys()?.now() != key.verifier_key() {
+                return Err(StoreError::NoWriter);
             }
             store.sign(key, may)
         })

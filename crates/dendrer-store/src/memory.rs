@@ -122,31 +122,49 @@ impl Memory {
         }
     }
 
-    /// Sets the signing key. A key that is not that of the store is ignored.
+    /// Sets the signing key. A key that is not the one in force is ignored.
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Memory {
-        self.key = self.info.own(key);
+        let now = self.keys().map_or_else(|_| self.info.key.clone(), |keys| keys.now().clone());
+        self.key = key.filter(|key| *key.verifier_key() == now);
         self.writer = LogWriter::of_key(self.key.as_ref());
         self
     }
 
     /// The groups after what is signed or adopted, looked at with the secret; `None` without one.
     fn tags(&self) -> Option<Tags> {
-        let secret = self.writer.secret()?;
-        let signed = self.checkpoint.as_ref().and_then(|note| {
-            Checkpoint::open(note, &self.info.id.origin(), &self.info.key).ok().map(|signed| signed.size())
-        });
+        let keys = self.keys().ok()?;
+        let secret = self.writer.secret().filter(|secret| secret.key() == keys.now())?;
+        let signed = self.checkpoint.as_ref().and_then(|note| keys.open(note).ok());
+        let signed = signed.map_or(0, |signed| signed.size());
         let mut tags = Tags::default();
-        tags.pass(self.adopted.max(signed.unwrap_or(0)));
+        tags.pass(self.adopted.max(signed).max(keys.changed_at()));
         let begin = self.groups.partition_point(|group| group.tree.size <= tags.looked_to());
         self.groups[begin..].iter().for_each(|group| tags.look(secret, self.info.id, group));
         Some(tags)
+    }
+
+    /// Appends a group, whatever stands before it.
+    fn append_group(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
+        let mut peaks = self.writable()?.clone();
+        let begin = self.tree.size;
+        fence::check(self, self.info.id, begin, records)?;
+        for (record, position) in records.iter().zip(begin..) {
+            peaks.push(leaf_hash(&record.entry()));
+            self.put(position, Held::Open(record.clone()));
+        }
+        self.tree = TreeHead { size: peaks.size(), root: peaks.root() };
+        self.peaks = Some(peaks);
+        let tag = self.writer.tag(self.info.id, self.tree);
+        self.groups.push(GroupEnd { begin, tree: self.tree, tag });
+        Ok(begin..self.tree.size)
     }
 
     /// Fails where nothing may be written or signed.
     fn check_tags(&self) -> Result<(), StoreError> {
         match &self.writer {
             LogWriter::Missing => Err(StoreError::NoWriter),
+            LogWriter::Secret(secret) if secret.key() != self.keys()?.now() => Err(StoreError::NoWriter),
             _ => self.tags().map_or(Ok(()), |tags| tags.check()),
         }
     }
@@ -420,19 +438,8 @@ impl KeepDerived for Memory {
 
 impl AppendLog for Memory {
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        let mut peaks = self.writable()?.clone();
         self.check_tags()?;
-        let begin = self.tree.size;
-        fence::check(self, self.info.id, begin, records)?;
-        for (record, position) in records.iter().zip(begin..) {
-            peaks.push(leaf_hash(&record.entry()));
-            self.put(position, Held::Open(record.clone()));
-        }
-        self.tree = TreeHead { size: peaks.size(), root: peaks.root() };
-        self.peaks = Some(peaks);
-        let tag = self.writer.tag(self.info.id, self.tree);
-        self.groups.push(GroupEnd { begin, tree: self.tree, tag });
-        Ok(begin..self.tree.size)
+        self.append_group(records)
     }
 
     fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError> {
@@ -445,7 +452,7 @@ impl AppendLog for Memory {
     }
 
     fn set_writer(&mut self, writer: LogWriter) {
-        self.writer = writer.of_store(&self.info);
+        self.writer = self.keys().map_or(LogWriter::Missing, |keys| writer.under(keys.now()));
     }
 
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
@@ -495,8 +502,18 @@ impl SignLog for Memory {
     ) -> Result<Option<SignedNote>, StoreError> {
         self.writable()?;
         self.check_tags()?;
+        let is_another = self.keys()?.now() != key.verifier_key();
         if let Some(record) = last(self)? {
-            self.append(std::slice::from_ref(&record))?;
+            // A new key tags the group of the record that brings it.
+            let writer = if is_another { LogWriter::of(key) } else { self.writer.clone() };
+            let before = std::mem::replace(&mut self.writer, writer);
+            if let Err(error) = self.append_group(std::slice::from_ref(&record)) {
+                self.writer = before;
+                return Err(error);
+            }
+        }
+        if is_another && self.keys()?.now() != key.verifier_key() {
+            return Err(StoreError::NoWriter);
         }
         let checkpoint = Checkpoint::new(&self.info.id.origin(), self.tree.size, self.tree.root)?;
         let note = checkpoint.sign(key)?;

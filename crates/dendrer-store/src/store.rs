@@ -17,9 +17,7 @@ mod sign;
 mod ticket;
 mod writer;
 
-use std::sync::Arc;
-
-use dendrer_object::note::{SigningKey, VerifierKey};
+use dendrer_object::note::VerifierKey;
 use dendrer_object::{Digest, StoreId};
 
 pub use append::AppendLog;
@@ -28,6 +26,7 @@ pub use derived::{KeepDerived, KeptRow, KeptWhat, Slot, TilePlace};
 pub use erase::EraseValues;
 pub use head::Head;
 pub(crate) use read::not_in_tree;
+pub(crate) use read::take_key;
 pub use read::{ReadLog, RunSummary, Skimmed};
 pub use secrets::{Given, KeepSecrets, NewSecrets, SECRET_SIZE_MAX};
 pub use sign::{LastRecord, MaySign, SignLog};
@@ -45,7 +44,7 @@ const FIRST_FORMAT: u64 = 1;
 pub struct StoreInfo {
     /// The id, which every record of the store names in its header.
     pub id: StoreId,
-    /// The key under which the log's checkpoints are signed.
+    /// The key that the log began with. The key in force is that of [`ReadLog::keys`].
     pub key: VerifierKey,
     /// The format the store was last written in.
     pub format: u64,
@@ -61,9 +60,10 @@ impl StoreInfo {
         StoreInfo { id, key, format: FIRST_FORMAT, reader: FIRST_FORMAT, writer: FIRST_FORMAT }
     }
 
-    /// Returns a key if it is that of the store.
-    pub(crate) fn own(&self, key: Option<Arc<SigningKey>>) -> Option<Arc<SigningKey>> {
-        key.filter(|key| *key.verifier_key() == self.key)
+    /// Returns the same with the key in force, for whoever looks for the secret half of it.
+    #[must_use]
+    pub fn under(&self, key: &VerifierKey) -> StoreInfo {
+        StoreInfo { key: key.clone(), ..self.clone() }
     }
 }
 

@@ -465,6 +465,14 @@ E0810 8 "The caller stopped the work."
 E0811 8 "This was made before the format was frozen."
 "It says nothing about the record: another version of dendrer, before the first release, wrote it, and this one does not read it. Nothing \
 was touched. Read it with the version that made it, and record or import again."
+E0812 5 "The key of the log was changed without the old one, or is to be."
+"A record in the log says that the key was lost and puts another in its place. This machine has, or knows, the old key, which did not sign \
+that: the owner recovered on another machine, or somebody else claims the log. Nothing is written here. `dendrer verify` names the record. \
+If the owner did it, bring the new key: `--key FILE`, or its file in the place of the old one. `key recover` is for a lost key, and is refused \
+where the key is; `dendrer key rotate` changes that. docs/keys.md has an example."
+E0813 2 "What this key signed cannot be taken back."
+"`dendrer key revoke KEY --at SIZE` takes back what an earlier key of the log signed beyond a size. The key in force is first changed: `dendrer \
+key rotate`. `dendrer key show` lists the keys."
 E0814 5 "A group of this log has no tag of its writers."
 "Each group of records has a tag that only the key of the log, or a writer's secret made from it, can make. Behind a group without it \
 nothing is written, exported or signed, so that the owner never signs what another program wrote. `dendrer doctor --adopt -n` lists the groups; \

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use dendrer::care::keys::KeyChanged;
 use dendrer::care::tags::{Adopted, UntaggedRun};
 use dendrer::store::SetAside;
+use dendrer_object::keys::{KeyHow, KeySpan, LogKeys};
 use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
@@ -12,9 +14,9 @@ use crate::{count, quote};
 /// The keys of a log.
 #[derive(Debug, Clone)]
 pub struct KeysAnswer {
-    /// The public half of its key.
-    pub verifier: String,
-    /// How many records it has signed.
+    /// The keys.
+    pub keys: LogKeys,
+    /// How many records are signed.
     pub signed: u64,
     /// Whether the signing key is here.
     pub signing: bool,
@@ -28,21 +30,33 @@ document! {
     /// The keys of a log
     pub object KeyDocument: "key" (answer: &KeysAnswer) {
         /// The keys, by the sizes of the log that they signed
-        items: Vec<KeyObject> = vec![KeyObject::of(answer)],
+        items: Vec<KeySpanObject> = spans(Some(&answer.keys), Some(answer.signed)),
         /// The keys on this machine
         here: KeysHere = KeysHere::of(answer),
     }
 
     /// A key of a log
-    object KeyObject(answer: &KeysAnswer) {
-        /// The key that checks the checkpoints
-        key: &str = &answer.verifier,
-        /// How it came into force
-        how: ["first"] = "first",
+    pub object KeySpanObject(span: &KeySpan, signed: Option<u64>) {
+        /// The verifier key, which checks checkpoints
+        key: String = span.key.to_string(),
+        /// How it came into force, or whether it was revoked
+        how: KeyHow = span.how(),
         /// The size of the log from which on it signs
-        from: u64 = 0,
-        /// The newest size that it signed
-        to: u64 = answer.signed,
+        from: u64 = span.from,
+        /// The last size over which its signature counts; of the key in force the size that it has signed, null if none
+        to: Option<u64> = span.counts_to().or(signed),
+    }
+
+    /// A change of the keys of a log
+    pub object KeyChangeDocument: "key-change" (changed: &KeyChanged) {
+        /// The key that was in force; of a revocation the one that was revoked
+        old: String = changed.old.to_string(),
+        /// The key in force
+        new: String = changed.new.to_string(),
+        /// The position of the record
+        position: u64 = changed.position,
+        /// What was done
+        how: KeyHow = changed.how,
     }
 
     /// The keys on this machine
@@ -124,11 +138,47 @@ impl Answer for KeysAnswer {
         let here: Vec<&str> =
             here.into_iter().filter_map(|(is_here, what)| is_here.then_some(what)).collect();
         let here = if here.is_empty() { "nothing".to_owned() } else { here.join(", ") };
-        let signed = count(self.signed, "record", "records");
-        vec![
-            format!("first     {}, signed to {signed}", quote::escape(&self.verifier)).into(),
-            format!("here      {here}").into(),
-        ]
+        let mut lines: Vec<Line> = Vec::new();
+        for span in self.keys.spans() {
+            let to = match (span.counts_to(), span.to) {
+                (None, _) => format!("signed to {}", count(self.signed, "record", "records")),
+                (Some(to), _) => format!("to {}", count(to, "record", "records")),
+            };
+            let from = if span.from == 0 { String::new() } else { format!("from {} ", span.from) };
+            let (how, key) = (span.how().as_str(), quote::escape(&span.key.to_string()));
+            lines.push(format!("{how:<9} {key}, {from}{to}").into());
+        }
+        lines.push(format!("here      {here}").into());
+        lines
+    }
+}
+
+/// Returns the keys of a log as objects.
+pub(crate) fn spans(keys: Option<&LogKeys>, signed: Option<u64>) -> Vec<KeySpanObject> {
+    keys.iter().flat_map(|keys| keys.spans()).map(|span| KeySpanObject::of(span, signed)).collect()
+}
+
+impl Answer for KeyChanged {
+    fn document(&self) -> Value {
+        KeyChangeDocument::of(self).into()
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let (old, new, position) = (self.old.id(), self.new.id(), self.position);
+        let what = match (self.how, self.at) {
+            (KeyHow::Revoked, Some(at)) => format!("{old} beyond size {at}"),
+            _ => format!("{old} by {new}"),
+        };
+        let word = self.how.as_str();
+        let gap = " ".repeat(10 - word.len());
+        let mut lines =
+            vec![Line::styled(Style::Good, word).then(format!("{gap}{what}, on record at {position}"))];
+        if self.how != KeyHow::Revoked {
+            lines.push(Line::note(
+                "note: a writer needs the secret of the new key: dendrer key writer --out FILE",
+            ));
+        }
+        lines
     }
 }
 

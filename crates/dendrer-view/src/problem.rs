@@ -66,8 +66,9 @@ impl ShownProblem for Problem {
 /// The commands that help. The one for a writer without a secret is typed on another machine, and its line names that.
 fn help(problem: &Problem) -> Vec<Line> {
     match (problem.code, &*problem.help) {
-        (Code::E0804, [writer]) => {
-            vec![Line::note(format!("help: on the machine with the key: {}", writer.join(" ")))]
+        (Code::E0804, [writer, recover]) => {
+            let (writer, recover) = (writer.join(" "), recover.join(" "));
+            vec![Line::note(format!("help: on the machine with the key: {writer}; if it is lost: {recover}"))]
         }
         (_, all) => all.iter().take(3).map(|argv| Line::command("help: ", argv)).collect(),
     }

@@ -232,7 +232,7 @@ fn not_checked(report: &VerifyReport) -> Vec<String> {
     let unsigned = report.log.0 - report.signed.unwrap_or(0).min(report.log.0);
     let left_out = report.whole.left_out;
     let of_lines = [
-        (report.signed.is_none() && report.key.is_some())
+        (report.signed.is_none() && report.keys.is_some())
             .then(|| "a signature: no checkpoint was signed yet".to_owned()),
         (report.signed.is_some() && unsigned > 0)
             .then(|| format!("a signature over the last {}", count(unsigned, "record", "records"))),

@@ -9,6 +9,7 @@ pub mod backup;
 pub mod check;
 pub mod erase;
 pub mod export;
+pub mod keys;
 pub mod problem;
 pub mod restore;
 pub mod spare;

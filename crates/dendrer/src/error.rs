@@ -451,6 +451,29 @@ pub enum Error {
         /// Whether records were committed before that was found.
         committed: bool,
     },
+    /// The key of the log was changed without the one that is known here.
+    #[error("record {position} changed the key of the log without the old key, which this machine knows")]
+    KeyChanged {
+        /// The position of the record.
+        position: u64,
+    },
+    /// The key of the log is here, so it was not lost.
+    #[error("the key of the log is here: it is changed with its own signature")]
+    KeyIsHere,
+    /// What another key signed is taken back, and nothing else.
+    #[error("{key} {why}")]
+    NotRevocable {
+        /// The key, as it was named.
+        key: String,
+        /// Why nothing of it is taken back.
+        why: &'static str,
+    },
+    /// A checkpoint that was given is none that the log contains.
+    #[error("the checkpoint that was given is none of this log: {why}")]
+    NotContained {
+        /// Why not.
+        why: String,
+    },
     /// The casebook takes findings, labels and notes, and nothing else.
     #[error("{run} is the casebook of the store: findings, labels and notes go there, and nothing else")]
     Casebook {
@@ -644,6 +667,9 @@ impl Error {
             Error::Trust(error) | Error::NotSigned(error) => error.code(),
             Error::Unwritable(error) => error.code(),
             Error::AnotherLog { .. } => Code::E0307,
+            Error::KeyChanged { .. } | Error::KeyIsHere => Code::E0812,
+            Error::NotRevocable { .. } => Code::E0813,
+            Error::NotContained { .. } => Code::E0304,
             Error::MapFalse { .. } => Code::E0316,
             Error::NotReproduced { .. } => Code::E0701,
             Error::TooManyEarlier { .. } => Code::E0540,

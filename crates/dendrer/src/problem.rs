@@ -120,6 +120,12 @@ impl Problem {
             }
             Error::Store(error) => store_problem(problem, error),
             Error::Trust(error) => trust_problem(problem, error),
+            Error::KeyChanged { .. } => problem
+                .note("nothing was written; if the owner lost the key, bring the new one: --key FILE")
+                .help(&["dendrer", "verify", "--all"]),
+            Error::KeyIsHere => problem.note("nothing was written").help(&["dendrer", "key", "rotate"]),
+            Error::NotRevocable { .. } => problem.note("nothing was written").help(&["dendrer", "key", "show"]),
+            Error::NotContained { .. } => problem.note("nothing was written"),
             Error::AnotherLog { why, committed } => problem
                 .at("why", why.to_string())
                 .note(match committed {
@@ -522,9 +528,10 @@ fn store_problem(problem: Problem, error: &StoreError) -> Problem {
             "-n",
             "5",
         ]),
-        StoreError::NoWriter => {
-            problem.note("nothing was written").help(&["dendrer", "key", "writer", "--out", "FILE"])
-        }
+        StoreError::NoWriter => problem
+            .note("nothing was written")
+            .help(&["dendrer", "key", "writer", "--out", "FILE"])
+            .help(&["dendrer", "key", "recover", "--reason", "TEXT"]),
         StoreError::Untagged { .. } => {
             problem.note("nothing was written or signed").help(&["dendrer", "doctor", "--adopt", "-n"])
         }

@@ -8,6 +8,7 @@
 
 pub mod follow;
 pub mod heads;
+pub mod keys;
 pub mod locate;
 mod map;
 pub mod mark;
@@ -38,7 +39,7 @@ use crate::record::recorder::{Environment, REDACT, Recorder, World, begin_log_wi
 use crate::record::redacted;
 use crate::redact::{RedactionProfile, Redactor};
 use crate::run::trace::{Trace, all_runs};
-use crate::trust::{LogTrust, MemoryTrust, Trust, make_key};
+use crate::trust::{LogTrust, MemoryTrust, SigningTurn, Trust, make_key};
 use crate::vault::Vault;
 use crate::watch::Watch;
 
@@ -179,7 +180,7 @@ impl Repo {
         let files = files_of(dir);
         let mut store = Embedded::open(dir, options)?;
         // A key that cannot be used is reported when something is to be signed.
-        let key = trust.key(store.info()).ok().flatten();
+        let key = keys::log_of(&store).ok().and_then(|log| trust.key(&log).ok().flatten());
         store = store.with_key(key);
         store.set_writer(writer_of(&*trust, &store));
         match mode {
@@ -205,7 +206,10 @@ impl Repo {
             Mode::Write => {
                 refuse_damage(&store)?;
                 heads::refuse_rollback(&mut store, &*trust)?;
-                Repo::of(Shared::new(Box::new(store)), Some((dir, reads)), trust, Vec::new())
+                keys::refuse_changed(&store, &*trust)?;
+                let repo = Repo::of(Shared::new(Box::new(store)), Some((dir, reads)), trust, Vec::new())?;
+                repo.settle_keys()?;
+                Ok(repo)
             }
         }
     }
@@ -219,6 +223,7 @@ impl Repo {
                 return Err(Error::AnotherLog { why, committed: false });
             }
         }
+        keys::refuse_changed(&*store, &*trust)?;
         let writer = writer_of(&*trust, &*store);
         store.set_writer(writer);
         Repo::of(Shared::new(store), None, trust, Vec::new())
@@ -309,7 +314,8 @@ impl Repo {
             head.size <= size && store.root_of(head.size).is_ok_and(|root| root == Some(head.root))
         };
         let note = store.checkpoint().ok().flatten();
-        let signed = note.and_then(|note| Checkpoint::open(&note, &info.id.origin(), &info.key).ok());
+        let keys = store.keys()?;
+        let signed = note.and_then(|note| keys.open(&note).ok());
         let signed = signed.map(|signed| TreeHead { size: signed.size(), root: signed.root() });
         let verified = self.inner.trust.seen(info.id).and_then(|seen| seen.log());
         let size_of = |head: Option<TreeHead>| head.filter(holds).map_or(0, |head| head.size);
@@ -328,11 +334,13 @@ impl Repo {
         if inner.mode == Mode::Read {
             return Ok(());
         }
-        if inner.key.is_none() && inner.trust.writer(&inner.info)?.is_none() {
-            return Err(StoreError::NoWriter.into());
-        }
         let mut writer = self.writer()?.clone();
         writer.refresh()?;
+        let log = self.log()?;
+        let has_key = inner.key.as_ref().is_some_and(|key| *key.verifier_key() == log.key);
+        if !has_key && inner.trust.writer(&log)?.is_none() {
+            return Err(StoreError::NoWriter.into());
+        }
         Ok(StoreError::refuse_untagged(&writer.untagged()?.unwrap_or_default())?)
     }
 
@@ -509,14 +517,14 @@ impl Repo {
         redaction::redactor(profile, pack, self.tag_key(profile))
     }
 
-    /// The secret that makes the tags of this store: it follows from the signing key, and lies with it. `None` where the key is
+    /// The secret that makes the tags of this store: it follows from the first signing key, and lies with the one in force. `None` where the key is
     /// not here, and for profiles without tags.
     fn tag_key(&self, profile: RedactionProfile) -> Option<[u8; 32]> {
         let key = match profile {
-            RedactionProfile::Default => self.signing_key().ok().flatten()?,
+            RedactionProfile::Default => self.inner.trust.tag_key(&self.log().ok()?).ok().flatten()?,
             RedactionProfile::Carl1 | RedactionProfile::None => return None,
         };
-        Some(key.tag(format!("dendrer/redaction-tags/v2\n{}", self.inner.info.id).as_bytes()))
+        Some(key.bytes())
     }
 
     /// Clock and seeds for functions that write.
@@ -557,14 +565,26 @@ impl Repo {
         let (trust, id) = (&*self.inner.trust, self.inner.info.id);
         // The turn lasts from comparing with the remembered head to remembering the new one: no copy of this log is signed meanwhile.
         let mut turn = trust.turn(id).map_err(Error::NotSigned)?;
+        self.sign_in(&mut *turn, &mut writer, &key, last)
+    }
+
+    /// Signs the log with a key, in a turn.
+    pub(crate) fn sign_in(
+        &self,
+        turn: &mut dyn SigningTurn,
+        writer: &mut Shared,
+        key: &SigningKey,
+        last: &mut LastRecord<'_>,
+    ) -> Result<Signed, Error> {
+        let (trust, id) = (&*self.inner.trust, self.inner.info.id);
         if let Some(head) = trust.head(id)? {
             writer.refresh()?;
-            if let Some(why) = heads::compare_hashes(&writer, head)? {
+            if let Some(why) = heads::compare_hashes(writer, head)? {
                 return Err(Error::AnotherLog { why, committed: false });
             }
         }
         let (mut refused, mut not_remembered) = (None, None);
-        let note = writer.sign_after(&key, last, &mut |store: &dyn ReadLog, checkpoint: &Checkpoint| {
+        let note = writer.sign_after(key, last, &mut |store: &dyn ReadLog, checkpoint: &Checkpoint| {
             match trust.head(id) {
                 // A file system without locks lets another process have a turn at the same time.
                 Ok(Some(head)) if !store.extends(head.size, head.root)? => {
@@ -590,7 +610,7 @@ impl Repo {
     pub fn signing_key(&self) -> Result<Option<Arc<SigningKey>>, Error> {
         match &self.inner.key {
             Some(key) => Ok(Some(Arc::clone(key))),
-            None => Ok(self.inner.trust.key(&self.inner.info)?),
+            None => Ok(self.inner.trust.key(&self.log()?)?),
         }
     }
 
@@ -619,10 +639,10 @@ impl Repo {
 
 /// Who a store is written for: with the key of its log, with the secret of its writers, or not at all.
 fn writer_of(trust: &dyn Trust, store: &dyn Store) -> LogWriter {
-    match (store.key(), trust.writer(store.info())) {
-        (Some(key), _) => LogWriter::of(key),
-        (None, Ok(Some(secret))) => LogWriter::Secret(secret),
-        (None, _) => LogWriter::Missing,
+    let secret = || keys::log_of(store).ok().and_then(|log| trust.writer(&log).ok().flatten());
+    match store.key() {
+        Some(key) => LogWriter::of(key),
+        None => secret().map_or(LogWriter::Missing, LogWriter::Secret),
     }
 }
 

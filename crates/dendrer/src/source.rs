@@ -15,7 +15,6 @@ use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_object::question::Question;
 use dendrer_object::{Code, Digest, RunName, Value};
 use dendrer_store::embedded::{KeptMemory, Options};
-use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Shared, Store};
 
 use crate::address::{Address, Position};
@@ -30,6 +29,7 @@ use crate::record::recorder::redactor_over;
 use crate::record::redacted;
 use crate::redact::{Redactor, TakenSecrets};
 use crate::repo::follow::Follow;
+use crate::repo::keys::log_of;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
 use crate::run::trace::Trace;
@@ -702,7 +702,7 @@ impl Desk for StoreDesk<'_> {
     fn log_files(&mut self, dir: &Path) -> Result<Embedded, Problem> {
         let store = Embedded::open(dir, Options::read()).map_err(Error::from)?;
         // A key that cannot be used is reported by the question that needs one.
-        let key = self.trust.key(store.info()).ok().flatten();
+        let key = log_of(&store).ok().and_then(|log| self.trust.key(&log).ok().flatten());
         Ok(store.with_key(key))
     }
 

@@ -8,11 +8,13 @@
 
 mod memory;
 mod seen;
+mod tag_key;
 mod user;
 mod vault_key;
 mod writer_file;
 
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 
 use dendrer_object::StoreId;
@@ -22,6 +24,7 @@ use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
 pub use crate::error::TrustError;
 pub use memory::MemoryTrust;
 pub use seen::{Seen, Stamp};
+pub use tag_key::TagKey;
 pub use user::{UserTrust, make_key, read_key, write_key, write_writer};
 pub use vault_key::VaultKey;
 pub use writer_file::WriterFile;
@@ -54,7 +57,57 @@ pub trait Trust: Debug + Send + Sync {
         Ok(self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key))))
     }
 
-    /// Returns the public half of the key that a log was begun with here, whatever key file was named; `None` if it is not here.
+    /// Returns the secret that makes the tags of redacted values: it follows from the key that the log began with here, and stays
+    /// when that is changed. `None` if the key is not here.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trust::key`].
+    fn tag_key(&self, log: &StoreInfo) -> Result<Option<TagKey>, TrustError> {
+        Ok(self.key(log)?.map(|key| TagKey::of(log.id, &key)))
+    }
+
+    /// Keeps the key that is to take the place of the key of a log, beside that, with the secret of its tags.
+    ///
+    /// # Errors
+    ///
+    /// [`TrustError::NoHome`] if there is no place for it.
+    fn keep_next(
+        &self,
+        _store: StoreId,
+        _key: &Arc<SigningKey>,
+        _tags: Option<TagKey>,
+    ) -> Result<(), TrustError> {
+        Err(TrustError::NoHome)
+    }
+
+    /// Returns the public half of the key that was kept beside the key of a log.
+    fn next_key(&self, _store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
+        Ok(None)
+    }
+
+    /// Ends a change of keys. If the key that was kept beside is in force, it takes the place of the old one, which is destroyed;
+    /// with `out` that is a new file. If another one is in force, it is destroyed itself. Done again, it does nothing.
+    fn end_change(
+        &self,
+        _store: StoreId,
+        _in_force: &VerifierKey,
+        _out: Option<&Path>,
+    ) -> Result<(), TrustError> {
+        Ok(())
+    }
+
+    /// Lists the keys of a log that this user has known, in order, if they were changed.
+    fn known_keys(&self, _store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
+        Ok(Vec::new())
+    }
+
+    /// Remembers a key of a log after those that were known before.
+    fn know_key(&self, _store: StoreId, _key: &VerifierKey) -> Result<(), TrustError> {
+        Ok(())
+    }
+
+    /// Returns the public half of the key of a log in the place of this user, whatever key file was named; `None` if it is not here.
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError>;
 
     /// Keeps the key of a new log. Never replaces a key.

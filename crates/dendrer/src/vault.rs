@@ -348,7 +348,7 @@ impl Vault {
         let cipher = self.cipher()?;
         let name = cipher.entry_name(run, locator);
         if self.store.get_secret(&name)?.is_none() {
-            return Err(VaultError::Nothing { run: run.clone(), locator: locator.to_owned() });
+            return Err(self.nothing(&cipher, run, locator)?);
         }
         for _ in 0..ATTEMPTS {
             if self.try_destroy(&cipher, run, &BTreeSet::from([name]))? {
@@ -364,9 +364,9 @@ impl Vault {
     ///
     /// [`VaultError::NoKey`] and [`VaultError::OtherKey`].
     pub fn unlock(&self) -> Result<(), VaultError> {
-        match self.store.get_secret(&self.mark_name())? {
-            Some(_) => self.cipher().map(drop),
-            None => Ok(()),
+        match self.marks()?.iter().any(|mark| mark.kept.is_some()) {
+            true => self.cipher().map(drop),
+            false => Ok(()),
         }
     }
 
@@ -428,8 +428,9 @@ impl Vault {
         // The key goes first: all that follows may be interrupted.
         self.trust.destroy_vault_key(self.store.info().id)?;
         let mut names = self.store.secrets()?;
-        // The mark goes last: as long as anything is left, no other key is made.
-        names.sort_by_key(|name| *name == self.mark_name());
+        // The marks go last: as long as anything is left, no other key is made.
+        let marks = self.marks()?;
+        names.sort_by_key(|name| marks.iter().any(|mark| mark.name == *name));
         // Each batch reads the log once.
         for batch in names.chunks(1 << 14) {
             self.store.remove_secrets(batch, Given::default())?;
@@ -440,6 +441,10 @@ impl Vault {
     /// Removes parts that no entry names, as an interrupted put leaves them. Returns how many there were; a dry run removes none.
     pub fn sweep(&mut self, dry_run: bool) -> Result<u64, VaultError> {
         let cipher = self.cipher()?;
+        // Whose parts those are that no entry names cannot be told beside a vault whose key is gone.
+        if has_others(&self.marks()?, &cipher) {
+            return Ok(0);
+        }
         for _ in 0..ATTEMPTS {
             let seen = self.store.secrets()?;
             let mut used = BTreeSet::new();
@@ -466,47 +471,58 @@ impl Vault {
 
     /// Returns the keys to read with. Those that a handle used are kept: while the mark of the vault is the same, they fit.
     fn cipher(&self) -> Result<Arc<Cipher>, VaultError> {
-        let mark = self.store.get_secret(&self.mark_name())?;
-        if let Some(known) = self.known(mark.as_deref()) {
+        let marks = self.marks()?;
+        if let Some(known) = self.known(&marks) {
             return Ok(known);
         }
-        let id = self.store.info().id;
-        let key = self.trust.vault_key(id)?.ok_or(VaultError::NoKey)?;
-        self.cipher_of(&key, mark)
+        let key = self.trust.vault_key(self.store.info().id)?.ok_or(VaultError::NoKey)?;
+        Ok(self.cipher_of(&key, marks)?.0)
     }
 
-    fn known(&self, mark: Option<&[u8]>) -> Option<Arc<Cipher>> {
+    fn known(&self, marks: &[Mark]) -> Option<Arc<Cipher>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (cipher, of) = known.as_ref()?;
-        (Some(&**of) == mark).then(|| Arc::clone(cipher))
+        marks.iter().any(|mark| mark.kept.as_ref() == Some(of)).then(|| Arc::clone(cipher))
     }
 
-    fn cipher_of(&self, key: &VaultKey, mark: Option<Vec<u8>>) -> Result<Arc<Cipher>, VaultError> {
+    /// Returns the keys of one of the vaults of the store, and the name of its mark if that is not there: then the vault has not
+    /// begun.
+    fn cipher_of(
+        &self,
+        key: &VaultKey,
+        marks: Vec<Mark>,
+    ) -> Result<(Arc<Cipher>, Option<Digest>), VaultError> {
         let cipher = Arc::new(Cipher::new(key, self.store.info().id));
-        match mark {
-            Some(mark) if cipher::kind_of(&mark) != Some(Kind::Mark) => {
-                Err(VaultError::Damaged { name: self.mark_name() })
+        let own = cipher.mark();
+        for mark in &marks {
+            match &mark.kept {
+                Some(kept) if *kept == own => {
+                    let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+                    *known = Some((Arc::clone(&cipher), own));
+                    return Ok((cipher, None));
+                }
+                Some(kept) if cipher::kind_of(kept) != Some(Kind::Mark) => {
+                    return Err(VaultError::Damaged { name: mark.name });
+                }
+                _ => {}
             }
-            Some(mark) if mark != cipher.mark() => Err(VaultError::OtherKey),
-            Some(mark) => {
-                let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-                *known = Some((Arc::clone(&cipher), mark));
-                Ok(cipher)
-            }
-            None => Ok(cipher),
+        }
+        match marks.iter().find(|mark| mark.kept.is_none()) {
+            Some(free) => Ok((cipher, Some(free.name))),
+            None => Err(VaultError::OtherKey),
         }
     }
 
     /// Returns the keys to write with; makes a key for a vault that has none.
     fn cipher_to_write(&mut self) -> Result<Arc<Cipher>, VaultError> {
         let id = self.store.info().id;
-        let mark = self.store.get_secret(&self.mark_name())?;
-        if let Some(known) = self.known(mark.as_deref()) {
+        let marks = self.marks()?;
+        if let Some(known) = self.known(&marks) {
             return Ok(known);
         }
         let key = match self.trust.vault_key(id)? {
             Some(key) => key,
-            None if mark.is_some() => return Err(VaultError::NoKey),
+            None if marks.iter().all(|mark| mark.kept.is_some()) => return Err(VaultError::NoKey),
             None => {
                 let key = VaultKey::generate()?;
                 let kept = self.trust.keep_vault_key(id, &key);
@@ -518,21 +534,29 @@ impl Vault {
                 }
             }
         };
-        let is_new = mark.is_none();
-        let cipher = self.cipher_of(&key, mark)?;
-        if is_new {
-            let name = self.mark_name();
+        let (cipher, free) = self.cipher_of(&key, marks)?;
+        if let Some(name) = free {
             let first = Given { absent: &[name], ..Given::default() };
             if !self.store.put_secrets(&[(name, cipher.mark())], first)? {
-                return self.cipher_of(&key, self.store.get_secret(&name)?);
+                return match self.cipher_of(&key, self.marks()?)? {
+                    (cipher, None) => Ok(cipher),
+                    (_, Some(_)) => Err(VaultError::Busy),
+                };
             }
         }
         Ok(cipher)
     }
 
-    /// The name of the mark by which the key of a vault is known. It says that there is a vault, and nothing else.
-    fn mark_name(&self) -> Digest {
-        mark_name(&self.store)
+    fn marks(&self) -> Result<Vec<Mark>, VaultError> {
+        marks(&self.store)
+    }
+
+    /// Why nothing is found at a place: nothing was put, or it lies in a vault whose key is gone.
+    fn nothing(&self, cipher: &Cipher, run: &RunName, locator: &str) -> Result<VaultError, VaultError> {
+        Ok(match has_others(&self.marks()?, cipher) {
+            true => VaultError::NoKey,
+            false => VaultError::Nothing { run: run.clone(), locator: locator.to_owned() },
+        })
     }
 
     /// Gathers the parts of a value. Returns how many levels of lists are above the pieces, and the names for the entry.
@@ -627,7 +651,7 @@ impl Vault {
         let cipher = self.cipher()?;
         let name = cipher.entry_name(run, locator);
         if self.store.get_secret(&name)?.is_none() {
-            return Err(VaultError::Nothing { run: run.clone(), locator: locator.to_owned() });
+            return Err(self.nothing(&cipher, run, locator)?);
         }
         let entry = self.entry(&cipher, &name)?;
         let bytes = self.read(&cipher, &entry)?;
@@ -645,8 +669,30 @@ struct Batch {
     size: usize,
 }
 
-fn mark_name(store: &dyn Store) -> Digest {
-    Digest::of_parts(&[b"dendrer/vault-mark/v1\n", &store.info().id.0])
+/// The mark by which the key of a vault is known. It says that there is a vault, and nothing else.
+struct Mark {
+    name: Digest,
+    /// The bytes under the name; `None` if the vault has not begun.
+    kept: Option<Vec<u8>>,
+}
+
+/// Returns the marks of the vaults that a store may have: one, and another for each time that the key of its log was lost.
+fn marks(store: &dyn Store) -> Result<Vec<Mark>, VaultError> {
+    let keys = store.keys()?;
+    let lost = keys.spans().iter().filter(|span| !span.is_signed_for).map(|span| span.from.to_be_bytes());
+    let names = std::iter::once(Vec::new()).chain(lost.map(Vec::from)).map(|from| mark_name(store, &from));
+    names.map(|name| Ok(Mark { name, kept: store.get_secret(&name)? })).collect()
+}
+
+/// Whether there are vaults of other keys.
+fn has_others(marks: &[Mark], cipher: &Cipher) -> bool {
+    let own = cipher.mark();
+    marks.iter().any(|mark| mark.kept.as_ref().is_some_and(|kept| *kept != own))
+}
+
+/// The name of the mark of a vault, of a later one by the size at which the key of the log came into force.
+fn mark_name(store: &dyn Store, from: &[u8]) -> Digest {
+    Digest::of_parts(&[b"dendrer/vault-mark/v1\n", &store.info().id.0, from])
 }
 
 fn open_part(store: &dyn Store, cipher: &Cipher, kind: Kind, name: &Digest) -> Result<Vec<u8>, VaultError> {
@@ -673,7 +719,7 @@ fn read_value(store: &dyn Store, cipher: &Cipher, entry: &Entry) -> Result<Vec<u
     }
     match bytes.len() as u64 == entry.bytes {
         true => Ok(bytes),
-        false => Err(VaultError::Damaged { name: names.first().copied().unwrap_or(mark_name(store)) }),
+        false => Err(VaultError::Damaged { name: names.first().copied().unwrap_or(mark_name(store, &[])) }),
     }
 }
 
@@ -697,10 +743,12 @@ pub fn check(store: &dyn Store, trust: &dyn Trust) -> Result<Option<VaultReport>
         return Ok(None);
     }
     let id = store.info().id;
-    let mark = store.get_secret(&mark_name(store))?;
+    let marks = marks(store)?;
     // A key that cannot be used is one that is not here: the verb that needs it reports why.
     let cipher = trust.vault_key(id).ok().flatten().map(|key| Cipher::new(&key, id));
-    let cipher = cipher.filter(|cipher| mark.as_ref() == Some(&cipher.mark()));
+    let fits = |cipher: &Cipher| marks.iter().any(|mark| mark.kept.as_ref() == Some(&cipher.mark()));
+    // What a key that is gone has encrypted looks like what is damaged.
+    let cipher = cipher.filter(|cipher| fits(cipher) && !has_others(&marks, cipher));
     let mut report = VaultReport { entries: 0, files: 0, damaged: Vec::new(), was_read: cipher.is_some() };
     for name in names {
         report.files += 1;

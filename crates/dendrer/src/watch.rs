@@ -11,6 +11,7 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use dendrer_object::keys::LogKeys;
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
@@ -204,6 +205,11 @@ impl ReadLog for Watched {
     fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
         self.watch.0.check()?;
         self.inner.beside_runs(from, limit)
+    }
+
+    fn keys(&self) -> Result<LogKeys, StoreError> {
+        self.watch.0.check()?;
+        self.inner.keys()
     }
 
     fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {

@@ -20,6 +20,7 @@ use dendrer::{Recorder, Trace};
 use dendrer_kernel::step::{Anomaly, Stage, Start};
 use dendrer_object::bundle::{Bundle, DRAFT, LogItem, Sealed};
 use dendrer_object::json::{parse_door, parse_tagged};
+use dendrer_object::keys::{recovery, rotation};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Author, Body, Entry, Header, Kind, Link, Record, Rel, Seed, cut};
@@ -237,6 +238,47 @@ fn check(case: &str, text: &[u8], arguments: &[&str], expected: u8) {
     let Some(python) = python() else { return };
     let (code, printed) = program(&python, case, text, arguments);
     assert_eq!(code, expected, "{case}: verify.py says\n{printed}");
+}
+
+#[test]
+fn a_change_of_the_key_is_followed_here_and_named_by_the_other_reader() {
+    let signer = |seed| SigningKey::from_seed(&STORE.origin(), [seed; 32]).unwrap();
+    let (old, new, thief) = (key(), signer(5), signer(6));
+    let text_of = |change: &dyn Fn((u64, Digest)) -> Value| {
+        let mut store = memory();
+        record(&store, "r", r#"{"risk":0.5}"#, PLAIN);
+        let tree = store.tree();
+        let header = Header { run: None, author: Author::Institution, ..header(Kind::Key, "r") };
+        store.commit(&[seal(header, &change((tree.size, tree.root)).to_string())]).unwrap();
+        let tree = store.tree();
+        let checkpoint = Checkpoint::new(&STORE.origin(), tree.size, tree.root).unwrap();
+        export(&store, &[name("r")], &checkpoint.sign(&new).unwrap()).unwrap().to_vec().unwrap()
+    };
+    let given =
+        |key: &SigningKey| VerifyTerms { keys: vec![key.verifier_key().clone()], ..VerifyTerms::default() };
+    let rotated = text_of(&|before| rotation(STORE, before, &old, &new));
+    for (terms, expected) in
+        [(VerifyTerms::default(), 0), (given(&old), 0), (given(&new), 0), (given(&thief), 6)]
+    {
+        assert_eq!(rust(&rotated, &terms), expected);
+    }
+    let note = Checkpoint::new(&STORE.origin(), 1, Digest([1; 32])).unwrap().sign(&old).unwrap();
+    let forged: [&dyn Fn((u64, Digest)) -> Value; 4] = [
+        &|before| rotation(STORE, before, &thief, &new),
+        &|before| rotation(StoreId([8; 16]), before, &old, &new),
+        &|(size, _)| rotation(STORE, (size, Digest([1; 32])), &old, &new),
+        // The log does not contain the checkpoint that is shown for the lost key.
+        &|before| recovery(STORE, before, (old.verifier_key(), &note), &new, "lost"),
+    ];
+    let forged = forged.map(|change| text_of(change));
+    for text in &forged {
+        assert_eq!(rust(text, &VerifyTerms::default()), 4);
+    }
+    let Some(python) = python() else { return };
+    for text in [&rotated].into_iter().chain(&forged) {
+        let (code, printed) = program(&python, "rotated", text, &[]);
+        assert!(code == 6 && printed.contains("not checked: the change of keys at"), "{code}: {printed}");
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use dendrer::store::TreeHead;
 use dendrer::store::WriterSecret;
 use dendrer::trust;
 use dendrer::trust::SigningTurn;
+use dendrer::trust::TagKey;
 use dendrer::trust::Trust;
 use dendrer::trust::TrustError;
 use dendrer::trust::UserTrust;
@@ -55,6 +56,47 @@ impl Trust for ProgramTrust {
             return Ok(Some(secret));
         }
         Ok(self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key))))
+    }
+
+    fn tag_key(&self, log: &StoreInfo) -> std::result::Result<Option<TagKey>, TrustError> {
+        match self.0.tag_key(log)? {
+            Some(tags) => Ok(Some(tags)),
+            None => Ok(self.key(log)?.map(|key| TagKey::of(log.id, &key))),
+        }
+    }
+
+    fn keep_next(
+        &self,
+        store: StoreId,
+        key: &Arc<SigningKey>,
+        tags: Option<TagKey>,
+    ) -> std::result::Result<(), TrustError> {
+        if store == demo::STORE_ID {
+            let why = "it is published with the program, and stays that of every demo".to_owned();
+            return Err(TrustError::KeyUnusable { path: "the demo".into(), what: "changed", why });
+        }
+        self.0.keep_next(store, key, tags)
+    }
+
+    fn next_key(&self, store: StoreId) -> std::result::Result<Option<VerifierKey>, TrustError> {
+        self.0.next_key(store)
+    }
+
+    fn end_change(
+        &self,
+        store: StoreId,
+        in_force: &VerifierKey,
+        out: Option<&Path>,
+    ) -> std::result::Result<(), TrustError> {
+        self.0.end_change(store, in_force, out)
+    }
+
+    fn known_keys(&self, store: StoreId) -> std::result::Result<Vec<VerifierKey>, TrustError> {
+        self.0.known_keys(store)
+    }
+
+    fn know_key(&self, store: StoreId, key: &VerifierKey) -> std::result::Result<(), TrustError> {
+        self.0.know_key(store, key)
     }
 
     fn own_key(&self, store: StoreId) -> std::result::Result<Option<VerifierKey>, TrustError> {

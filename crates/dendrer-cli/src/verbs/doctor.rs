@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use dendrer::care::check::{check_derived, check_log, figures};
 use dendrer::care::tags;
+use dendrer::repo::keys::{KnownKey, log_of};
 use dendrer::source::clean_text;
 use dendrer::store::embedded::{Embedded, Leftover, Options};
 use dendrer::store::prelude::*;
@@ -20,7 +21,7 @@ use dendrer_view::{count, quote};
 
 use crate::context;
 use crate::context::{keys, mark};
-use crate::demo::making;
+use crate::demo::{self, making};
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -119,6 +120,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
     if let Some(store) = &mut found {
         checks.extend(check_log(store, args.fix, &*trust)?.iter().map(check_of));
         checks.push(key(global.key.as_deref(), args.fix, store));
+        checks.extend(key_change(store, &*trust));
         checks.extend(vault_key(store, &*trust));
         checks.push(tagged(store, &*trust));
         checks.extend(check_derived(store, args.fix)?.iter().map(check_of));
@@ -207,11 +209,22 @@ fn key(given: Option<&str>, fix: bool, store: &Embedded) -> DoctorCheck {
         return DoctorCheck::warn(NAME, "no place for it: there is no home directory").code(Code::E0807);
     };
     let shown = file.display().to_string();
-    match keys::find(given, info) {
-        Ok(Some(_)) if !file.exists() => DoctorCheck::ok(NAME, "that of the demo, which is public"),
+    let log = match log_of(store) {
+        Ok(log) => log,
+        Err(error) => return DoctorCheck::fail(NAME, error.code(), error.to_string()),
+    };
+    match keys::find(given, &log) {
+        Ok(Some(_)) if !file.exists() && info.id == demo::STORE_ID => {
+            DoctorCheck::ok(NAME, "that of the demo, which is public")
+        }
+        Ok(Some(_)) if !file.exists() => DoctorCheck::ok(NAME, "beside its place, as a change left it"),
         Ok(Some(_)) => private(fix, &file),
-        Ok(None) => DoctorCheck::warn(NAME, "not here: without it, or a writer's secret, nothing is written")
-            .code(Code::E0804),
+        Ok(None) => DoctorCheck::warn(
+            NAME,
+            "not here: without it, or a writer's secret, nothing is written; if it is lost, put another in its place",
+        )
+        .code(Code::E0804)
+        .next(&["dendrer", "key", "recover", "--reason", "TEXT"]),
         Err(failure) => {
             let why = failure.place.first().map(|(_, why)| why.as_str()).unwrap_or_default();
             DoctorCheck::fail(NAME, failure.code, format!("{shown}: {why}")).next(&[
@@ -221,6 +234,26 @@ fn key(given: Option<&str>, fix: bool, store: &Embedded) -> DoctorCheck {
             ])
         }
     }
+}
+
+/// Whether a change of the key was stopped, or was made without the key that is known here.
+fn key_change(store: &Embedded, trust: &dyn Trust) -> Option<DoctorCheck> {
+    const NAME: &str = "key change";
+    let found = || -> std::result::Result<Option<DoctorCheck>, dendrer::Error> {
+        let (keys, id) = (store.keys()?, store.info().id);
+        if let KnownKey::Without(position) = KnownKey::of(&keys, id, trust)? {
+            let error = dendrer::Error::KeyChanged { position };
+            let check = DoctorCheck::fail(NAME, error.code(), error.to_string());
+            return Ok(Some(check.next(&["dendrer", "verify", "--all"])));
+        }
+        let Some(next) = trust.next_key(id)? else { return Ok(None) };
+        let what = match next == *keys.now() {
+            true => "was stopped after it was put on record: the next command that writes finishes it",
+            false => "was stopped before it was put on record: the next command that writes takes it back",
+        };
+        Ok(Some(DoctorCheck::warn(NAME, what).code(Code::E0804)))
+    };
+    found().unwrap_or_else(|error| Some(DoctorCheck::fail(NAME, error.code(), error.to_string())))
 }
 
 /// Whether the key of the vault is here, where the store has encrypted values.
@@ -241,7 +274,8 @@ fn vault_key(store: &Embedded, trust: &dyn Trust) -> Option<DoctorCheck> {
 /// Whether a writer without the secret of the log has appended to it.
 fn tagged(store: &mut Embedded, trust: &dyn Trust) -> DoctorCheck {
     const NAME: &str = "tags";
-    if let Ok(Some(secret)) = trust.writer(store.info()) {
+    let log = log_of(&*store);
+    if let Some(secret) = log.ok().and_then(|log| trust.writer(&log).ok().flatten()) {
         store.set_writer(LogWriter::Secret(secret));
     }
     match store.untagged() {

@@ -127,7 +127,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
 const NOTE_MAX: usize = 1 << 20;
 
 /// Reads the text of a signed note.
-fn note_in(path: &str) -> Result<String> {
+pub(crate) fn note_in(path: &str) -> Result<String> {
     String::from_utf8(files::read(path, NOTE_MAX)?)
         .map_err(|_| Failure::new(Code::E0308, format!("not a checkpoint: {path} is no text")))
 }

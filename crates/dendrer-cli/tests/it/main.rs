@@ -49,6 +49,7 @@ mod honest;
 mod import;
 mod keep;
 mod key;
+mod key_life;
 mod known;
 mod lies;
 mod limits;

@@ -89,10 +89,13 @@ fn plain(text: &str) -> String {
         (r"(?m)^(ONSET .*)   [0-9a-f]{12}$", "$1   HASH"),
         (r"(?m)^links caused_by [0-9a-f]{12}$", "links HASH"),
         (r"(?m)^id [0-9a-f]{12}(   after [0-9a-f]{12})?$", "id HASH"),
+        (r"\b[0-9a-f]{8} (by|beyond|revoked)\b", "KEY $1"),
+        (r"\bKEY by [0-9a-f]{8}\b", "KEY by KEY"),
         (r"(?m)^verifier  dendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+\S{44}$", "verifier KEY"),
         (r"/keys/[0-9a-f]{32}\.key\b", "/keys/KEY"),
         (r"(?m)^signer    [0-9a-f]{8}", "signer    KEY"),
         (r"map of \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "map of TIME"),
+        (r"\bdendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}", "KEY"),
         (r"\b\d+ bytes to", "N bytes to"),
         (r"\b\d{2,3},\d{3} bytes", "N bytes"),
     ];

@@ -46,8 +46,9 @@ impl Embedded {
             let found = checkpoint.origin().to_owned();
             return Err(damage(DamageKind::File, "origin of the checkpoint", origin, found));
         }
-        match note.verify(std::slice::from_ref(&self.info.key)) {
-            // A later key is checked by the verification of the store.
+        let keys: Vec<_> = self.log_keys()?.spans().iter().map(|span| span.key.clone()).collect();
+        match note.verify(&keys) {
+            // Which key signs at its size is checked by the verification of the store.
             Ok(_) | Err(dendrer_object::note::NoteError::NoKnownSignature) => {}
             Err(error) => {
                 let expected = "one by the key of the store".into();
@@ -148,7 +149,7 @@ impl Embedded {
         let Ok(Some((note, twin))) = self.read_note(&self.dir.join("log").join(NAME)) else {
             return Ok(None);
         };
-        let is_signed = note.verify(std::slice::from_ref(&self.info.key)).is_ok_and(|by| !by.is_empty());
+        let is_signed = self.log_keys()?.open(&note).is_ok();
         let is_newest = said.max(known) == Some(twin.size());
         if self.made.is_some() || !is_signed || !is_newest || !self.begins_with(twin.size(), twin.root())? {
             return Ok(None);

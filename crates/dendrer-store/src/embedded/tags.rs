@@ -1,14 +1,20 @@
 //! Tags of groups: looked at after the newest checkpoint, before anything is appended or signed after them.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::PoisonError;
+
+use dendrer_object::keys::LogKeys;
+use dendrer_object::record::Kind;
 
 use super::Embedded;
 use crate::error::StoreError;
 use crate::frame::{self, At, Commit, Fault, Step};
 use crate::layout::SEGMENT_HEADER;
 use crate::memory::check_adopted;
-use crate::store::{GroupEnd, Tags, TreeHead, WriterSecret};
+use crate::store::{GroupEnd, Tags, TreeHead, WriterSecret, take_key};
+
+/// How many records of no run are listed at once.
+const LISTED: usize = 1024;
 
 /// How much is read at once.
 const WINDOW: usize = 1 << 20;
@@ -24,10 +30,65 @@ impl Embedded {
 
     /// Fails if there is a group without a tag after the newest checkpoint. The caller holds the lock.
     pub(super) fn check_tags(&mut self) -> Result<(), StoreError> {
+        if let Some(secret) = self.writer.secret()
+            && secret.key() != self.log_keys()?.now()
+        {
+            // The key was changed since this handle was opened.
+            return Err(StoreError::NoWriter);
+        }
         match self.looked()? {
             Some(tags) => tags.check(),
             None => Ok(()),
         }
+    }
+
+    /// Returns the keys of the log. Each record is looked at once.
+    pub(super) fn log_keys(&self) -> Result<LogKeys, StoreError> {
+        let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let size = self.size();
+        let begin = || (0, LogKeys::new(self.info.id, self.info.key.clone()));
+        let (from, mut keys) = known.take().filter(|(to, _)| *to <= size).unwrap_or_else(begin);
+        for position in self.key_records(from)? {
+            take_key(&mut keys, position, self.read_record(position), &mut |size| self.root_at(size))?;
+        }
+        *known = Some((size, keys.clone()));
+        Ok(keys)
+    }
+
+    /// Returns the positions of the records of kind `key` that belong to no run, from a size on.
+    fn key_records(&self, begin: u64) -> Result<Vec<u64>, StoreError> {
+        let (mut from, mut found) = (begin, Vec::new());
+        while from < self.tail.base {
+            let batch = match self.list_beside_runs(from, LISTED) {
+                Ok(batch) => batch,
+                // The log says the same as an index that is damaged.
+                Err(StoreError::Index(_) | StoreError::IndexDamaged(_) | StoreError::IndexLocked) => {
+                    return self.key_records_in_log(begin);
+                }
+                Err(error) => return Err(error),
+            };
+            let Some((last, _)) = batch.last() else { break };
+            from = last + 1;
+            found.extend(batch.iter().filter(|(_, kind)| *kind == Kind::Key).map(|(position, _)| *position));
+        }
+        // The records after those of the index are here.
+        found.retain(|position| *position < self.tail.base);
+        for position in begin.max(self.tail.base)..self.size() {
+            let row = self.tail.row(position);
+            let is_key = row.is_some_and(|row| row.kind == Kind::Key && row.run.is_none());
+            found.extend(is_key.then_some(position));
+        }
+        Ok(found)
+    }
+
+    fn key_records_in_log(&self, from: u64) -> Result<Vec<u64>, StoreError> {
+        let (first, mut found) = (At::new(0, SEGMENT_HEADER as u64), Vec::new());
+        self.entries_from(first, 0..self.size(), &mut |position, entry| {
+            let is_key = entry.kind == Kind::Key && entry.run.is_none() && position >= from;
+            found.extend(is_key.then_some(position));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
     }
 
     /// Returns the groups without a tag after the newest checkpoint; `None` without a secret.
@@ -38,6 +99,9 @@ impl Embedded {
     /// Returns what was seen of tags up to the end of the log; `None` without a secret.
     fn looked(&self) -> Result<Option<Tags>, StoreError> {
         let Some(secret) = self.writer.secret() else { return Ok(None) };
+        if secret.key() != self.log_keys()?.now() {
+            return Ok(None);
+        }
         let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
         self.look_on(secret, &mut tags)?;
         Ok(Some(tags.clone()))
@@ -50,7 +114,7 @@ impl Embedded {
         if tags.looked_to() >= self.size() && tags.untagged().is_empty() {
             return Ok(());
         }
-        tags.pass(self.signed_size()?);
+        tags.pass(self.signed_size()?.max(self.log_keys()?.changed_at()));
         let from = tags.looked_to();
         if from < self.size() {
             self.each_end(from, &mut |group| {
@@ -62,10 +126,10 @@ impl Embedded {
         Ok(())
     }
 
-    /// Returns the size of the newest checkpoint that the key of the store signed and that the log has; 0 without such a checkpoint.
+    /// Returns the size of the newest checkpoint that the key of its size signed and that the log has; 0 without such a checkpoint.
     fn signed_size(&self) -> Result<u64, StoreError> {
         let Some((note, kept)) = self.read_checkpoint()? else { return Ok(0) };
-        let is_signed = note.verify(std::slice::from_ref(&self.info.key)).is_ok_and(|by| !by.is_empty());
+        let is_signed = self.log_keys()?.open(&note).is_ok();
         let is_here =
             is_signed && kept.size() <= self.size() && self.root_at(kept.size())? == Some(kept.root());
         Ok(if is_here { kept.size() } else { 0 })

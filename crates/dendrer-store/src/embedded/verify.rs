@@ -191,7 +191,8 @@ impl Embedded {
             }
             Err(error) => return Err(error),
         };
-        let mut keys = vec![self.info.key.clone()];
+        let known = self.log_keys()?;
+        let mut keys: Vec<_> = known.at(checkpoint.size()).into_iter().cloned().collect();
         keys.extend(options.keys.iter().cloned());
         if let Err(error) = note.verify(&keys) {
             let place = DamagePlace { file: "checkpoint".into(), ..DamagePlace::default() };

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::{Arc, PoisonError, TryLockError, Weak};
 
+use dendrer_object::keys::LogKeys;
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
@@ -458,6 +459,10 @@ impl ReadLog for Shared {
 
     fn refresh(&mut self) -> Result<u64, StoreError> {
         self.store_mut().refresh()
+    }
+
+    fn keys(&self) -> Result<LogKeys, StoreError> {
+        self.store().keys()
     }
 
     fn get(&self, position: u64) -> Result<Option<Record>, StoreError> {

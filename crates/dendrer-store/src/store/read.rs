@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
+use dendrer_object::keys::LogKeys;
 use dendrer_object::merkle::{Peaks, leaf_hash};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Record, RunName, Timestamp};
@@ -180,6 +181,21 @@ pub trait ReadLog: fmt::Debug + Send + Sync {
         Ok(found)
     }
 
+    /// Returns the keys of the log, as far as this handle sees it. A record that does not change them, although it says so, is
+    /// passed over: a verification finds it.
+    fn keys(&self) -> Result<LogKeys, StoreError> {
+        let (info, mut from) = (self.info(), 0);
+        let mut keys = LogKeys::new(info.id, info.key.clone());
+        loop {
+            let batch = self.beside_runs(from, KEYS_STEP)?;
+            let Some((last, _)) = batch.last() else { return Ok(keys) };
+            from = last + 1;
+            for (position, _) in batch.iter().filter(|(_, kind)| *kind == Kind::Key) {
+                take_key(&mut keys, *position, self.get(*position), &mut |size| self.root_of(size))?;
+            }
+        }
+    }
+
     /// Whether the lookups ([`ReadLog::find`], [`ReadLog::at`], [`ReadLog::run`] and those that list) are of every record
     /// of the log, up to the size and the root of [`ReadLog::tree`]. If so, a lookup that finds nothing says that the log
     /// has nothing there; otherwise only [`ReadLog::entries`] does.
@@ -243,6 +259,35 @@ pub trait ReadLog: fmt::Debug + Send + Sync {
                 Err(StoreError::IndexDamaged(what))
             }
         }
+    }
+}
+
+/// How many records of no run are listed at once.
+const KEYS_STEP: usize = 1024;
+
+/// Takes a record of kind `key` as it was read. One that cannot be read, or whose change was signed over another log, changes no key
+/// here: whoever verifies the log says why.
+pub(crate) fn take_key(
+    keys: &mut LogKeys,
+    position: u64,
+    read: Result<Option<Record>, StoreError>,
+    root_of: &mut dyn FnMut(u64) -> Result<Option<Digest>, StoreError>,
+) -> Result<(), StoreError> {
+    let record = match read {
+        Ok(Some(record)) => record,
+        Ok(None) | Err(StoreError::Damaged(_) | StoreError::Lost(_)) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mut changed = keys.clone();
+    let Ok(Some(change)) = changed.take(position, &record) else { return Ok(()) };
+    let (size, root) = change.before;
+    match root_of(size) {
+        Ok(found) if found.is_some_and(|found| found != root) => Ok(()),
+        Ok(_) | Err(StoreError::Damaged(_) | StoreError::Lost(_)) => {
+            *keys = changed;
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
 }
 

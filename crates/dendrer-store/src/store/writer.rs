@@ -12,7 +12,7 @@ use dendrer_object::digest::{decode_base64url, encode_base64url};
 use dendrer_object::note::{SigningKey, VerifierKey};
 use ring::hmac;
 
-use super::{StoreInfo, TreeHead};
+use super::TreeHead;
 use crate::error::StoreError;
 
 /// The salt of the derivation of the secret.
@@ -119,11 +119,11 @@ impl LogWriter {
         }
     }
 
-    /// Keeps a secret only if it is that of the key of a store: with one of another key nothing is written.
+    /// Keeps a secret only if it is that of the key in force: with one of another key nothing is written.
     #[must_use]
-    pub fn of_store(self, info: &StoreInfo) -> LogWriter {
+    pub fn under(self, key: &VerifierKey) -> LogWriter {
         match self {
-            LogWriter::Secret(secret) if *secret.key() != info.key => LogWriter::Missing,
+            LogWriter::Secret(secret) if secret.key() != key => LogWriter::Missing,
             writer => writer,
         }
     }

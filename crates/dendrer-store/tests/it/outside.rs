@@ -56,8 +56,9 @@ impl Listed {
     /// What the tags of the groups behind the checkpoint say; `None` without a secret.
     fn tags(&self) -> Option<Tags> {
         let secret = self.writer.secret()?;
-        let opened = |note| Checkpoint::open(note, &self.info.id.origin(), &self.info.key).ok();
-        let signed = self.note.as_ref().and_then(opened).map_or(0, |signed| signed.size());
+        let keys = self.keys().ok()?;
+        let signed = self.note.as_ref().and_then(|note| keys.open(note).ok());
+        let signed = signed.map_or(0, |signed| signed.size().max(keys.changed_at()));
         let mut tags = Tags::default();
         tags.pass(signed.max(self.adopted));
         self.groups.iter().for_each(|group| tags.look(secret, self.info.id, group));
@@ -212,7 +213,7 @@ impl AppendLog for Listed {
     }
 
     fn set_writer(&mut self, writer: LogWriter) {
-        self.writer = writer.of_store(&self.info);
+        self.writer = self.keys().map_or(LogWriter::Missing, |keys| writer.under(keys.now()));
     }
 
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {

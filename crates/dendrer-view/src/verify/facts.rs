@@ -14,6 +14,7 @@ use dendrer_object::{RunName, Timestamp, document};
 
 use crate::answer::{Line, Style};
 use crate::certainty::{Places, unknown_words};
+use crate::key::{KeySpanObject, spans};
 use crate::{count, quote, verdict};
 
 /// The column at which the words of a line begin, and that of the detail.
@@ -133,21 +134,9 @@ document! {
     /// The keys that signed the log
     object SignerLine(report: &VerifyReport) {
         /// The keys, with the sizes that each signed
-        keys: Vec<SigningKeyObject> = report.key.iter().map(|key| SigningKeyObject::of(&key.to_string(), report)).collect(),
+        keys: Vec<KeySpanObject> = spans(report.keys.as_ref(), report.signed),
         /// Whether this machine, or a key that was given, knows the newest of them
         known: bool = report.is_key_known,
-    }
-
-    /// A key that signed the log
-    object SigningKeyObject(text: &str, report: &VerifyReport) {
-        /// The verifier key
-        key: &str = text,
-        /// The size from which on it signs
-        from: u64 = 0,
-        /// The size that it has signed; null if none
-        to: Option<u64> = report.signed,
-        /// How it came into force
-        how: ["first"] = "first",
     }
 
     /// The witnesses that agree
@@ -470,10 +459,16 @@ fn state_line(report: &VerifyReport) -> Line {
 }
 
 fn signer_line(report: &VerifyReport) -> Line {
-    let Some(key) = &report.key else { return line(None, "signer", "none", "") };
+    let Some(keys) = &report.keys else { return line(None, "signer", "none", "") };
     let (signed, all) = (report.signed.unwrap_or(0), count(report.log.0, "record", "records"));
-    let known = if report.is_key_known { "the signer this machine knows" } else { "unknown here" };
-    line(None, "signer", &key.id().to_string(), &format!("signed {signed} of {all}; {known}"))
+    let mut facts = vec![format!("signed {signed} of {all}")];
+    facts.extend(
+        keys.recovered_at().map(|position| format!("changed without the old key at record {position}")),
+    );
+    let revoked = keys.spans().iter().filter_map(|span| Some((span.key.id(), span.revoked?)));
+    facts.extend(revoked.map(|(id, size)| format!("{id} revoked from size {size}")));
+    facts.push(if report.is_key_known { "the signer this machine knows" } else { "unknown here" }.to_owned());
+    line(None, "signer", &keys.now().id().to_string(), &facts.join("; "))
 }
 
 fn witness_line(report: &VerifyReport) -> Line {

@@ -71,6 +71,11 @@ says."
 "From the tick on, a place of the state is not known: a rule failed, a change is missing, erased or withheld, or the record does not hold."
 "signer" "unknown here"
 "Neither this machine nor a key that was given knows the key that signed. Compare it with one that you have from elsewhere: --verifier KEY."
+"signer" "changed without the old key"
+"The key of the log was lost, and the record that is named puts another in its place without its signature. Whoever knows the old key asks \
+the owner: the same record could be made by somebody else. docs/keys.md has an example."
+"signer" "revoked from size"
+"The key in force took back what this earlier key signed over larger logs: such a signature does not count."
 "witness" "WITNESSED"
 "A tip or a checkpoint that was given is on the chain, or a key that was given has signed as well. It holds up to the tick or the size \
 that is named; RUN@TICK asks about that part alone."

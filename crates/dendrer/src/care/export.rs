@@ -205,6 +205,11 @@ fn note_of(
     follow: &mut dyn Follow,
     sign: fn(&Repo) -> Result<Signed, Error>,
 ) -> Result<(SignedNote, Option<Error>), ExportError> {
+    let unwritable = match unwritable {
+        // Nothing leaves here in the name of a key that took the place of a known one.
+        Some(error @ Error::KeyChanged { .. }) => return Err(error.into()),
+        other => other,
+    };
     repo.signing_key()?;
     let unsigned = match unwritable.map_or_else(|| sign(repo).and_then(|done| signed(done, follow)), Err) {
         Ok(Some(note)) => return Ok((note, None)),
@@ -221,9 +226,9 @@ fn note_of(
 
 /// Opens a checkpoint, and compares it with the log as far as that reaches.
 fn signed_here(store: &dyn Store, note: &SignedNote) -> Result<Checkpoint, ExportError> {
-    let info = store.info();
-    let checkpoint = Checkpoint::open(note, &info.id.origin(), &info.key).map_err(|error| {
-        ExportError::Unsound { code: Code::E0308, message: format!("the checkpoint: {error}") }
+    let checkpoint = store.keys().map_err(Error::from)?.open(note).map_err(|error| ExportError::Unsound {
+        code: Code::E0308,
+        message: format!("the checkpoint: {error}"),
     })?;
     let size = checkpoint.size();
     let root = if size <= store.tree().size { store.root_of(size).map_err(Error::from)? } else { None };

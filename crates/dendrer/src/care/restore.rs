@@ -25,6 +25,7 @@ use super::{CareNote, Follow, HiddenLog, copy, is_of_integrity};
 use crate::error::Error;
 use crate::files;
 use crate::repo::heads::{refuse_rollback, remember_checkpoint};
+use crate::repo::keys::{KnownKey, log_of};
 use crate::repo::locate::{REPLACED, RESTORING, STORE_DIR};
 use crate::repo::refuse_damage;
 use crate::trust::Trust;
@@ -401,7 +402,7 @@ fn discarded(old: Option<&Old>, signed: Option<TreeHead>) -> Result<Option<TreeH
 fn sign_in_place(target: &Path, discarded: Option<TreeHead>, trust: &dyn Trust) -> Result<(), Error> {
     let store = Embedded::open(target, Options::write())?;
     let id = store.info().id;
-    let Some(key) = trust.key(store.info())? else { return Ok(()) };
+    let Some(key) = trust.key(&log_of(&store)?)? else { return Ok(()) };
     let mut store = store.with_key(Some(Arc::clone(&key)));
     let mut turn = trust.turn(id).map_err(Error::NotSigned)?;
     if trust.head(id)? != discarded {
@@ -455,13 +456,19 @@ fn check_whole(backup: &Embedded, trust: &dyn Trust, follow: &mut dyn Follow) ->
     refuse_damage(backup).map_err(|error| unsound(UnsoundBackup::Unreadable(error)))?;
     // What was signed here must be known before a log is put in the place of another.
     trust.head(backup.info().id).map_err(unknown)?;
-    let own = trust.own_key(backup.info().id).map_err(unknown)?;
-    if let Some(here) = own.filter(|own| *own != backup.info().key) {
-        let (backup, here) = (Box::new(backup.info().key.clone()), Box::new(here));
-        return Err(unsound(UnsoundBackup::OtherKey { backup, here }));
-    }
-    // A key file that was named must be that of the log.
-    let has_key = trust.key(backup.info()).map_err(Error::from)?.is_some();
+    let log = log_of(backup).map_err(Error::from)?;
+    let keys = backup.keys().map_err(Error::from)?;
+    let has_key =
+        match KnownKey::of(&keys, log.id, trust).map_err(|error| RestoreError::Unknown(error.into()))? {
+            KnownKey::Another(here) => {
+                return Err(unsound(UnsoundBackup::OtherKey { backup: Box::new(log.key), here }));
+            }
+            KnownKey::Without(position) => return Err(Error::KeyChanged { position }.into()),
+            // The key of then was destroyed when it was changed.
+            KnownKey::Older => false,
+            // A key file that was named must be that of the log.
+            KnownKey::Same | KnownKey::No => trust.key(&log).map_err(Error::from)?.is_some(),
+        };
     let watch = follow.stage("records verified", Some(backup.tree().size));
     let options = VerifyOptions { meter: watch.meter().clone(), ..VerifyOptions::default() };
     let report = backup.verify(&options)?;

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::evidence::verify::judge::records_to_read;
 use crate::evidence::verify::{self, VerifyReading, VerifyReport, VerifyTerms, VerifyVerdict};
+use crate::repo::keys::KnownKey;
 use crate::repo::mark;
 use crate::repo::{Repo, open_with_keys};
 use crate::run::trace::ReadHandle as _;
@@ -53,7 +54,7 @@ impl Repo {
                 let pinned = kept.pin(question);
                 let report = verify::store(&watched(&store, &pinned, follow)?, &pinned)?;
                 let note = store.checkpoint().ok().flatten();
-                Ok(kept.judge(report, store.info(), note.as_ref(), &question.keys))
+                kept.judge(report, store.info(), note.as_ref(), &question.keys)
             }
         }
     }
@@ -65,7 +66,7 @@ pub fn of_bundle(opened: &Opened, question: &VerifyTerms, trust: &dyn Trust) -> 
     let kept = Kept::of(info, trust);
     let report = verify::bundle(opened, &kept.pin(question))?;
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
-    Ok(kept.judge(report, info, note.as_ref(), &question.keys))
+    kept.judge(report, info, note.as_ref(), &question.keys)
 }
 
 /// Verifies a store in a directory, as [`Repo::verify`] does. The store may be damaged; `store` has no other handle.
@@ -105,7 +106,7 @@ pub fn of_files(
         report.not_checked.push(line);
     }
     let note = store.checkpoint().ok().flatten();
-    let mut report = kept.judge(report, store.info(), note.as_ref(), &question.keys);
+    let mut report = kept.judge(report, store.info(), note.as_ref(), &question.keys)?;
     report.add_damage(files);
     Ok(report)
 }
@@ -141,21 +142,22 @@ impl<'t> Kept<'t> {
         info: &StoreInfo,
         note: Option<&SignedNote>,
         given: &[VerifierKey],
-    ) -> VerifyReport {
-        if let Some(why) = self.unknown {
-            report.add_unknown_memory(&why);
+    ) -> Result<VerifyReport, Error> {
+        if let Some(why) = &self.unknown {
+            report.add_unknown_memory(why);
         }
-        let own = match self.trust.own_key(info.id) {
-            Ok(own) => own,
+        let Some(keys) = report.keys.clone() else { return Ok(report) };
+        let known = match KnownKey::of(&keys, info.id, self.trust) {
+            Ok(known) => known,
+            // A head that cannot be read was reported.
+            Err(_) if self.unknown.is_some() => KnownKey::No,
             Err(error) => {
                 report.add_unknown_memory(&error.in_full());
-                None
+                KnownKey::No
             }
         };
-        // A head that was signed here was signed by the key that lies here.
-        report.is_key_known |= self.head.is_some();
-        report.judge_keys(info, note, own.as_ref(), given);
-        report
+        report.judge_keys(&keys, note, &known, given);
+        Ok(report)
     }
 }
 

@@ -12,6 +12,7 @@ use dendrer_kernel::commitment::{CONTRACT, PARENTS};
 use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::RunState;
 use dendrer_kernel::unknown::{self, Since};
+use dendrer_object::keys::{CHECKPOINT, KeyChange, KeyFault, KeyTrust, LogKeys};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Author, Entry, Kind, Record};
@@ -165,9 +166,9 @@ pub struct VerifyReport {
     /// The size of the log that the newest signed checkpoint covers; `None` if there is no such checkpoint, or none that covers this
     /// log.
     pub signed: Option<u64>,
-    /// The key that signs the log; `None` if the bytes name none.
-    pub key: Option<VerifierKey>,
-    /// Whether this machine, or a key that was given, knows that key.
+    /// The keys of the log; `None` if the bytes name none.
+    pub keys: Option<LogKeys>,
+    /// Whether this machine knows the key in force, or it follows from one that was given.
     pub is_key_known: bool,
     /// Whether every record is here.
     pub whole: WholeFact,
@@ -261,6 +262,7 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     // The root of another size follows only from a bundle that shows the nodes at its edge.
     let roots = checker.sizes.iter().filter_map(|size| Some((*size, shown.root(*size)?)));
     checker.roots = roots.filter(|(size, _)| *size <= shown.size).collect();
+    checker.roots.extend(roots_of_changes(opened, &shown));
     checker.bundle_leaves_out = opened.bundle.size.saturating_sub(opened.bundle.positions().count() as u64);
     checker.walk_bundle(opened);
     checker.seal_of(opened);
@@ -279,12 +281,28 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
 pub fn opening(opened: &Opened) -> Vec<VerifyFinding> {
     let options = VerifyTerms::default();
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), &options) };
+    checker.roots.extend(roots_of_changes(opened, &ShownTree::of_bundle(&opened.bundle)));
     checker.opening(opened);
     checker.findings
 }
 
+/// The roots of the log of a bundle at the sizes that changes of its keys name.
+fn roots_of_changes(opened: &Opened, shown: &ShownTree) -> BTreeMap<u64, Digest> {
+    let mut roots = BTreeMap::new();
+    for (position, _) in opened.bundle.positions().filter(|(_, entry)| entry.kind == Kind::Key) {
+        let content = opened.store.get(position).ok().flatten().map(|record| record.content());
+        let note = content.as_ref().and_then(|content| content.get(CHECKPOINT)?.as_str());
+        let note = note.and_then(|note| SignedNote::parse(note.as_bytes()).ok());
+        let sizes = [Some(position), note.as_ref().and_then(signed_size)];
+        let sizes = sizes.into_iter().flatten().filter(|size| *size <= shown.size);
+        roots.extend(sizes.filter_map(|size| Some((size, shown.root(size)?))));
+    }
+    roots
+}
+
 struct Checker<'a> {
     store: Arc<dyn Store>,
+    keys: LogKeys,
     options: &'a VerifyTerms,
     chains: Chains,
     findings: Vec<VerifyFinding>,
@@ -353,6 +371,7 @@ fn said_of_parents(record: &Record) -> Option<Vec<Value>> {
 impl<'a> Checker<'a> {
     fn new(store: Arc<dyn Store>, options: &'a VerifyTerms) -> Checker<'a> {
         Checker {
+            keys: LogKeys::new(store.info().id, store.info().key.clone()),
             store,
             options,
             chains: Chains::default(),
@@ -582,6 +601,9 @@ impl<'a> Checker<'a> {
 
     fn fold(&mut self, leaf: Digest, entry: &Entry) {
         self.maps.take(entry);
+        if entry.kind == Kind::Key {
+            self.roots.insert(self.peaks.size(), self.peaks.root());
+        }
         self.peaks.push(leaf);
         if self.sizes.contains(&self.peaks.size()) {
             self.roots.insert(self.peaks.size(), self.peaks.root());
@@ -645,11 +667,11 @@ impl<'a> Checker<'a> {
         if opened.root.is_none() {
             self.no_root();
         }
-        self.seal_of(opened);
         for (position, entry) in opened.bundle.positions().filter(|(_, entry)| entry.kind == Kind::Key) {
             let record = self.store.get(position).ok().flatten();
             self.check_key(position, entry, record.as_ref());
         }
+        self.seal_of(opened);
         for fault in &opened.faults {
             self.found(Code::E0301, Some((fault.position, &fault.entry)), None, fault.why.to_string());
         }
@@ -810,6 +832,41 @@ impl<'a> Checker<'a> {
             let message = "the log was begun under another key than the one it names now".to_owned();
             self.found(Code::E0308, Some((position, entry)), Some((bound, key)), message);
         }
+        let position = (position, entry);
+        match self.keys.take(position.0, record) {
+            Ok(None) => {}
+            Ok(Some(change)) => self.check_change(position, &change),
+            // A value that was erased or withheld is reported as that.
+            Err(KeyFault::Closed) => {}
+            Err(fault) => self.found(Code::E0308, Some(position), None, fault.to_string()),
+        }
+    }
+
+    /// A change of keys is signed over the log before it.
+    fn check_change(&mut self, at: (u64, &Entry), change: &KeyChange) {
+        let sizes = [
+            (Some(change.before), "was signed over another log"),
+            (change.checkpoint, "names a checkpoint of another log"),
+        ];
+        for ((size, root), why) in sizes.into_iter().filter_map(|(tree, why)| Some((tree?, why))) {
+            let found = match self.roots.get(&size) {
+                Some(found) => Some(*found),
+                None if self.is_bundle => None,
+                None => self.store.root_of(size).ok().flatten(),
+            };
+            match found {
+                Some(found) if found == root => {}
+                None if self.is_bundle => {
+                    let what =
+                        format!("the log of {} that the change of keys at {} names", records(size), at.0);
+                    self.not_checked.push(what);
+                }
+                found => {
+                    let sides = found.map(|found| (root.short(), found.short()));
+                    self.found(Code::E0308, Some(at), sides, format!("the change of keys {why}"));
+                }
+            }
+        }
     }
 
     fn checkpoint(&mut self, note: Option<&SignedNote>) {
@@ -854,14 +911,15 @@ impl<'a> Checker<'a> {
     }
 
     fn open_note(&mut self, note: &SignedNote) -> Option<Checkpoint> {
-        let (info, keys) = (self.store.info(), &self.options.keys);
+        let given = &self.options.keys;
         // Nothing that was signed can be checked with a key that is not the log's: an unknown key, no tampering.
-        if !keys.is_empty() && !keys.contains(&info.key) {
+        if !given.is_empty() && given.iter().all(|given| self.keys.follows(given) != KeyTrust::Follows) {
             self.unknown_key = true;
+            let now = self.keys.now();
             self.not_checked
-                .push(format!("a signature under the key that was given: the log is signed by {}", info.key));
+                .push(format!("a signature under the key that was given: the log is signed by {now}"));
         }
-        match Checkpoint::open(note, &info.id.origin(), &info.key) {
+        match self.keys.open(note) {
             Ok(checkpoint) => Some(checkpoint),
             Err(error) => {
                 self.found(Code::E0308, None, None, format!("the checkpoint: {error}"));
@@ -920,7 +978,7 @@ impl<'a> Checker<'a> {
             true => Some(self.peaks.root()),
             false => self.roots.get(&tree.size).copied(),
         };
-        let (size, verdict, key) = (tree.size, self.verdict(&runs), self.store.info().key.clone());
+        let (size, verdict, keys) = (tree.size, self.verdict(&runs), self.keys.clone());
         // A log that cannot be read is reported by itself.
         let untagged = self.store.untagged().ok().flatten().unwrap_or_default();
         self.notes.list.extend(untagged.into_iter().map(VerifyNote::untagged));
@@ -934,8 +992,8 @@ impl<'a> Checker<'a> {
             reach: self.reach,
             log: (size, root),
             signed: self.signed,
-            is_key_known: self.options.keys.contains(&key),
-            key: Some(key),
+            is_key_known: self.options.keys.iter().any(|given| keys.follows(given) == KeyTrust::Follows),
+            keys: Some(keys),
             whole,
             witnesses,
             derived: self.wrong_index.map_or(Derived::None, Derived::Damaged),

@@ -1,9 +1,10 @@
 //! A log compared with the newest head that was signed here.
 
-use dendrer_object::note::{Checkpoint, VerifierKey};
+use dendrer_object::note::VerifierKey;
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Store, TreeHead};
 
+use super::keys::KnownKey;
 use crate::error::{Error, LogDiffers};
 use crate::trust::Trust;
 
@@ -51,15 +52,15 @@ pub fn refuse_rollback(store: &mut Embedded, trust: &dyn Trust) -> Result<(), Er
     why.map_or(Ok(()), |why| Err(Error::AnotherLog { why, committed: false }))
 }
 
-/// Remembers the checkpoint of a store that is about to be moved aside, if `key` signed it. The caller knows the key of the log:
-/// the store's own description is no evidence of it.
+/// Remembers the checkpoint of a store that is about to be moved aside, if a key that follows from `key` signed it. The caller
+/// knows the first key of the log: the store's own description is no evidence of it.
 pub fn remember_checkpoint(store: &Embedded, key: &VerifierKey, trust: &dyn Trust) -> Result<(), Error> {
     let Some(note) = store.checkpoint()? else { return Ok(()) };
-    if note.verify(std::slice::from_ref(key)).is_ok_and(|signed| !signed.is_empty())
-        && let Ok(checkpoint) = Checkpoint::parse(note.text())
-    {
+    let (keys, id) = (store.keys()?, store.info().id);
+    let is_own =
+        store.info().key == *key && matches!(KnownKey::of(&keys, id, trust)?, KnownKey::Same | KnownKey::No);
+    if is_own && let Ok(checkpoint) = keys.open(&note) {
         let head = TreeHead { size: checkpoint.size(), root: checkpoint.root() };
-        let id = store.info().id;
         if trust.head(id)?.is_some_and(|known| known.size >= head.size) {
             return Ok(());
         }

@@ -1,13 +1,14 @@
 //! Keys and heads in memory: for tests, and for a service that keeps its keys elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use dendrer_object::StoreId;
 use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
 
-use super::{SigningTurn, Trust, TrustError, VaultKey};
+use super::{SigningTurn, TagKey, Trust, TrustError, VaultKey};
 
 /// Keys and heads of this process. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,9 @@ struct Kept {
     heads: BTreeMap<StoreId, TreeHead>,
     vault_keys: BTreeMap<StoreId, VaultKey>,
     writers: BTreeMap<StoreId, Arc<WriterSecret>>,
+    next_keys: BTreeMap<StoreId, (Arc<SigningKey>, Option<TagKey>)>,
+    tag_keys: BTreeMap<StoreId, TagKey>,
+    known: BTreeMap<StoreId, Vec<VerifierKey>>,
     /// The logs that are being signed.
     turns: BTreeSet<StoreId>,
 }
@@ -47,7 +51,9 @@ impl MemoryTrust {
 
 impl Trust for MemoryTrust {
     fn key(&self, log: &StoreInfo) -> Result<Option<Arc<SigningKey>>, TrustError> {
-        match self.kept().keys.get(&log.id) {
+        let kept = self.kept();
+        let next = kept.next_keys.get(&log.id).map(|(key, _)| key);
+        match next.filter(|key| *key.verifier_key() == log.key).or_else(|| kept.keys.get(&log.id)) {
             Some(key) if *key.verifier_key() != log.key => Err(TrustError::KeyUnusable {
                 path: "memory".into(),
                 what: "used",
@@ -60,6 +66,53 @@ impl Trust for MemoryTrust {
     fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
         let key = self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key)));
         Ok(key.or_else(|| self.kept().writers.get(&log.id).cloned()))
+    }
+
+    fn tag_key(&self, log: &StoreInfo) -> Result<Option<TagKey>, TrustError> {
+        let key = self.key(log)?;
+        let kept = self.kept();
+        let next = kept.next_keys.get(&log.id).filter(|(key, _)| *key.verifier_key() == log.key);
+        let tags = next.map_or_else(|| kept.tag_keys.get(&log.id).copied(), |(_, tags)| *tags);
+        Ok(key.map(|key| tags.unwrap_or_else(|| TagKey::of(log.id, &key))))
+    }
+
+    fn keep_next(
+        &self,
+        store: StoreId,
+        key: &Arc<SigningKey>,
+        tags: Option<TagKey>,
+    ) -> Result<(), TrustError> {
+        self.kept().next_keys.insert(store, (Arc::clone(key), tags));
+        Ok(())
+    }
+
+    fn next_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
+        Ok(self.kept().next_keys.get(&store).map(|(key, _)| key.verifier_key().clone()))
+    }
+
+    fn end_change(
+        &self,
+        store: StoreId,
+        in_force: &VerifierKey,
+        _out: Option<&Path>,
+    ) -> Result<(), TrustError> {
+        let mut kept = self.kept();
+        if let Some((key, tags)) = kept.next_keys.remove(&store)
+            && key.verifier_key() == in_force
+        {
+            kept.keys.insert(store, key);
+            kept.tag_keys.extend(tags.map(|tags| (store, tags)));
+        }
+        Ok(())
+    }
+
+    fn known_keys(&self, store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
+        Ok(self.kept().known.get(&store).cloned().unwrap_or_default())
+    }
+
+    fn know_key(&self, store: StoreId, key: &VerifierKey) -> Result<(), TrustError> {
+        self.kept().known.entry(store).or_default().push(key.clone());
+        Ok(())
     }
 
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {

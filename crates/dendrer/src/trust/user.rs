@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dendrer_object::StoreId;
-use dendrer_object::note::{Checkpoint, SigningKey, VerifierKey};
+use dendrer_object::note::{Checkpoint, NoteError, SigningKey, VerifierKey};
 use dendrer_store::disk::WaitNote;
 use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::memory::OTHER_HEAD;
-use super::{Seen, SigningTurn, Trust, TrustError, VaultKey, WriterFile};
+use super::{Seen, SigningTurn, TagKey, Trust, TrustError, VaultKey, WriterFile};
 use crate::files::{self, Whole};
 
 /// How long another process may sign while the remembered head stays the same.
@@ -74,11 +74,7 @@ impl UserTrust {
     /// File that the key of the vault of a log is in, or would be: next to the key of the log; `None` if there is no place for it.
     pub fn vault_key_path(&self, store: StoreId) -> Option<PathBuf> {
         match &self.key_file {
-            Some(file) => {
-                let mut name = file.clone().into_os_string();
-                name.push(".vault");
-                Some(name.into())
-            }
+            Some(file) => Some(vault_beside(file)),
             None => Some(self.own_key_path(store)?.with_extension("vault")),
         }
     }
@@ -129,14 +125,14 @@ impl UserTrust {
 impl Trust for UserTrust {
     fn key(&self, log: &StoreInfo) -> Result<Option<Arc<SigningKey>>, TrustError> {
         Ok(match self.held(log)? {
-            Some(Held::Key(key)) => Some(key),
+            Some(Held::Key(key, _)) => Some(key),
             Some(Held::Writer(_)) | None => None,
         })
     }
 
     fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
         Ok(self.held(log)?.map(|held| match held {
-            Held::Key(key) => Arc::new(WriterSecret::of(&key)),
+            Held::Key(key, _) => Arc::new(WriterSecret::of(&key)),
             Held::Writer(file) => Arc::new(file.secret),
         }))
     }
@@ -146,7 +142,82 @@ impl Trust for UserTrust {
         let bad = |what, why: String| TrustError::KeyUnusable { path: path.clone(), what, why };
         let text = self.read_kept(&path).map_err(|error| bad("read", error.to_string()))?;
         let Some(text) = text else { return Ok(None) };
-        Ok(Some(Held::parse(&String::from_utf8_lossy(&text), &path)?.verifier_key().clone()))
+        match Held::parse(&String::from_utf8_lossy(&text), &path) {
+            Ok(held) => Ok(Some(held.verifier_key().clone())),
+            // It was being destroyed.
+            Err(_) if beside(&path).exists() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn tag_key(&self, log: &StoreInfo) -> Result<Option<TagKey>, TrustError> {
+        Ok(match self.held(log)? {
+            Some(Held::Key(key, tags)) => Some(tags.unwrap_or_else(|| TagKey::of(log.id, &key))),
+            Some(Held::Writer(_)) | None => None,
+        })
+    }
+
+    fn keep_next(
+        &self,
+        store: StoreId,
+        key: &Arc<SigningKey>,
+        tags: Option<TagKey>,
+    ) -> Result<(), TrustError> {
+        self.refuse_writer("does not change the key of a log")?;
+        let path = beside(&self.key_path(store).ok_or(TrustError::NoHome)?);
+        // If this fails, writing the key says so.
+        let _ = files::make_dir(files::dir_of(&path));
+        // Left by a change that was stopped before it was on record. Whoever has the turn ends such a one first.
+        destroy(&path).map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })?;
+        let tags = tags.map(|tags| format!("\n{}", tags.secret_text())).unwrap_or_default();
+        let written = write_secret(&path, &(key.secret_text() + &tags));
+        written.map_err(|source| TrustError::KeyNotWritten { path, source })
+    }
+
+    fn next_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
+        Ok(self.next_held(store)?.map(|held| held.verifier_key().clone()))
+    }
+
+    fn end_change(
+        &self,
+        store: StoreId,
+        in_force: &VerifierKey,
+        out: Option<&Path>,
+    ) -> Result<(), TrustError> {
+        let Some(path) = self.key_path(store) else { return Ok(()) };
+        let next = beside(&path);
+        let Some(held) = self.next_held(store)? else { return Ok(()) };
+        let ended = match out {
+            _ if held.verifier_key() != in_force => destroy(&next),
+            None => put_over(&next, &path),
+            Some(out) => self.move_keys(store, &next, &path, out),
+        };
+        *self.key_text.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        ended.map_err(|source| TrustError::KeyNotWritten { path, source })
+    }
+
+    fn known_keys(&self, store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
+        let Some(path) = self.known_path(store) else { return Ok(Vec::new()) };
+        let read = self.read_kept(&path);
+        let text = read.map_err(|source| TrustError::KeyNotRead { path: path.clone(), source })?;
+        let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_else(|_| "?".to_owned());
+        let keys: Result<_, NoteError> = text.lines().map(str::parse).collect();
+        keys.map_err(|error| TrustError::KeyUnusable { path, what: "read", why: error.to_string() })
+    }
+
+    fn know_key(&self, store: StoreId, key: &VerifierKey) -> Result<(), TrustError> {
+        let Some(path) = self.known_path(store) else { return Ok(()) };
+        let mut keys = self.known_keys(store)?;
+        keys.retain(|known| known != key);
+        let lines: String = keys.iter().chain([key]).map(|key| format!("{key}\n")).collect();
+        let write = || -> io::Result<()> {
+            files::make_dir(files::dir_of(&path))?;
+            let mut whole = Whole::create(&path)?;
+            whole.write_all(lines.as_bytes())?;
+            whole.finish()?;
+            files::sync_dir(files::dir_of(&path))
+        };
+        write().map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })
     }
 
     fn named_key(&self) -> Result<Option<VerifierKey>, TrustError> {
@@ -217,18 +288,7 @@ impl Trust for UserTrust {
     fn destroy_vault_key(&self, store: StoreId) -> Result<(), TrustError> {
         self.refuse_writer("destroys no key of a vault")?;
         let Some(path) = self.vault_key_path(store) else { return Ok(()) };
-        let destroy = || -> io::Result<()> {
-            let mut file = match File::options().write(true).open(&path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                file => file?,
-            };
-            let len = usize::try_from(file.metadata()?.len().min(KEY_SIZE_MAX)).unwrap_or(0);
-            file.write_all(&vec![0; len])?;
-            file.sync_all()?;
-            std::fs::remove_file(&path)?;
-            files::sync_dir(files::dir_of(&path))
-        };
-        destroy().map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })
+        destroy(&path).map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })
     }
 
     fn seen(&self, store: StoreId) -> Option<Seen> {
@@ -256,7 +316,8 @@ impl Trust for UserTrust {
 
 /// The content of a key file.
 enum Held {
-    Key(Arc<SigningKey>),
+    /// A signing key, and the secret of tags if it is not the first key of its log.
+    Key(Arc<SigningKey>, Option<TagKey>),
     Writer(Box<WriterFile>),
 }
 
@@ -264,13 +325,16 @@ impl Held {
     fn parse(text: &str, path: &Path) -> Result<Held, TrustError> {
         match WriterFile::parse(text) {
             Some(file) => Ok(Held::Writer(Box::new(file))),
-            None => Ok(Held::Key(Arc::new(key_of(text, path)?))),
+            None => {
+                let tags = TagKey::split(text).and_then(|(_, tags)| tags);
+                Ok(Held::Key(Arc::new(key_of(text, path)?), tags))
+            }
         }
     }
 
     fn verifier_key(&self) -> &VerifierKey {
         match self {
-            Held::Key(key) => key.verifier_key(),
+            Held::Key(key, _) => key.verifier_key(),
             Held::Writer(file) => file.secret.key(),
         }
     }
@@ -280,6 +344,10 @@ impl UserTrust {
     /// Reads the key of a log, or the secret of its writers.
     fn held(&self, log: &StoreInfo) -> Result<Option<Held>, TrustError> {
         let Some(path) = self.key_path(log.id) else { return Ok(None) };
+        // A change that is on record and not ended: the new key lies beside.
+        if let Some(next) = self.next_held(log.id)?.filter(|next| *next.verifier_key() == log.key) {
+            return Ok(Some(next));
+        }
         let text = match self.key_text(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound && self.key_file.is_none() => return Ok(None),
@@ -291,6 +359,38 @@ impl UserTrust {
             return Err(TrustError::KeyUnusable { path, what: "used", why });
         }
         Ok(Some(held))
+    }
+
+    /// Reads the key that was kept beside the key of a log.
+    fn next_held(&self, store: StoreId) -> Result<Option<Held>, TrustError> {
+        let Some(path) = self.key_path(store).map(|path| beside(&path)) else { return Ok(None) };
+        let read = self.read_kept(&path);
+        let text = match read {
+            Err(source) => return Err(TrustError::KeyNotRead { path, source }),
+            Ok(text) => text,
+        };
+        // One that was being destroyed is none.
+        Ok(text.and_then(|text| Held::parse(&String::from_utf8_lossy(&text), &path).ok()))
+    }
+
+    /// File with the keys that were known of a log, in order; `None` if there is no place for it.
+    fn known_path(&self, store: StoreId) -> Option<PathBuf> {
+        Some(self.own_key_path(store)?.with_extension("known"))
+    }
+
+    /// Moves the next key and the key of the vault to a new place, and destroys the old ones. What is there already of a move that
+    /// was stopped stays.
+    fn move_keys(&self, store: StoreId, next: &Path, path: &Path, out: &Path) -> io::Result<()> {
+        let text = std::fs::read_to_string(next)?;
+        copy_secret(text.trim_end(), out)?;
+        if let Some(vault) = self.vault_key_path(store)
+            && let Some(text) = self.read_kept(&vault)?
+        {
+            copy_secret(String::from_utf8_lossy(&text).trim_end(), &vault_beside(out))?;
+            destroy(&vault)?;
+        }
+        destroy(path)?;
+        destroy(next)
     }
 
     /// Returns what the named file has, if it is that of a writer.
@@ -467,6 +567,61 @@ fn write_secret(path: &Path, line: &str) -> io::Result<()> {
     files::sync_dir(files::dir_of(path))
 }
 
+/// The file of the key that is to take the place of one in a file.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(".new");
+    name.into()
+}
+
+/// The file of the key of a vault beside the file of a signing key.
+fn vault_beside(path: &Path) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(".vault");
+    name.into()
+}
+
+/// Overwrites a file with zeros and syncs that; `false` if it is not there.
+fn overwrite(path: &Path) -> io::Result<bool> {
+    let mut file = match File::options().write(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        file => file?,
+    };
+    let len = usize::try_from(file.metadata()?.len().min(KEY_SIZE_MAX)).unwrap_or(0);
+    file.write_all(&vec![0; len])?;
+    file.sync_all()?;
+    Ok(true)
+}
+
+/// Destroys a secret, if it is there.
+fn destroy(path: &Path) -> io::Result<()> {
+    if overwrite(path)? {
+        std::fs::remove_file(path)?;
+        files::sync_dir(files::dir_of(path))?;
+    }
+    Ok(())
+}
+
+/// Destroys a secret, and puts another in its place.
+fn put_over(next: &Path, path: &Path) -> io::Result<()> {
+    // A link of the user's stays.
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    overwrite(&path)?;
+    std::fs::rename(next, &path)?;
+    files::sync_dir(files::dir_of(&path))
+}
+
+/// Writes a secret to a new file, unless it is there.
+fn copy_secret(text: &str, path: &Path) -> io::Result<()> {
+    match write_secret(path, text) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let known = std::fs::read_to_string(path)?;
+            if known.trim_end() == text { Ok(()) } else { Err(error) }
+        }
+        written => written,
+    }
+}
+
 /// Reads a key from a file that the user named.
 pub fn read_key(path: &Path) -> Result<SigningKey, TrustError> {
     let text = File::open(path).and_then(|file| io::read_to_string(file.take(KEY_SIZE_MAX)));
@@ -479,7 +634,8 @@ pub fn read_key(path: &Path) -> Result<SigningKey, TrustError> {
 }
 
 fn key_of(text: &str, path: &Path) -> Result<SigningKey, TrustError> {
-    SigningKey::from_secret_text(text.trim_end()).map_err(|error| TrustError::KeyUnusable {
+    let key = TagKey::split(text).map_or(text, |(key, _)| key);
+    SigningKey::from_secret_text(key.trim_end()).map_err(|error| TrustError::KeyUnusable {
         path: path.to_owned(),
         what: "used",
         why: match WriterFile::parse(text) {

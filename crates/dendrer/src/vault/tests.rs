@@ -7,6 +7,7 @@ use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::{Embedded, Memory, Options};
 
 use super::*;
+use crate::repo::{Mode, Repo};
 use crate::trust::{MemoryTrust, UserTrust};
 
 fn run(name: &str) -> RunName {
@@ -71,6 +72,54 @@ fn values_come_back_as_they_were_put() {
         let report = check(&vault.store, &*vault.trust).unwrap().unwrap();
         assert_eq!((report.entries, report.damaged, report.was_read), (11, vec![], true));
     }
+}
+
+#[test]
+fn a_second_vault_begins_beside_one_whose_key_is_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = dir_of_store(home.path());
+    let first = MemoryTrust::new();
+    let mut vault = Repo::init(&dir, Arc::new(first.clone())).unwrap().vault().unwrap();
+    vault.put(&run("r"), "p", &noise(70_000, 1)).unwrap();
+    drop(vault);
+    // Both keys are lost. As long as the log has not changed its key, nothing takes the place of the vault.
+    let second = MemoryTrust::new();
+    let open = |trust: &MemoryTrust, mode| Repo::open(&dir, Arc::new(trust.clone()), mode).unwrap();
+    let mut locked = open(&second, Mode::Write).vault().unwrap();
+    assert_eq!(locked.put(&run("r"), "q", b"new").unwrap_err().code(), Code::E0465);
+    drop(locked);
+    crate::care::keys::recover(open(&second, Mode::Write), "lost", None).unwrap();
+    let mut vault = open(&second, Mode::Write).vault().unwrap();
+    assert_eq!(vault.get(&run("r"), "p").unwrap_err().code(), Code::E0465, "unavailable, and not gone");
+    let put = vault.put(&run("r"), "q", b"new").unwrap();
+    assert_eq!(vault.get_as(&run("r"), "q", &put).unwrap(), b"new");
+    assert_eq!(vault.get(&run("r"), "p").unwrap_err().code(), Code::E0465);
+    assert_eq!(vault.destroy(&run("r"), "p").unwrap_err().code(), Code::E0465);
+    // What the lost key encrypted is neither damage nor litter.
+    let names = vault.store.secrets().unwrap().len();
+    assert_eq!(vault.sweep(false).unwrap(), 0);
+    let report = check(&vault.store, &*vault.trust).unwrap().unwrap();
+    assert_eq!((report.entries, report.damaged, report.was_read), (2, vec![], false));
+    vault.destroy(&run("r"), "q").unwrap();
+    assert_eq!(vault.get(&run("r"), "q").unwrap_err().code(), Code::E0465);
+    assert_eq!(vault.store.secrets().unwrap().len(), names - 1);
+    drop(vault);
+    // The first key turns up again: its values are there.
+    let vault = open(&first, Mode::Read).vault().unwrap();
+    assert_eq!(vault.get(&run("r"), "p").unwrap(), noise(70_000, 1));
+}
+
+#[test]
+fn a_rotation_keeps_the_vault() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = dir_of_store(home.path());
+    let trust = MemoryTrust::new();
+    let repo = Repo::init(&dir, Arc::new(trust.clone())).unwrap();
+    repo.vault().unwrap().put(&run("r"), "p", b"exact").unwrap();
+    crate::care::keys::rotate(repo, None).unwrap();
+    let mut vault = Repo::open(&dir, Arc::new(trust), Mode::Write).unwrap().vault().unwrap();
+    assert_eq!(vault.get(&run("r"), "p").unwrap(), b"exact");
+    vault.put(&run("r"), "q", b"more").unwrap();
 }
 
 #[test]

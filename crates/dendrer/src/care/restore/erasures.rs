@@ -24,6 +24,7 @@ use crate::address::RecordAt;
 use crate::care::erase::{ErasePlace, EraseReason, destroy_exact, sealed};
 use crate::error::Error;
 use crate::repo::Repo;
+use crate::repo::keys::log_of;
 use crate::run::thread::{AGENT, REMOVED, exact_places, is_removal};
 use crate::trust::{MemoryTrust, Trust};
 use crate::vault::VaultError;
@@ -201,7 +202,7 @@ impl NewErasures {
         if let Some(key) = trust.vault_key(store.info().id).map_err(Error::from)? {
             keys.keep_vault_key(store.info().id, &key).map_err(Error::from)?;
         }
-        let secret = trust.writer(store.info()).map_err(Error::from)?;
+        let secret = trust.writer(&log_of(&store)?).map_err(Error::from)?;
         if let Some(secret) = &secret {
             keys.keep_writer(store.info().id, WriterSecret::clone(secret));
         }

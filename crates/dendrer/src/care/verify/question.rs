@@ -5,14 +5,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_object::merkle::{empty_root, leaf_hash};
-use dendrer_object::note::{Checkpoint, NoteError, SignedNote, VerifierKey};
+use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, question};
 use dendrer_store::embedded::Options;
 use dendrer_store::prelude::*;
-use dendrer_store::{Embedded, StoreInfo, TreeHead};
+use dendrer_store::{Embedded, Store, StoreInfo, TreeHead};
 
 use super::{of_bundle, of_files};
 use crate::address::{Address, Position};
+use crate::error::Error;
 use crate::evidence::branches::{BranchesAnswer, branches};
 use crate::evidence::bundle::Opened;
 use crate::evidence::shown::ShownTree;
@@ -211,7 +212,7 @@ impl VerifyPlan<'_> {
             Ok(opened) => opened,
             Err(problem) => return malformed(address.bundle.as_deref().unwrap_or_default(), problem),
         };
-        let terms = self.terms_of(opened.store.info())?;
+        let terms = self.terms_of(&*opened.store)?;
         let mut log = verify_bundle(address, opened, &terms, self.question.from.as_ref(), trust)?;
         // One log is compared with no other.
         if self.bundles.len() > 1 || !self.runs.is_empty() {
@@ -274,8 +275,9 @@ impl VerifyPlan<'_> {
         Ok(outcomes)
     }
 
-    /// Returns the terms for a log, with the checkpoint that was given opened under its key.
-    fn terms_of(&self, info: &StoreInfo) -> Result<VerifyTerms, Problem> {
+    /// Returns the terms for a log, with the checkpoint that was given opened under the key of its size.
+    fn terms_of(&self, store: &dyn Store) -> Result<VerifyTerms, Problem> {
+        let keys = store.keys().map_err(Error::from)?;
         let opened = |note: &SignedNote| {
             let wrong = |error: NoteError| {
                 Problem::new(
@@ -283,7 +285,7 @@ impl VerifyPlan<'_> {
                     format!("the checkpoint that was given is none of this log: {error}"),
                 )
             };
-            let checkpoint = Checkpoint::open(note, &info.id.origin(), &info.key).map_err(wrong)?;
+            let checkpoint = keys.open(note).map_err(wrong)?;
             Ok::<_, Problem>((checkpoint.size(), checkpoint.root()))
         };
         let checkpoints = self.checkpoint.iter().map(opened).collect::<Result<_, _>>()?;
@@ -314,7 +316,7 @@ impl VerifyPlan<'_> {
         let places = places.filter_map(|(address, run)| Some(last_tick(address.pos.as_ref()?, &store, run)));
         let to = places.collect::<Result<_, _>>()?;
         let runs = (!self.runs.is_empty()).then_some(names);
-        let mut terms = VerifyTerms { runs, from, to, ..self.terms_of(store.info())? };
+        let mut terms = VerifyTerms { runs, from, to, ..self.terms_of(&*store)? };
         terms.keys.extend(file);
         let trust = desk.trust();
         let report = of_files(&mut store, &terms, &*trust, &mut *desk.follow("verify"))?;

@@ -7,15 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use dendrer_kernel::chain_rules::ChainLine;
+use dendrer_object::keys::{KeyTrust, LogKeys};
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, StoreId};
-use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
+use dendrer_store::{DamageKind, LogReport as Structure, Store};
 
 use super::facts::{ComparedLog, ComparedWord, Derived, WholeFact, Witness, WitnessKind};
 use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::error::Error;
 use crate::evidence::shown::{ShownTree, TreesCompared};
 use crate::handle::ReadHandle;
+use crate::repo::keys::KnownKey;
 use crate::run::trace::{Trace, all_runs};
 
 /// The code of a log that is not the one that was signed here.
@@ -69,30 +71,51 @@ impl VerifyReport {
         self.verdict = self.verdict.max(VerifyVerdict::Unverifiable);
     }
 
-    /// Judges the key of the log.
+    /// Judges the keys of the log.
     ///
-    /// Two cases look alike and differ. A key that was *given* is not the log's: nothing signed can be checked with it, and
-    /// the record may still be intact, so the verdict is UNVERIFIABLE. The key that *this user's own store* was made with
-    /// (`own`) is not the log's: a store keeps its key for life, so the key was replaced, and the verdict is TAMPERED.
+    /// Cases that look alike and differ: a key that was *given* is none of the log, so nothing signed can be checked with it, and the
+    /// record may still be intact: UNVERIFIABLE. The key was changed without the one that is *known* here: the owner may have lost
+    /// it, or somebody else claims the log, UNVERIFIABLE as well. The key that is known here is none of the log: a log keeps its
+    /// first key for life, so it is another log in its place, TAMPERED.
     pub fn judge_keys(
         &mut self,
-        info: &StoreInfo,
+        keys: &LogKeys,
         note: Option<&SignedNote>,
-        own: Option<&VerifierKey>,
+        known: &KnownKey,
         given: &[VerifierKey],
     ) {
-        if let Some(own) = own.filter(|own| **own != info.key) {
-            let message = "the log names another key than the one its store was made with here";
-            self.add_key_finding(message, &info.key, own);
+        let mut followed = given.iter().filter(|given| keys.follows(given) == KeyTrust::Follows);
+        self.is_key_known |= *known == KnownKey::Same || followed.next().is_some();
+        match known {
+            KnownKey::Same | KnownKey::No => {}
+            KnownKey::Without(position) => self.doubt_key(format!(
+                "whose log it is: record {position} changed its key without the old one, which this machine knows (E0812)"
+            )),
+            KnownKey::Older => self.doubt_key("what followed: its key was changed here since".to_owned()),
+            KnownKey::Another(own) => {
+                let message = "the log names another key than the one its store was made with here";
+                self.add_key_finding(message, keys.now(), own);
+            }
         }
-        self.is_key_known |= own == Some(&info.key) || given.contains(&info.key);
-        for given in given.iter().filter(|given| **given != info.key) {
-            self.judge_given(info, note, given);
+        for given in given {
+            match keys.follows(given) {
+                KeyTrust::Follows => {}
+                KeyTrust::Without(position) => self.doubt_key(format!(
+                    "whose log it is: record {position} changed its key without the key that was given"
+                )),
+                KeyTrust::Another => self.judge_given(keys, note, given),
+            }
         }
         self.raise();
     }
 
-    fn judge_given(&mut self, info: &StoreInfo, note: Option<&SignedNote>, given: &VerifierKey) {
+    fn doubt_key(&mut self, what: String) {
+        self.is_key_known = false;
+        self.not_checked.push(what);
+        self.verdict = self.verdict.max(VerifyVerdict::Unverifiable);
+    }
+
+    fn judge_given(&mut self, keys: &LogKeys, note: Option<&SignedNote>, given: &VerifierKey) {
         // A key that is not the log's own is a witness if it signed the checkpoint as well.
         match note.map(|note| note.verify(std::slice::from_ref(given))) {
             Some(Ok(agreed)) if !agreed.is_empty() => {
@@ -103,11 +126,11 @@ impl VerifyReport {
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
                 let message = "a signature in the name of the key that was given is not that key's";
-                self.add_key_finding(message, &info.key, given);
+                self.add_key_finding(message, keys.now(), given);
             }
             _ => {
-                let line =
-                    format!("a signature under the key that was given: the log is signed by {}", info.key);
+                let now = keys.now();
+                let line = format!("a signature under the key that was given: the log is signed by {now}");
                 self.not_checked.push(line);
                 self.verdict = self.verdict.max(VerifyVerdict::Unverifiable);
             }
@@ -269,7 +292,7 @@ impl VerifyReport {
             reach: 0,
             log: (0, None),
             signed: None,
-            key: None,
+            keys: None,
             is_key_known: false,
             whole: WholeFact::default(),
             witnesses: Vec::new(),
