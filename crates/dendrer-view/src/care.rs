@@ -1,6 +1,7 @@
 //! Words for the notes on a store that work on it ends with.
 
 use dendrer::care::CareNote;
+use dendrer::care::problem::goes_anyway;
 use dendrer::repo::Warning;
 
 use crate::answer::Line;
@@ -40,6 +41,7 @@ pub fn note_line(note: &CareNote) -> Line {
             "note: the bundle is partial: the key of the log is not here, so no map counts the newest records"
                 .to_owned()
         }
+        CareNote::GoesAnyway(place) => goes_anyway(place),
         _ => String::new(),
     })
 }

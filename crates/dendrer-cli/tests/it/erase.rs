@@ -15,8 +15,17 @@ const LINES: &str = r#"{"type":"plan.update","agent":"a","intent":{"description"
 {"type":"plan.update","agent":"a","intent":{"description":"done"}}
 "#;
 
-const ERASE: [&str; 7] =
-    ["erase", "r@3", "result.output.token", "--reason", "a live key", "--although", "intent.description"];
+const ERASE: [&str; 9] = [
+    "erase",
+    "r@3",
+    "result.output.token",
+    "--reason",
+    "a live key",
+    "--although",
+    "intent.description",
+    "--although",
+    "5:delta",
+];
 
 fn place() -> Place {
     let place = Place::with_store();
@@ -58,6 +67,7 @@ fn an_erased_value_is_in_no_file_and_the_rest_verifies() {
         "erased  f  no tick  state_root  (digest over the value)",
         "erased  f  tick 5  state_root  (digest over the value)",
         "stays   r  ticks 5..6  intent.description  (written after the value)",
+        "stays   r  tick 5  delta  (written after the value)",
     ] {
         assert!(answer.contains(line), "{line}\n{answer}");
     }
@@ -127,7 +137,9 @@ fn places_of_unknown_lineage_are_named_before_anything_goes() {
     assert!(dry.contains("would go  r  tick 3  result.output"), "{dry}");
     assert_eq!(files_with(&store, SECRET), before);
     // What is erased as well is destroyed with the value.
-    let also = [&ERASE[..5], &["--also", "5:intent.description", "--although", "6:intent"]].concat();
+    let also =
+        [&ERASE[..5], &["--also", "5:intent.description", "--although", "6:intent", "--although", "delta"]]
+            .concat();
     let (code, answer) = place.json(&also);
     assert_eq!(code, 0, "{answer}");
     let text = answer.to_string();
@@ -175,7 +187,7 @@ fn roots_of_a_run_that_has_a_copy_go_as_well() {
 fn a_place_of_the_state_is_erased_where_it_was_written() {
     let place = place();
     let args = ["erase", "r@3", "state.token", "--reason", "a live key", "--although", "intent"];
-    place.ok(&args);
+    place.ok(&[&args[..], &["--although", "5:delta"]].concat());
     assert_eq!(files_with(&place.path().join(".dendrer"), SECRET), [""; 0]);
 }
 
@@ -195,4 +207,93 @@ fn what_is_not_there_is_3_and_what_is_gone_is_5() {
     let again = place.run(&ERASE);
     assert_eq!(again.code, 5);
     assert!(again.stderr.contains("E0466"), "{}", again.stderr);
+}
+
+const WAGE: &str = r#"{"type":"action.result","author":"runtime","agent":"hr","action":{"tool":"hr"},"result":{"status":"ok","output":"CHF 73419"}}
+{"type":"plan.update","agent":"n","intent":{"description":"she earns seventy-three thousand"},"delta":[{"set":"/risk","value":"high"}]}
+{"type":"plan.update","agent":"n","delta":[{"remove":"/risk"}]}
+"#;
+
+/// A text follows from the value in its own run, whatever another run said before.
+#[test]
+fn a_text_that_another_run_has_is_asked_for_all_the_same() {
+    let place = Place::with_store();
+    for run in ["mon", "tue"] {
+        let args = ["commit", "--run", run, "--as", "runtime", "--redact", "none"];
+        assert_eq!(place.run_with(&args, WAGE.as_bytes()).code, 0);
+    }
+    for args in [
+        &["export", "tue", "--withhold", "1:result.output", "-o", "t.dnd"][..],
+        &["erase", "tue@1", "result.output", "--reason", "x"],
+    ] {
+        // The copy of the other run is one as before.
+        let ran = place.run(args);
+        assert_eq!(ran.code, 5, "{}", ran.stdout);
+        for line in ["tue  tick 2  intent.description", "tue  ticks 2..3  delta"] {
+            assert!(ran.stderr.contains(line), "{line}\n{}", ran.stderr);
+        }
+    }
+    assert!(!place.path().join("t.dnd").exists());
+}
+
+/// A result repeats the call that was made before the value: that is not asked for.
+#[test]
+fn a_call_that_is_older_than_its_result_is_not_asked_for() {
+    let place = Place::with_store();
+    let call = r#""agent":"a","action":{"tool":"crm","params":{"id":7}}"#;
+    let request = format!(r#"{{"type":"action.request",{call}}}"#);
+    let result = format!(
+        r#"{{"type":"action.result","author":"runtime",{call},"result":{{"status":"ok","output":"CHF 73419"}}}}"#
+    );
+    let lines = [&*request, &result, &request, &result].join("\n");
+    let args = ["commit", "--run", "r", "--as", "runtime", "--redact", "none"];
+    assert_eq!(place.run_with(&args, lines.as_bytes()).code, 0);
+    let ran = place.run(&["erase", "r@2", "result.output", "--reason", "x"]);
+    // The second call may have been made because of the first answer.
+    assert!(ran.stderr.contains("r  ticks 3..4  action.params"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("tick 2"), "{}", ran.stderr);
+}
+
+/// A copy in another run leads to what follows there: one answer lists it, and both sorts of answers to it are taken.
+#[test]
+fn all_open_places_are_listed_at_once() {
+    let place = place();
+    let lines = r#"{"type":"plan.update","agent":"b","intent":{"description":"again sk-live-4f9a77c2"}}
+{"type":"plan.update","agent":"b","intent":{"description":"so be it"},"delta":[{"set":"/x","value":"on"}]}
+"#;
+    assert_eq!(place.run_with(&["commit", "--run", "other", "--redact", "none"], lines.as_bytes()).code, 0);
+    place.ok(&["fork", "other@2", "--as", "later"]);
+    let line = br#"{"type":"plan.update","agent":"b","intent":{"description":"and on"}}"#;
+    assert_eq!(place.run_with(&["commit", "--run", "later"], line).code, 0);
+    let args = [&ERASE[..5], &["-n"]].concat();
+    let asked = place.run(&args);
+    assert_eq!(asked.code, 5);
+    for line in
+        ["other  tick 1  intent", "other  tick 2  delta", "other  tick 2  intent", "later  tick 4  intent"]
+    {
+        assert!(asked.stderr.contains(line), "{line}\n{}", asked.stderr);
+    }
+    let places = asked.stderr.lines().find_map(|line| line.strip_prefix("note: the places: ")).unwrap();
+    for flag in ["--also", "--although"] {
+        let named: Vec<&str> = places.split(' ').flat_map(|place| [flag, place]).collect();
+        let ran = place.run(&[&args[..], &named].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+}
+
+/// A place that goes with the value may be named to stay: it goes, and the answer says so. It is not listed as one that stays.
+#[test]
+fn a_place_that_goes_anyway_may_be_named() {
+    let place = place();
+    let ran = place.run(&[&ERASE[..], &["--although", "3:delta", "--although", "intent", "-n"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("note: --although 3:delta: it goes anyway, with the value"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("--although intent"), "{}", ran.stderr);
+    assert!(!ran.stdout.contains("stays   r  tick 3"), "{}", ran.stdout);
+    let idle = place.run(&[&ERASE[..], &["--although", "1:intent", "-n"]].concat());
+    assert!(idle.code == 2 && idle.stderr.contains("E0106"), "{}", idle.stderr);
 }

@@ -19,16 +19,23 @@ use crate::support::Place;
 struct Told {
     runs: Vec<&'static str>,
     place: String,
+    /// The flag with which each open place is named: those that do not depend on the value may stay.
+    flag: &'static str,
 }
 
 fn told(runs: &[&'static str], place: impl Into<String>) -> Told {
-    Told { runs: runs.to_vec(), place: place.into() }
+    Told { runs: runs.to_vec(), place: place.into(), flag: "--also" }
+}
+
+/// As [`told`], of a case whose later texts are the same with any value.
+fn told_and_stays(runs: &[&'static str], place: impl Into<String>) -> Told {
+    Told { flag: "--although", ..told(runs, place) }
 }
 
 /// A case: its name, and what it records with a value.
 type Case = (&'static str, fn(&Place, &Value) -> Told);
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 23] = [
     ("delta", delta),
     ("every tick", every_tick),
     ("fold", fold),
@@ -46,13 +53,19 @@ const CASES: [Case; 17] = [
     ("commitments", commitments),
     ("reduced", reduced),
     ("casebook", casebook),
+    ("template", template),
+    ("said again", said_again),
+    ("removed", removed),
+    ("pointers", pointers),
+    ("sums", sums),
+    ("added up", added_up),
 ];
 
 /// Two values of each sort, either of which could have been there.
 fn values(case: &str) -> Vec<[Value; 2]> {
     let sorts = [[json!(4711), json!(8242)], [json!(true), json!(false)], [json!("amber"), json!("green")]];
     // Rounded, compared or spent: a number.
-    let is_number = ["fold", "picked", "refused", "forked"].contains(&case);
+    let is_number = ["fold", "picked", "refused", "forked", "sums", "added up"].contains(&case);
     sorts.into_iter().take(if is_number { 1 } else { 3 }).collect()
 }
 
@@ -301,10 +314,137 @@ fn casebook(place: &Place, value: &Value) -> Told {
     told(&["casebook", "r", "g"], OUTPUT)
 }
 
-/// Asks until each open place is named; all of them go.
-fn search(place: &Place, args: &[&str]) {
-    let ran = place.naming("--also", args);
-    assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+/// One of two texts, as an author chooses by the value.
+fn chosen<'t>(value: &Value, texts: [&'t str; 2]) -> &'t str {
+    let is_first = [json!(4711), json!(true), json!("amber")].contains(value);
+    texts[usize::from(!is_first)]
+}
+
+const ORDERS: [&str; 2] = ["start dialysis today", "come again in May"];
+const RISKS: [&str; 2] = ["high", "low"];
+
+/// What is done after a value: a text, a change of state and a call.
+fn orders(text: &str, risk: &str) -> [Value; 2] {
+    let call =
+        json!({"type": "action.request", "agent": "a", "action": {"tool": "ward", "params": {"to": text}}});
+    [step(text, set("/risk", &json!(risk))), call]
+}
+
+/// Two runs of one template: whatever is said in the second was said in the first.
+fn template(place: &Place, value: &Value) -> Told {
+    let args = ["--as", "runtime", "--redact", "none"];
+    let all: Vec<Value> = (0..2).flat_map(|n| orders(ORDERS[n], RISKS[n])).collect();
+    assert_eq!(commit(place, "mon", &[vec![result(&json!(5), json!({}))], all].concat(), &args), 0);
+    let then = orders(chosen(value, ORDERS), chosen(value, RISKS));
+    assert_eq!(commit(place, "tue", &[vec![result(value, json!({}))], then.to_vec()].concat(), &args), 0);
+    told(&["tue"], "tue@1:result.output")
+}
+
+/// The same in one run, before the value.
+fn said_again(place: &Place, value: &Value) -> Told {
+    let all = (0..2).flat_map(|n| orders(ORDERS[n], RISKS[n]));
+    let then = orders(chosen(value, ORDERS), chosen(value, RISKS));
+    let lines: Vec<Value> = all.chain([result(value, json!({}))]).chain(then).collect();
+    assert_eq!(commit(place, "r", &lines, &["--as", "runtime", "--redact", "none"]), 0);
+    told(&["r"], "r@5:result.output")
+}
+
+/// The place that is removed depends on the value.
+fn removed(place: &Place, value: &Value) -> Told {
+    let gone = chosen(value, ["/eligible", "/waiting"]);
+    let begin = json!({"delta": [{"set": "/eligible", "value": 1}, {"set": "/waiting", "value": 1}]});
+    let lines = [
+        step("first", begin),
+        result(value, json!({})),
+        step("second", json!({"delta": [{ "remove": gone }]})),
+        step("third", json!({})),
+    ];
+    assert_eq!(commit(place, "r", &lines, &["--as", "runtime", "--redact", "none"]), 0);
+    told(&["r"], OUTPUT)
+}
+
+/// Refused lines have the value in a pointer and in a name, of which reasons and anomalies have the place.
+fn pointers(place: &Place, value: &Value) -> Told {
+    base(place, value, &["--stage", "2"]);
+    let name = format!("earns_{}", value.to_string().trim_matches('"'));
+    let into = |op: &str| json!({"delta": [{ op: format!("/{name}/x"), "value": 1 }]});
+    let lines = [
+        step("no", json!({"delta": [{"remove": format!("/{name}")}]})),
+        step("no", into("add")),
+        step("no", json!({ name.as_str(): 1 })),
+    ];
+    for line in lines {
+        assert_eq!(commit(place, "r", &[line], &["--redact", "none"]), 5);
+    }
+    assert_eq!(commit(place, "r", &[step("yes", json!({}))], &[]), 0);
+    told(&["r"], OUTPUT)
+}
+
+/// A sum over calls, which a merged run and a child begin with.
+fn sums(place: &Place, value: &Value) -> Told {
+    let cap = json!({
+        "id": "B", "type": "obl", "hard": true, "gloss": "g", "guard": "action.tool == 'pay'",
+        "holds": "spent(action.params.amount) + action.params.amount <= 90000",
+    });
+    let goal = json!({"id": "G1", "type": "goal", "gloss": "Tidy."});
+    let pay = |amount: &Value| json!({"type": "action.request", "agent": "a", "action": {"tool": "pay", "params": {"amount": amount}}});
+    let lines = [
+        json!({"type": "observation.add", "agent": "ann", "commitments": [goal, cap]}),
+        pay(value),
+        pay(&json!(100)),
+    ];
+    let args = ["--stage", "2", "--as", "user", "--redact", "none"];
+    assert_eq!(commit(place, "lead", &lines, &args), 0);
+    place.ok(&["fork", "lead@3", "--as", "f"]);
+    assert_eq!(commit(place, "f", &[pay(&json!(30))], &["--as", "user", "--redact", "none"]), 0);
+    place.ok(&["merge", "--as", "m", "--from", "lead", "--from", "f"]);
+    std::fs::write(place.path().join("scope.json"), r#"{"id":"D1","gloss":"pay","goal":"G1"}"#).unwrap();
+    place.ok(&["commitments", "delegate", "lead", "--scope", "scope.json", "--as", "kid"]);
+    assert_eq!(commit(place, "kid", &[pay(&json!(7))], &["--redact", "none"]), 0);
+    place.run(&["commitments", "accept", "kid"]);
+    let shown = |at: &str| place.ok(&["show", at, "--json"]).contains(r#""spent":{"B":"#);
+    assert!(shown("m@0") && shown("kid@0"), "the sums are on record");
+    told_and_stays(&["lead", "f", "m", "kid"], "lead@2:action.params")
+}
+
+/// A sum that rules keep in the state.
+fn added_up(place: &Place, value: &Value) -> Told {
+    let pack = r#"name: f
+version: v1
+state: {total: {init: 0}, n: {init: 0}}
+rules:
+  - when_type: action.result
+    steps:
+      - {add: total, value: t.result.output.x}
+      - {add: n, value: "1"}
+"#;
+    std::fs::write(place.path().join("f.yaml"), pack).unwrap();
+    let lines = [
+        step("first", json!({})),
+        result(&json!({ "x": value }), json!({})),
+        result(&json!({"x": 1}), json!({})),
+        step("second", json!({})),
+        result(&json!({"x": 2}), json!({})),
+    ];
+    assert_eq!(commit(place, "r", &lines, &["--as", "runtime", "--pack", "./f.yaml", "--redact", "none"]), 0);
+    place.ok(&["fork", "r@5", "--as", "g"]);
+    assert_eq!(commit(place, "g", &lines[2..3], &["--as", "runtime", "--redact", "none"]), 0);
+    told_and_stays(&["r", "g"], OUTPUT)
+}
+
+/// Asks, and names each open place of the answer: then nothing is asked.
+fn search(place: &Place, flag: &str, args: &[&str]) {
+    let asked = place.run(args);
+    let named = named(&asked.stderr);
+    let named: Vec<&str> = named.iter().flat_map(|place| [flag, place.as_str()]).collect();
+    let ran = if asked.code == 5 { place.run(&[args, &named].concat()) } else { asked };
+    assert_eq!(ran.code, 0, "{args:?} {named:?}: {}", ran.stderr);
+}
+
+/// The open places of an answer.
+fn named(answer: &str) -> Vec<String> {
+    let line = answer.lines().find_map(|line| line.strip_prefix("note: the places: "));
+    line.into_iter().flat_map(|line| line.split(' ')).map(str::to_owned).collect()
 }
 
 fn open(place: &Place, file: &str) -> Opened {
@@ -352,15 +492,32 @@ fn world(case: &Case, value: &Value) -> World {
         open(&place, file)
     };
     let full = export_all("full.dnd");
-    search(&place, &[&["export"], &told.runs[..], &["-o", "less.dnd", "--withhold", &told.place]].concat());
+    let export = [&["export"], &told.runs[..], &["-o", "less.dnd", "--withhold", &told.place]].concat();
+    search(&place, told.flag, &export);
     let verified = place.run(&["verify", "less.dnd"]);
     assert_eq!(verified.code, 6, "{}: {}{}", case.0, verified.stdout, verified.stderr);
     let withheld = open(&place, "less.dnd");
+    for named in &withheld.bundle.although {
+        assert!(is_left(&withheld, named), "{}: {named} is withheld", case.0);
+    }
     let erased = told.place.rsplit_once(':').map(|(at, path)| {
-        search(&place, &["erase", at, path, "--reason", "x"]);
+        search(&place, told.flag, &["erase", at, path, "--reason", "x"]);
         export_all("erased.dnd")
     });
     World { full, withheld, erased, _place: place }
+}
+
+/// Whether a bundle shows a place that its header lists.
+fn is_left(opened: &Opened, named: &str) -> bool {
+    let (at, place) = named.rsplit_once(':').unwrap();
+    let tick = at.rsplit_once('@').map_or(at, |(_, tick)| tick).parse::<u64>().ok();
+    let run = at.rsplit_once('@').map_or(opened.bundle.runs[0].as_str(), |(run, _)| run);
+    let place = Pointer::from_place(place).unwrap().unwrap();
+    let is_at = |record: &&Record| {
+        let header = record.header();
+        header.tick == tick && header.run.as_ref().is_some_and(|name| name.as_str() == run)
+    };
+    records(opened).iter().filter(is_at).any(|record| record.body().value(place.as_str()).is_some())
 }
 
 /// The content of records, without what is made by chance: ids, store, and hashes under a salt.

@@ -11,6 +11,7 @@ mod lineage;
 mod needles;
 mod place;
 pub mod question;
+mod search;
 pub(in crate::care) mod withhold;
 
 use std::sync::Arc;
@@ -20,9 +21,9 @@ use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::prelude::*;
 
 pub(crate) use self::lineage::said_in;
-use self::lineage::{Goal, Lineage};
 use self::place::{Named, Unmeant};
-use super::Follow;
+use self::search::{Goal, Search};
+use super::{CareNote, Follow};
 use crate::address::{Address, Position, RecordAt};
 use crate::environment::seal_by_institution;
 use crate::error::Error;
@@ -228,16 +229,14 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
     let (position, searched) = (position_of(&trace, &record)?, store.tree().size);
     let (place, id) = (target.place.clone(), record.id());
     let begins: Vec<Record> = trace.begins().to_vec();
-    let mut lineage = Lineage::new(&[Goal { record, position, target }], &begins);
-    if lineage.is_in(&terms.reason) || lineage.is_in(&terms.by) {
+    let goals = vec![Goal { record, position, target }];
+    let search = Search { goals, begins, also, although, everywhere: terms.everywhere, scope: None };
+    if search.is_in(&terms.reason) || search.is_in(&terms.by) {
         return Err(EraseError::InReason);
     }
-    lineage.also = also;
-    lineage.although = although;
-    lineage.everywhere = terms.everywhere;
     let counted = follow.stage("records", Some(searched)).over(&store);
-    lineage.read(&*counted, searched)?;
-    let found = lineage.end()?;
+    let found = search.find(&*counted, searched)?;
+    found.anyway.into_iter().for_each(|place| follow.note(&CareNote::GoesAnyway(place)));
     let mut vault: Vec<RunName> = found.erased.iter().filter_map(|place| place.run.clone()).collect();
     vault.sort();
     vault.dedup();

@@ -171,7 +171,11 @@ fn search(
     }
     let store = store.to_handle();
     let counted = follow.stage("records searched", Some(store.tree().size)).over(&store);
-    Ok(find(&*counted, positions, terms)?)
+    let withheld = find(&*counted, positions, terms)?;
+    for place in &withheld.anyway {
+        follow.note(&CareNote::GoesAnyway(place.clone()));
+    }
+    Ok(withheld)
 }
 
 fn names_of(store: &impl ReadHandle, runs: &[Address]) -> Result<Vec<RunName>, Error> {

@@ -353,6 +353,11 @@ impl From<EraseError> for Problem {
     }
 }
 
+/// Returns the note on a place that the caller let stay, and that goes.
+pub fn goes_anyway(place: &str) -> String {
+    format!("note: --although {}: it goes anyway, with the value", escape(place))
+}
+
 /// Returns each open field once, as `--also` and `--although` take it.
 fn named(open: &[ErasePlace]) -> Vec<String> {
     let mut named: Vec<String> = Vec::new();

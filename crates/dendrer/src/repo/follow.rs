@@ -54,4 +54,6 @@ pub enum CareNote {
     IndexDoesNotOpen,
     /// A bundle that leaves out records has no map that counts its newest ones, since the key of the log is not here.
     NotCounted,
+    /// A place that was to stay goes with the value that is erased or withheld.
+    GoesAnyway(String),
 }

@@ -49,7 +49,7 @@ const MEMBERS: [(&str, Filled); 39] = [
     ("import_reason", Filled::ByKernel),
     ("intent", Filled::ByAuthor),
     ("line", Filled::ByAuthor),
-    ("metrics", Filled::ByKernel),
+    ("metrics", Filled::ByAuthor),
     ("meta", Filled::ByAuthor),
     ("pack", Filled::ByKernel),
     ("pack_text", Filled::ByKernel),
@@ -110,8 +110,12 @@ pub(super) struct Seen<'r> {
     pub(super) before: Vec<Pointer>,
     /// Whether the run has the value in its history, or it is the record that was named.
     pub(super) is_related: bool,
+    /// Whether the run has the value in its history.
+    pub(super) is_behind: bool,
     /// Whether the run has the value since a refusal of it.
     pub(super) is_after: bool,
+    /// Whether it is about a refusal of which something is gone.
+    pub(super) of_refusal: bool,
     /// The fields that are gone of the records that this one was made of.
     pub(super) of_origin: Vec<Pointer>,
     /// The runs with the value that it was made of, or that it quotes.
@@ -207,14 +211,19 @@ const HELD: [(&str, EraseReason, When); 28] = [
     ("/messages", EraseReason::Copy, |seen| seen.gone.iter().any(holds_messages)),
     ("/anomalies", EraseReason::Copy, |seen| {
         seen.is_gone(&["delta", "intent", "action", "result"]) && seen.has("anomalies", &QUOTED)
+            || seen.is_behind && seen.of_refusal
     }),
     ("/would_refuse", EraseReason::Copy, |seen| {
         (!seen.gone.is_empty() || !seen.before.is_empty()) && seen.has("would_refuse", &QUOTED)
     }),
+    // The reason of a refusal names places as its author wrote them.
     ("/reason", EraseReason::Copy, |seen| {
-        (!seen.gone.is_empty() || !seen.before.is_empty() || seen.is_held()) && seen.has("reason", &QUOTED)
+        seen.is_behind && seen.record.header().kind == Kind::Refusal && !seen.gone.is_empty()
+            || (!seen.gone.is_empty() || !seen.before.is_empty() || seen.is_held())
+                && seen.has("reason", &QUOTED)
     }),
-    ("/spent", EraseReason::Copy, |seen| seen.is_gone(&["action"])),
+    // What a call adds to the sums of commitments is computed from it, and from the state before.
+    ("/spent", EraseReason::Copy, |seen| seen.is_gone(&["action"]) || !seen.before.is_empty()),
     // The text of an imported row has all that its record has, and each later row a hash over that text.
     ("/intent/row", EraseReason::Digest, |seen| seen.is_related || seen.is_after),
     ("/intent/cfd", EraseReason::Digest, |seen| seen.is_related || seen.is_after),

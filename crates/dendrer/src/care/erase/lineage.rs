@@ -11,6 +11,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_kernel::ontology::RESULT;
 use dendrer_kernel::pack::Pack;
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Kind, Record, Rel};
@@ -22,7 +23,8 @@ use super::holds::{
     touches,
 };
 use super::needles::{Found, Needles};
-use super::place::{Named, Target};
+use super::place::Named;
+use super::search::{Assumed, Fields, Search};
 use super::{EraseError, ErasePlace, EraseReason};
 use crate::address::RecordAt;
 use crate::error::Error;
@@ -31,14 +33,6 @@ use crate::run::thread::{CHECKPOINT, PLACES, exact_places, is_of_thread, place_o
 
 /// Fields in which a number or a yes may be the value, or follow from it.
 const ANSWERS: [&str; 2] = ["/action/params", "/result/output"];
-
-/// A value that is looked for: the record that has it, and what it is there.
-#[derive(Debug)]
-pub(super) struct Goal {
-    pub(super) record: Record,
-    pub(super) position: u64,
-    pub(super) target: Target,
-}
 
 /// What a related run knows of the value.
 #[derive(Debug, Clone, Default)]
@@ -74,32 +68,18 @@ struct Begun {
     replaced: Option<ErasePlace>,
 }
 
-/// The fields that were found.
-#[derive(Debug, Default)]
-pub(super) struct Fields {
-    /// They are erased.
-    pub(super) erased: Vec<ErasePlace>,
-    /// They stay, as the caller named them.
-    pub(super) although: Vec<ErasePlace>,
-    /// The caller named none of them.
-    open: Vec<ErasePlace>,
-    /// The places of the vault with the exact bytes of an erased field, and the field that names each.
-    pub(super) exact: Vec<(ErasePlace, Arc<str>)>,
-}
-
 /// The walk.
 #[derive(Debug)]
-pub(super) struct Lineage {
+pub(super) struct Lineage<'s> {
+    search: &'s Search,
+    /// The open fields that are taken to go.
+    assumed: Assumed,
     /// The fields that were named, by the position of their record.
     asked: BTreeMap<u64, Vec<Pointer>>,
-    /// The position of the first of them.
-    first: u64,
     /// The runs whose records they are.
     owners: BTreeSet<RunName>,
     /// The runs that have the value since a refusal of theirs.
     refused: HashSet<RunName>,
-    /// The records that are looked at; the whole log if it is missing.
-    pub(super) scope: Option<BTreeSet<u64>>,
     /// The number of refusals of each run that were walked.
     refusals: HashMap<RunName, u64>,
     /// The place of the record that is walked in its run.
@@ -107,12 +87,6 @@ pub(super) struct Lineage {
     needles: Needles,
     /// Digests over wholes that contain the value, wherever they are.
     digests: HashSet<String>,
-    /// Places that are erased as well.
-    pub(super) also: Vec<Named>,
-    /// Places that stay.
-    pub(super) although: Vec<Named>,
-    /// Whether copies are erased wherever they are.
-    pub(super) everywhere: bool,
     related: HashMap<RunName, Related>,
     begun: HashMap<RunName, Begun>,
     /// The places of the state that the rules of each pack look at.
@@ -121,10 +95,9 @@ pub(super) struct Lineage {
     chain: HashMap<Digest, (RunName, u64)>,
     /// The erased fields of each record, with keyed hashes of the texts: what links to one of them was made from it.
     touched: HashMap<Digest, Vec<(Pointer, u64)>>,
-    /// Keyed hashes of the texts that were on record before the value: they do not follow from it.
-    earlier: HashSet<u64>,
+    /// Keyed hashes of the calls that a run made before it had the value, and that have no result yet.
+    calls: HashMap<RunName, HashSet<u64>>,
     hasher: RandomState,
-    used: BTreeSet<String>,
     found: Fields,
 }
 
@@ -132,11 +105,20 @@ pub(super) struct Lineage {
 struct Verdict {
     place: Pointer,
     reason: EraseReason,
+    /// Whether its author may have made it from the value, however else it was found.
+    follows: bool,
 }
 
-impl Lineage {
-    /// Begins a walk for some values. `begins` are the `run` records of the runs that have them.
-    pub(super) fn new(goals: &[Goal], begins: &[Record]) -> Lineage {
+impl Verdict {
+    fn of(place: Pointer, reason: EraseReason) -> Verdict {
+        Verdict { place, reason, follows: false }
+    }
+}
+
+impl<'s> Lineage<'s> {
+    /// Begins a walk.
+    pub(super) fn new(search: &'s Search, assumed: Assumed) -> Lineage<'s> {
+        let Search { goals, begins, .. } = search;
         let mut asked: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
         let mut owners = BTreeSet::new();
         let mut digests = HashSet::new();
@@ -154,61 +136,35 @@ impl Lineage {
             digests.extend(source_of(begin).iter().map(|sha| sha.to_string()));
         }
         Lineage {
-            first: asked.keys().next().copied().unwrap_or(u64::MAX),
+            search,
+            assumed,
             asked,
             owners,
             refused: HashSet::new(),
-            scope: None,
             refusals: HashMap::new(),
             at: None,
             needles: Needles::of(goals.iter().flat_map(|goal| &goal.target.values)),
             digests,
-            also: Vec::new(),
-            although: Vec::new(),
-            everywhere: false,
             related: HashMap::new(),
             begun: HashMap::new(),
             rules: HashMap::new(),
             chain: HashMap::new(),
             touched: HashMap::new(),
-            earlier: HashSet::new(),
+            calls: HashMap::new(),
             hasher: RandomState::new(),
-            used: BTreeSet::new(),
             found: Fields::default(),
         }
     }
 
-    /// Whether a text contains the value, or a part of it.
-    pub(super) fn is_in(&self, text: &str) -> bool {
-        let text = dendrer_object::json::to_string(&Value::from(text));
-        self.needles.find(&text).is_some()
-    }
-
-    /// Reads the log up to a size.
-    pub(super) fn read(&mut self, store: &dyn Store, size: u64) -> Result<(), EraseError> {
+    /// Reads the log up to a size, and returns the fields that were found.
+    pub(super) fn read(mut self, store: &dyn Store, size: u64) -> Result<Fields, EraseError> {
         store
             .scan(0..size, &mut |position, record| {
                 self.take(position, &record);
                 ControlFlow::Continue(())
             })
-            .map_err(|error| EraseError::Failed(Error::from(error)))
-    }
-
-    /// Returns the fields, or those that the caller has to name first.
-    pub(super) fn end(mut self) -> Result<Fields, EraseError> {
-        if !self.found.open.is_empty() {
-            return Err(EraseError::Open { open: self.found.open });
-        }
-        let idle = self.also.iter().chain(&self.although).find(|named| !self.used.contains(&named.text));
-        match idle {
-            Some(named) => Err(EraseError::Idle { text: named.text.clone() }),
-            None => {
-                // Fields at the beginning of a run were found after it.
-                self.found.erased.sort_by(|a, b| (a.position, &a.place).cmp(&(b.position, &b.place)));
-                self.found.erased.dedup_by(|a, b| (a.position, &a.place) == (b.position, &b.place));
-                Ok(self.found)
-            }
-        }
+            .map_err(|error| EraseError::Failed(Error::from(error)))?;
+        Ok(self.found.in_order())
     }
 
     fn take(&mut self, position: u64, record: &Record) {
@@ -219,69 +175,140 @@ impl Lineage {
         }
         self.at = self.count(record);
         let asked = self.asked.get(&position).cloned().unwrap_or_default();
-        if position < self.first {
-            let texts = payload(record).map(|(field, text)| self.hasher.hash_one((field.as_str(), text)));
-            self.earlier.extend(texts.collect::<Vec<u64>>());
-        }
         self.begin(record, position);
         self.relate(record, !asked.is_empty());
         let is_related = header.run.as_ref().is_some_and(|run| self.related.contains_key(run));
         let is_derived = is_related || self.origins(record).next().is_some();
         // The run has the value from its refusal on, though nothing follows from it.
         let is_after = header.run.as_ref().is_some_and(|run| self.refused.contains(run));
-        let asked = asked.into_iter().map(|place| Verdict { place, reason: EraseReason::Asked });
+        let asked = asked.into_iter().map(|place| Verdict::of(place, EraseReason::Asked));
         let mut erased: Vec<Verdict> = asked.collect();
-        for verdict in self.doubtful(record, is_derived) {
+        let repeated = self.repeated(record, is_related);
+        for verdict in self.doubtful(record, is_derived, &repeated) {
             if erased.iter().any(|known| known.place == verdict.place) {
                 continue;
             }
-            let gone = erased.iter().map(|verdict| &verdict.place);
+            let gone = erased.iter().filter(|known| !known.follows).map(|verdict| &verdict.place);
             if verdict.place == Pointer::of([MESSAGES]) && gone.clone().any(holds_messages) {
-                erased.push(Verdict { reason: EraseReason::Copy, ..verdict });
+                erased.push(Verdict::of(verdict.place, EraseReason::Copy));
                 continue;
             }
-            match self.decide(record, &verdict, is_derived || is_after) {
-                Decision::Erase => erased.push(verdict),
-                // A change that may follow in a run that is not in the bundle is taken to have the value: it may come from there.
-                Decision::Ask if !self.is_in_scope(position) && CARRIED.contains(&verdict.place.as_str()) => {
-                    erased.push(verdict);
-                }
-                _ if !self.is_in_scope(position) => {}
-                Decision::Keep => self.found.although.push(self.found_at(record, position, verdict)),
-                Decision::Ask => self.found.open.push(self.found_at(record, position, verdict)),
-            }
+            self.take_doubtful(record, position, verdict, is_derived || is_after, &mut erased);
         }
         let is_on_chain = header.kind != Kind::Refusal;
         let is_here = |one: &Verdict| is_open(record, &one.place) && !FINDINGS.contains(&one.place.as_str());
-        if let (Some(run), false, true) = (&header.run, is_related, is_on_chain && erased.iter().any(is_here))
-        {
-            // A copy is here: from now on this run has the value in its history as well.
-            let tick = tick_of(record).unwrap_or_default();
-            self.related.insert(run.clone(), Related::since(tick));
-            self.chain.insert(record.id(), (run.clone(), tick));
+        if !is_related && is_on_chain && erased.iter().any(is_here) {
+            self.relate_from(record);
         }
         self.add_held(record, &mut erased);
         erased.retain(|verdict| is_open(record, &verdict.place));
+        // A parent has the value with what it accepted of a child.
+        if is_on_chain && erased.iter().any(|verdict| verdict.place.as_str() == "/accepted") {
+            self.relate_from(record);
+        }
+        for verdict in &erased {
+            self.note_names(record, &verdict.place, true, true);
+        }
         self.note_gone(record, &erased);
         erased.sort_by(|a, b| a.place.cmp(&b.place));
         self.take_exact(position, record, &erased);
         if self.is_in_scope(position) {
             let places: Vec<_> =
-                erased.into_iter().map(|verdict| self.found_at(record, position, verdict)).collect();
+                erased.iter().map(|verdict| self.found_at(record, position, verdict)).collect();
             self.found.erased.extend(places);
         }
     }
 
+    /// Takes a field that may contain the value, as the caller decided on it.
+    fn take_doubtful(
+        &mut self,
+        record: &Record,
+        position: u64,
+        verdict: Verdict,
+        is_related: bool,
+        erased: &mut Vec<Verdict>,
+    ) {
+        let decision = self.decide(record, &verdict, is_related);
+        let is_named = self.note_names(record, &verdict.place, is_related, false);
+        let is_here = self.is_in_scope(position);
+        let found = self.found_at(record, position, &verdict);
+        match &decision {
+            Decision::Keep(names) if is_here => self.found.although.push((found, names.clone())),
+            Decision::Keep(names) => self.found.apart.extend(names.iter().cloned()),
+            // Without what is assumed to go it may be a question.
+            Decision::Erase if is_named || !verdict.follows => {}
+            Decision::Ask | Decision::Erase => self.found.open.extend(is_here.then_some(found)),
+        }
+        // A change that may follow in a run that is not in the bundle is taken to have the value: it may come from there.
+        let is_carried = || !is_here && CARRIED.contains(&verdict.place.as_str());
+        let goes = match (decision, self.assumed) {
+            (Decision::Erase, _) => true,
+            (Decision::Ask, Assumed::Nothing) => is_carried(),
+            (Decision::Ask, _) | (Decision::Keep(_), Assumed::All) => is_here || is_carried(),
+            (Decision::Keep(_), _) => false,
+        };
+        erased.extend(goes.then_some(verdict));
+    }
+
+    /// Notes which of the names that the caller gave name a field; `goes`: one that is erased.
+    fn note_names(&mut self, record: &Record, place: &Pointer, is_related: bool, goes: bool) -> bool {
+        let all = self.search.also.iter().chain(&self.search.although);
+        let named: Vec<&Named> =
+            all.filter(|named| self.is_named(named, record, place, is_related)).collect();
+        let texts = || named.iter().map(|named| named.text.clone());
+        self.found.used.extend(texts());
+        self.found.gone.extend(texts().filter(|_| goes));
+        !named.is_empty()
+    }
+
+    fn is_named(&self, named: &Named, record: &Record, place: &Pointer, is_related: bool) -> bool {
+        let run = record.header().run.as_ref();
+        // A record of no run is named by its field alone.
+        let is_related = is_related || run.is_none_or(|run| self.owners.contains(run));
+        named.names(run.map(RunName::as_str), self.at, place, is_related)
+    }
+
+    /// Enters a run that has the value from a record on: a copy is here.
+    fn relate_from(&mut self, record: &Record) {
+        let Some(run) = record.header().run.clone() else { return };
+        let tick = tick_of(record).unwrap_or_default();
+        self.related.entry(run.clone()).or_insert_with(|| Related::since(tick));
+        self.chain.insert(record.id(), (run, tick));
+    }
+
+    /// Notes a call that was made before the value, and returns the fields in which a result repeats one: they are older than the
+    /// value. An equal text of any other record may be there because of it.
+    fn repeated(&mut self, record: &Record, is_related: bool) -> HashSet<Pointer> {
+        let header = record.header();
+        let is_result = header.type_name.as_ref().is_some_and(|name| name.as_str() == RESULT);
+        let (Some(run), Kind::Transition) = (&header.run, header.kind) else { return HashSet::new() };
+        if is_related && !is_result {
+            return HashSet::new();
+        }
+        let action = Pointer::of(["action"]);
+        let made = self.calls.entry(run.clone()).or_default();
+        let mut repeated = HashSet::new();
+        for (field, text) in payload(record).filter(|(field, _)| action.contains(field)) {
+            let call = self.hasher.hash_one((field.as_str(), text));
+            if !is_result {
+                made.insert(call);
+            } else if made.remove(&call) {
+                repeated.insert(field.clone());
+            }
+        }
+        repeated
+    }
+
     fn is_in_scope(&self, position: u64) -> bool {
-        self.scope.as_ref().is_none_or(|scope| scope.contains(&position))
+        self.search.scope.as_ref().is_none_or(|scope| scope.contains(&position))
     }
 
     /// Takes the exact bytes of a put that has the value.
     fn take_exact(&mut self, position: u64, record: &Record, erased: &[Verdict]) {
         for (name, at) in exact_places(record) {
             if erased.iter().any(|verdict| is_of_exact(&verdict.place)) || self.is_laid_again(record) {
-                let verdict = Verdict { place: Pointer::of(["intent", name]), reason: EraseReason::Copy };
-                self.found.exact.push((self.found_at(record, position, verdict), at));
+                let verdict = Verdict::of(Pointer::of(["intent", name]), EraseReason::Copy);
+                self.found.exact.push((self.found_at(record, position, &verdict), at));
             }
         }
     }
@@ -318,13 +345,13 @@ impl Lineage {
     }
 
     /// Returns a field of the record that is walked.
-    fn found_at(&self, record: &Record, position: u64, verdict: Verdict) -> ErasePlace {
+    fn found_at(&self, record: &Record, position: u64, verdict: &Verdict) -> ErasePlace {
         ErasePlace {
             run: record.header().run.clone(),
             at: self.at,
             record: record.id(),
             position,
-            place: verdict.place,
+            place: verdict.place.clone(),
             reason: verdict.reason,
         }
     }
@@ -333,9 +360,8 @@ impl Lineage {
     fn begin(&mut self, record: &Record, position: u64) {
         let header = record.header();
         let Some(run) = &header.run else { return };
-        let at = |walk: &Lineage, place: &str| {
-            let place = Pointer::of([place]);
-            walk.found_at(record, position, Verdict { place, reason: EraseReason::Digest })
+        let at = |walk: &Lineage<'_>, place: &str| {
+            walk.found_at(record, position, &Verdict::of(Pointer::of([place]), EraseReason::Digest))
         };
         if header.type_name.as_ref().is_some_and(|name| name.as_str() == "run.fork") {
             let about = record.body().value("/fork");
@@ -348,6 +374,9 @@ impl Lineage {
         let source = source_of(record).map(|sha| (at(self, "inputs"), sha));
         let parent = record.body().value("/parent");
         let parent = parent.as_ref().and_then(|parent| parent.get("run")?.as_str()?.parse::<RunName>().ok());
+        if let Some(made) = parent.as_ref().and_then(|parent| self.calls.get(parent)).cloned() {
+            self.calls.insert(run.clone(), made);
+        }
         let known = parent.and_then(|parent| self.begun.get(&parent)).cloned().unwrap_or_default();
         let reducer = match header.tick {
             Some(_) => self.reducer_of(record),
@@ -423,12 +452,12 @@ impl Lineage {
     }
 
     /// Lists the fields that contain the value or may follow from it.
-    fn doubtful(&self, record: &Record, is_derived: bool) -> Vec<Verdict> {
+    fn doubtful(&self, record: &Record, is_derived: bool, repeated: &HashSet<Pointer>) -> Vec<Verdict> {
         let copied: HashSet<(&Pointer, u64)> =
             self.copied(record).flatten().map(|(field, hash)| (field, *hash)).collect();
         let mut doubtful = Vec::new();
         for (field, text) in texts(record) {
-            let follows = || is_derived && may_follow(record, field, text) && !self.was_there(field, text);
+            let follows = || is_derived && may_follow(record, field, text) && !repeated.contains(field);
             let is_filled = filled(field).is_some();
             let is_same = !copied.is_empty() && copied.contains(&(field, self.hasher.hash_one(text)));
             let short = || match is_derived && is_filled {
@@ -449,7 +478,8 @@ impl Lineage {
                 (false, None) if follows() => EraseReason::MayFollow,
                 (false, None) => continue,
             };
-            doubtful.push(Verdict { place: field.clone(), reason });
+            let follows = self.assumed != Assumed::Nothing && follows();
+            doubtful.push(Verdict { place: field.clone(), reason, follows });
         }
         doubtful
     }
@@ -472,12 +502,7 @@ impl Lineage {
         origin.as_str()?.parse().ok()
     }
 
-    /// Whether a field had the same text in a record before the value.
-    fn was_there(&self, field: &Pointer, text: &str) -> bool {
-        self.earlier.contains(&self.hasher.hash_one((field.as_str(), text)))
-    }
-
-    fn decide(&mut self, record: &Record, verdict: &Verdict, is_derived: bool) -> Decision {
+    fn decide(&self, record: &Record, verdict: &Verdict, is_related: bool) -> Decision {
         let run = record.header().run.as_ref();
         let is_casebook = run.is_some_and(|run| run.as_str() == casebook_name::NAME);
         let is_known = match verdict.reason {
@@ -485,7 +510,7 @@ impl Lineage {
             // Without one delta the state of the casebook is not known, and with it no label and no note.
             EraseReason::Copy => {
                 filled(&verdict.place).is_some()
-                    && (is_derived || self.everywhere)
+                    && (is_related || self.search.everywhere)
                     && !(is_casebook && verdict.place.as_str() == "/delta")
             }
             EraseReason::Part | EraseReason::MayFollow => false,
@@ -493,20 +518,13 @@ impl Lineage {
         if is_known {
             return Decision::Erase;
         }
-        let names = |named: &&Named| {
-            // A record of no run is named by its field alone.
-            let is_related = is_derived || run.is_none_or(|run| self.owners.contains(run));
-            named.names(run.map(RunName::as_str), self.at, &verdict.place, is_related)
-        };
+        let names = |named: &&Named| self.is_named(named, record, &verdict.place, is_related);
         // A place that is named to stay is the narrower statement where both lists have it.
-        let stays = self.although.iter().find(names).map(|named| (named.text.clone(), Decision::Keep));
-        let goes = || self.also.iter().find(names).map(|named| (named.text.clone(), Decision::Erase));
-        match stays.or_else(goes) {
-            Some((text, decision)) => {
-                self.used.insert(text);
-                decision
-            }
-            None => Decision::Ask,
+        let stays = self.search.although.iter().filter(names).map(|named| named.text.clone());
+        match stays.collect::<Vec<String>>() {
+            stays if !stays.is_empty() => Decision::Keep(stays),
+            _ if self.search.also.iter().any(|named| names(&named)) => Decision::Erase,
+            _ => Decision::Ask,
         }
     }
 
@@ -542,6 +560,8 @@ impl Lineage {
             gone: erased.iter().map(|verdict| verdict.place.clone()).collect(),
             before: before.unwrap_or_default(),
             is_related: related.is_some() || is_asked,
+            is_behind: related.is_some(),
+            of_refusal: self.is_of_refusal(record),
             is_after: run.is_some_and(|run| self.refused.contains(run)),
             of_origin: self.copied(record).flatten().map(|(field, _)| field.clone()).collect(),
             sources,
@@ -551,12 +571,20 @@ impl Lineage {
             is_finding: is_casebook && is_about(),
         };
         let held = held_by(seen);
-        erased.extend(held.into_iter().map(|(place, reason)| Verdict { place, reason }));
+        erased.extend(held.into_iter().map(|(place, reason)| Verdict::of(place, reason)));
         let gone: Vec<Pointer> = erased.iter().map(|verdict| verdict.place.clone()).collect();
         let root = Pointer::of(["state_root"]);
         if self.hold(record, touches(&gone, "delta"), &gone) && !gone.contains(&root) {
-            erased.push(Verdict { place: root, reason: EraseReason::Digest });
+            erased.push(Verdict::of(root, EraseReason::Digest));
         }
+    }
+
+    /// Whether a record of the kernel is about a refusal of which something is gone.
+    fn is_of_refusal(&self, record: &Record) -> bool {
+        let anomalies = record.body().value("/anomalies");
+        let all = anomalies.as_ref().and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
+        let mut refusals = all.filter_map(|one| one.get("refusal")?.as_str()?.parse::<Digest>().ok());
+        refusals.any(|refusal| self.touched.contains_key(&refusal))
     }
 
     /// Notes what is gone of a record: what was made from it, the digests over it, and what reaches back to the beginning of its run.
@@ -640,11 +668,11 @@ const FINDINGS: [&str; 3] = ["/bisect", "/chain", "/diff"];
 /// Fields with digests over wholes: an equal one elsewhere is over the same whole.
 const DIGESTS: [&str; 3] = ["/context", "/edge", "/state_root"];
 
-/// Members of a transition with evidence and commitments, with which other runs begin.
-const LISTS: [&str; 5] = ["accepted", "commitments", "contract", "deleg", "evidence"];
+/// Members of a transition with evidence, commitments, and amounts of which they have sums: other runs begin with these.
+const LISTS: [&str; 7] = ["accepted", "commitments", "contract", "deleg", "evidence", "metrics", "spent"];
 
 /// Fields by which a value comes into the state, or the commitments, with which another run begins.
-const CARRIED: [&str; 3] = ["/commitments", "/delta", "/evidence"];
+const CARRIED: [&str; 5] = ["/action/calls", "/action/params", "/commitments", "/delta", "/evidence"];
 
 /// The tick of a record of the chain; of the record of a fork, that at which it branched off.
 fn tick_of(record: &Record) -> Option<u64> {
@@ -685,10 +713,11 @@ fn digests_of(record: &Record, field: &Pointer) -> Vec<String> {
 }
 
 /// What happens to a field that may contain the value.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Decision {
     Erase,
-    Keep,
+    /// Under the names with which the caller lets it stay.
+    Keep(Vec<String>),
     Ask,
 }
 
@@ -726,7 +755,6 @@ fn payload(record: &Record) -> impl Iterator<Item = (&Pointer, &str)> {
 /// Whether a field of a record that follows the value may be made from it. A number or a word of the kernel is not asked for: it
 /// would be every record.
 fn may_follow(record: &Record, field: &Pointer, text: &str) -> bool {
-    let has_value = field.as_str() != "/delta" || text.contains("\"value\":");
     // The saver's own member names the exact bytes: they go, or have nothing of the value.
     let is_place =
         || PLACES.iter().any(|name| Pointer::of(["intent", *name]).contains(field)) && is_of_thread(record);
@@ -735,7 +763,6 @@ fn may_follow(record: &Record, field: &Pointer, text: &str) -> bool {
     record.header().author != Author::Kernel
         && filled(field) == Some(Filled::ByAuthor)
         && is_said
-        && has_value
         && !is_place()
 }
 

@@ -4,7 +4,8 @@ use dendrer_object::{Code, question};
 
 use super::{EraseTerms, Erased, plan};
 use crate::address::Address;
-use crate::care::Follow;
+use crate::care::problem::goes_anyway;
+use crate::care::{CareNote, Follow};
 use crate::change::findings::PERSON;
 use crate::problem::Problem;
 use crate::source::{Asked, Desk};
@@ -32,12 +33,18 @@ question! {
     }
 }
 
-/// Counts the records that are searched.
+/// Counts the records that are searched, and passes on what is said of the places.
 struct Counted<'d>(&'d mut dyn Desk);
 
 impl Follow for Counted<'_> {
     fn stage(&mut self, unit: &'static str, total: Option<u64>) -> Watch {
         self.0.stage("erase", unit, total)
+    }
+
+    fn note(&mut self, note: &CareNote) {
+        if let CareNote::GoesAnyway(place) = note {
+            self.0.note(goes_anyway(place));
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Pointer, RunName};
 use dendrer_store::prelude::*;
 
-use super::lineage::{Goal, Lineage};
 use super::place::{Named, Unmeant};
+use super::search::{Goal, Search};
 use super::{EraseError, ErasePlace, named};
 use crate::address::RecordAt;
 use crate::error::Error;
@@ -36,6 +36,8 @@ pub struct Withheld {
     pub fields: Vec<ErasePlace>,
     /// The fields that stay although they may contain the value, in order of the log.
     pub although: Vec<ErasePlace>,
+    /// The names of places that were to stay and go with the value.
+    pub anyway: Vec<String>,
 }
 
 /// Why it is not known what to leave out.
@@ -89,14 +91,16 @@ pub(in crate::care) fn find(
     terms: &WithholdTerms,
 ) -> Result<Withheld, WithholdError> {
     let (goals, begins) = goals(store, positions, &named(&terms.places)?)?;
-    let mut lineage = Lineage::new(&goals, &begins);
-    lineage.also = named(&terms.also)?;
-    lineage.although = named(&terms.although)?;
-    lineage.everywhere = terms.everywhere;
-    lineage.scope = Some(positions.clone());
-    lineage.read(store, store.tree().size)?;
-    let found = lineage.end()?;
-    Ok(Withheld { fields: found.erased, although: found.although })
+    let search = Search {
+        goals,
+        begins,
+        also: named(&terms.also)?,
+        although: named(&terms.although)?,
+        everywhere: terms.everywhere,
+        scope: Some(positions.clone()),
+    };
+    let found = search.find(store, store.tree().size)?;
+    Ok(Withheld { fields: found.erased, although: found.although, anyway: found.anyway })
 }
 
 /// Finds the records that have the values, and the beginnings of all runs.
