@@ -262,6 +262,7 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     let roots = checker.sizes.iter().filter_map(|size| Some((*size, shown.root(*size)?)));
     checker.roots = roots.filter(|(size, _)| *size <= shown.size).collect();
     checker.bundle_leaves_out = opened.bundle.size.saturating_sub(opened.bundle.positions().count() as u64);
+    checker.notes.list.extend(opened.bundle.although.iter().map(|place| VerifyNote::although(place)));
     checker.walk_bundle(opened);
     checker.seal_of(opened);
     checker.judge_map(opened, &runs);
