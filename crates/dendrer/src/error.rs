@@ -111,7 +111,7 @@ pub enum Error {
     /// The first line of a file is not that of a bundle.
     #[error("not a bundle: the file looks like {looks}")]
     NotABundle {
-        /// What it looks like.
+        /// The kind of file, in words.
         looks: &'static str,
     },
     /// A page has no bundle that can be read.

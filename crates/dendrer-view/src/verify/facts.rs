@@ -202,7 +202,7 @@ document! {
         after?: Timestamp = note.times.map(|(_, after)| after),
         /// The number of records of a group without a tag, or of those that were adopted
         records?: u64 = note.records,
-        /// The place of a value that stays in a bundle, as its header has it
+        /// The place of a value that stays in a bundle, as its header has it, or that was to be erased
         place?: &str = note.place.as_deref(),
     }
 }
@@ -549,6 +549,12 @@ fn note_lines(report: &VerifyReport) -> Vec<Line> {
             first.position.unwrap_or_default()
         );
         lines.push(line(Some(Style::Warn), "notes", NoteCode::Untagged.as_str(), &detail));
+    }
+    for note in of(NoteCode::NotErased).take(NAMES_MAX) {
+        let run = note.run.as_ref().map_or_else(String::new, |run| format!("{run}, "));
+        let place = quote::escape(note.place.as_deref().unwrap_or_default());
+        let detail = format!("{run}{}: {place} is here, and a record says it was erased", place_of(note));
+        lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
     }
     let places: Vec<String> =
         of(NoteCode::Although).filter_map(|note| note.place.as_deref().map(quote::escape)).collect();

@@ -105,8 +105,10 @@ dendrer_object::words! {
         Untagged = "untagged",
         /// The holder of the key signed such records knowingly.
         Adopted = "adopted",
-        /// A value stays in a bundle although it may follow from one that was withheld, as the header of the bundle says.
+        /// A value stays in a bundle although it may follow from one that was withheld: the header of the bundle lists it.
         Although = "although",
+        /// A value is here that an `erase` record lists.
+        NotErased = "not_erased",
     }
 }
 
@@ -227,7 +229,7 @@ pub struct VerifyNote {
     pub times: Option<(Timestamp, Timestamp)>,
     /// Of groups without a tag, also of those that were adopted: how many records they have.
     pub records: Option<u64>,
-    /// Of a value that stays: its place, as the header of the bundle has it.
+    /// The place of a value that stays, as the header of the bundle has it, or the pointer of one that was to be erased.
     pub place: Option<String>,
 }
 
@@ -242,6 +244,12 @@ impl VerifyNote {
     pub(super) fn although(place: &str) -> VerifyNote {
         let (position, place) = (None, Some(place.to_owned()));
         VerifyNote { position, place, ..VerifyNote::at(NoteCode::Although, 0, None) }
+    }
+
+    /// Notes a value of a record that was to be erased.
+    pub(super) fn not_erased(position: u64, record: &Record, place: &str) -> VerifyNote {
+        let (run, place) = (record.header().run.clone(), Some(place.to_owned()));
+        VerifyNote { place, ..VerifyNote::at(NoteCode::NotErased, position, run) }
     }
 
     fn at(code: NoteCode, position: u64, run: Option<RunName>) -> VerifyNote {
@@ -306,9 +314,11 @@ impl VerifyReport {
         !self.witnesses.is_empty() && self.runs.iter().all(|run| is_by(&run.run))
     }
 
-    /// Gives the verdict VERIFIED to a log that is intact, complete and witnessed.
+    /// Gives the verdict VERIFIED to a log that is intact, complete and witnessed. A value that an `erase` record lists and that is
+    /// here keeps it from that.
     pub(super) fn raise(&mut self) {
-        let is_all = !self.is_quick && self.whole.is_complete() && self.is_witnessed();
+        let is_erased = self.notes.iter().all(|note| note.code != NoteCode::NotErased);
+        let is_all = !self.is_quick && self.whole.is_complete() && self.is_witnessed() && is_erased;
         if self.verdict == VerifyVerdict::Intact && is_all {
             self.verdict = VerifyVerdict::Verified;
         }
