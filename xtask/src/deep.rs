@@ -85,6 +85,7 @@ const ROWS: &[Row] = &[
     Row { name: "faketime", asked: 50, run: machine::faketime },
     Row { name: "replay", asked: 50, run: reading::replay },
     Row { name: "differential", asked: 10_000, run: differential },
+    Row { name: "forger", asked: 20_000, run: forger },
     Row { name: "model", asked: 10_000, run: model },
     Row { name: "unknown", asked: 10_000, run: unknown },
 ];
@@ -250,6 +251,10 @@ fn clock(here: &Here, asked: u64) -> Found {
 
 fn differential(here: &Here, asked: u64) -> Found {
     tests(here, "differential", "dendrer", "second_reader", &[], &[("DENDRER_EDITS", &asked.to_string())])
+}
+
+fn forger(here: &Here, asked: u64) -> Found {
+    tests(here, "forger", "dendrer", "forger", &[], &[("DENDRER_FORGERIES", &asked.to_string())])
 }
 
 fn model(here: &Here, asked: u64) -> Found {

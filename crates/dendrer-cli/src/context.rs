@@ -1,6 +1,5 @@
 //! Opens what a command reads or writes: a store, or a bundle in its place.
 
-use std::io::BufRead as _;
 use std::io::BufReader;
 use std::io::Write;
 use std::path::Path;
@@ -146,22 +145,14 @@ pub(crate) fn open_bundle(global: Option<&Global>, path: &str) -> Result<Opened>
     let size = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
     let progress = global.map(|global| Progress::start(global, "reading", "bytes", size));
     let watch = progress.as_ref().map_or_else(Watch::new, Progress::watch);
-    let mut file = BufReader::new(watch.reader(file));
-    let begins = file.fill_buf().map_err(|error| files::cannot_read(path, &error))?;
-    let is_compressed = matches!(begins, [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..]);
+    let file = BufReader::new(watch.reader(file));
     bundle::open(PathBuf::from(path), file).map_err(|error| {
         if let dendrer::Error::Unreadable(error) = &error {
             return files::cannot_read(path, error);
         }
-        let line = error.to_string();
+        let is_whole = matches!(error, dendrer::Error::Bundle(_) | dendrer::Error::NotABundle { .. });
         let failure = Failure::from(error).at("file", path);
-        match is_compressed {
-            true => Failure::new(failure.code, "the file is compressed, and a bundle is text")
-                .at("file", path)
-                .note("unpack it first; nothing of it was read"),
-            false if line.starts_with("line ") => failure.note("nothing of it was read"),
-            false => failure,
-        }
+        if is_whole { failure.note("nothing of it was read") } else { failure }
     })
 }
 

@@ -27,6 +27,7 @@ use crate::json::{self, JsonError};
 use crate::map::BundleMap;
 use crate::merkle::Peaks;
 use crate::name::{RunName, StoreId};
+use crate::note::{Checkpoint, NoteError, SignedNote, VerifierKey};
 use crate::number::Number;
 use crate::pointer::Pointer;
 use crate::record::{Entry, Gathered, Header, Part, Record, Salt, SealError, Seed};
@@ -399,11 +400,7 @@ impl Bundle {
             bundle.map = Some(BundleMap::read(&last).ok_or_else(|| lines.error("not a line of a map"))?);
             last = lines.need("the checkpoint")?;
         }
-        let note = last
-            .as_object()
-            .filter(|object| object.len() == 1)
-            .and_then(|object| object.get("checkpoint")?.as_str());
-        bundle.checkpoint = note.ok_or_else(|| lines.error("not a checkpoint line"))?.to_owned();
+        bundle.checkpoint = read_checkpoint(&last).map_err(|why| lines.error(why))?;
         if lines.advance()? {
             return Err(lines.error("there is something after the checkpoint").into());
         }
@@ -444,7 +441,7 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
     let read = || {
         let bundle = Bundle {
             store: text("store")?.parse().ok()?,
-            key: text("key")?.to_owned(),
+            key: text("key").filter(|key| key.parse::<VerifierKey>().is_ok())?.to_owned(),
             runs: runs?,
             although: read_although(value)?,
             size: number("size")?,
@@ -470,6 +467,16 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
             "the header has exactly the members bundle, draft, key, records, runs, size and store, and may have although",
         )),
     }
+}
+
+/// Reads the line of the checkpoint. Its text must have the form of one; whether the signature holds is found later.
+fn read_checkpoint(line: &Value) -> Result<String, String> {
+    let only = line.as_object().filter(|object| object.len() == 1);
+    let text = only.and_then(|object| object.get("checkpoint")?.as_str()).ok_or("not a checkpoint line")?;
+    let wrong = |error: NoteError| format!("not a checkpoint: {error}");
+    let note = SignedNote::parse(text.as_bytes()).map_err(wrong)?;
+    Checkpoint::parse(note.text()).map_err(wrong)?;
+    Ok(text.to_owned())
 }
 
 /// Reads the fields that stay; none where the member is absent. An empty list is never written.

@@ -183,6 +183,14 @@ impl Memory {
         store
     }
 
+    /// Sets the newest signed checkpoint of a log that is held and not appended to. One of more records than are held shows a
+    /// loss.
+    #[must_use]
+    pub fn with_checkpoint(mut self, note: Option<SignedNote>) -> Memory {
+        self.checkpoint = note;
+        self
+    }
+
     /// Declares that the caller compared the entry of each record, those still to be held included, with the root of the tree at
     /// its position. [`ReadLog::proven`] then returns a record as it is.
     #[must_use]
@@ -269,7 +277,16 @@ impl ReadLog for Memory {
     }
 
     fn trouble(&self) -> Option<Arc<StoreError>> {
-        None
+        let signed = Checkpoint::parse(self.checkpoint.as_ref()?.text()).ok()?.size();
+        let size = self.tree.size;
+        let damage = Damage {
+            kind: DamageKind::Loss,
+            place: DamagePlace::default(),
+            what: "size of the log",
+            expected: format!("{signed} records, as was signed"),
+            found: format!("{size} records"),
+        };
+        (signed > size).then(|| Arc::new(damage.into()))
     }
 
     fn refresh(&mut self) -> Result<u64, StoreError> {

@@ -108,6 +108,12 @@ pub enum Error {
     /// A text is not a bundle.
     #[error(transparent)]
     Bundle(#[from] BundleError),
+    /// The first line of a file is not that of a bundle.
+    #[error("not a bundle: the file looks like {looks}")]
+    NotABundle {
+        /// The kind of file, in words.
+        looks: &'static str,
+    },
     /// A page has no bundle that can be read.
     #[error(transparent)]
     Page(#[from] PageError),
@@ -624,6 +630,7 @@ impl Error {
             Error::Stopped(_) => Code::E0521,
             Error::NotOneState { .. } => Code::E0541,
             Error::Bundle(error) => error.code(),
+            Error::NotABundle { .. } => Code::E0306,
             Error::Page(error) => error.code(),
             Error::Unreadable(_) => Code::E0108,
             Error::Note(_) => Code::E0308,

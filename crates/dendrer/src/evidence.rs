@@ -2,6 +2,7 @@
 
 pub mod branches;
 pub mod bundle;
+mod file_kind;
 pub mod page;
 pub mod shown;
 pub mod verify;

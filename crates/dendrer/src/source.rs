@@ -330,6 +330,11 @@ pub trait Desk {
     /// A [`Problem`] if it cannot be read, or is no bundle.
     fn bundle(&mut self, path: &str) -> Result<Opened, Problem>;
 
+    /// Whether a name that no run has is that of a file, which is then read as a bundle.
+    fn has_file(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Returns the bundle that an address without one means; `None` for a store.
     fn bundle_here(&self) -> Option<String> {
         None
@@ -674,6 +679,10 @@ impl Desk for StoreDesk<'_> {
     fn bundle(&mut self, path: &str) -> Result<Opened, Problem> {
         self.refuse_file(path)?;
         open_bundle(Path::new(path))
+    }
+
+    fn has_file(&self, name: &str) -> bool {
+        self.watch.is_none() && Path::new(name).is_file()
     }
 
     fn follow(&mut self, _: &'static str) -> Box<dyn Follow + '_> {

@@ -229,5 +229,5 @@ fn a_run_that_is_dated_back_is_noted_once() {
     }
     let report = verified(&store_of(info(7), records), &VerifyTerms::default());
     let noted: Vec<_> = report.notes.iter().map(|note| (note.code, note.position)).collect();
-    assert_eq!((report.verdict, noted), (VerifyVerdict::Intact, vec![(NoteCode::DatedBack, 5)]));
+    assert_eq!((report.verdict, noted), (VerifyVerdict::Intact, vec![(NoteCode::DatedBack, Some(5))]));
 }

@@ -117,6 +117,10 @@ impl Desk for CommandDesk<'_> {
         super::open_bundle(Some(self.global), path)
     }
 
+    fn has_file(&self, name: &str) -> bool {
+        Path::new(name).is_file()
+    }
+
     fn dir(&mut self) -> Result<PathBuf> {
         super::find(self.global)
     }

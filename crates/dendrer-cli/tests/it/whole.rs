@@ -844,3 +844,70 @@ fn a_bundle_without_its_last_transition_is_partial() {
     let word = Value::from("partial");
     assert_eq!(sides, (Some(&word), Some(&bundle.size.into()), Some(expected.to_owned())));
 }
+
+/// A file that is named and is no bundle gets a verdict, also where its name could be that of a run.
+#[test]
+fn a_file_that_is_no_bundle_is_malformed() {
+    let place = recorded();
+    let line = |ran: &Ran| ran.stdout.lines().next().unwrap_or_default().to_owned();
+    place.ok(&["export", "--format", "checkpoint", "-o", "kept"]);
+    std::fs::write(place.path().join("lines.jsonl"), LINE).unwrap();
+    std::fs::write(place.path().join("notes.txt"), "not checked\n").unwrap();
+    let looks = [
+        ("lines.jsonl", "the lines of a run, which `dendrer commit --file` records"),
+        ("notes.txt", "text"),
+        ("kept", "a checkpoint, which --checkpoint takes"),
+    ];
+    for (name, kind) in looks {
+        for named in [name.to_owned(), format!("./{name}")] {
+            let ran = place.run(&["verify", &named]);
+            let said = format!("record    MALFORMED    E0306: not a bundle: the file looks like {kind}");
+            assert_eq!((ran.code, line(&ran)), (4, said), "{named}: {}", ran.stderr);
+        }
+    }
+    // Without a store, too.
+    let elsewhere = Place::new();
+    std::fs::copy(place.path().join("lines.jsonl"), elsewhere.path().join("lines.jsonl")).unwrap();
+    assert_eq!(elsewhere.run(&["verify", "lines.jsonl"]).code, 4);
+    assert_eq!(elsewhere.run(&["verify", "gone.jsonl"]).code, 3);
+    // A bundle of any name is verified, and a run of the store comes first.
+    place.ok(&["export", "r", "-o", "r.bundle"]);
+    assert!(place.ok(&["verify", "r.bundle", "--require-complete"]).ends_with("that inputs were true\n"));
+    std::fs::write(place.path().join("r"), "text").unwrap();
+    assert!(place.ok(&["verify", "r"]).starts_with("record    INTACT"));
+    assert_eq!(place.run(&["verify", "gone.jsonl"]).code, 3);
+    let tip = "0".repeat(64);
+    assert_eq!(place.run(&["verify", "r", "lines.jsonl", "--tip", &tip]).code, 2);
+    // A checkpoint that has not the form of one is found before any digest.
+    let text = std::fs::read_to_string(place.path().join("r.bundle")).unwrap();
+    let (before, _) = text.trim_end().rsplit_once('\n').unwrap();
+    std::fs::write(place.path().join("no-note.dnd"), format!("{before}\n{{\"checkpoint\":\"signed\"}}\n"))
+        .unwrap();
+    let ran = place.run(&["verify", "no-note.dnd"]);
+    assert!(
+        ran.code == 4 && ran.stdout.contains("MALFORMED") && line(&ran).contains("not a checkpoint"),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// The header of a bundle lists what stays in it although it may follow from what was withheld.
+#[test]
+fn fields_that_stay_in_a_bundle_are_noted() {
+    let place = Place::with_store();
+    let lines = [
+        r#"{"type":"memory.write","agent":"a","delta":[{"set":"/n","value":"the first value"}]}"#,
+        r#"{"type":"memory.write","agent":"a","intent":{"description":"after it"},"delta":[{"set":"/m","value":1}]}"#,
+    ];
+    place.run_with(&["commit", "--run", "r"], (lines.join("\n") + "\n").as_bytes());
+    let ran = place.naming("--although", &["export", "r", "--withhold", "1:delta", "-o", "less.dnd"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = place.run(&["verify", "less.dnd"]);
+    let note = ran.stdout.lines().find(|line| line.starts_with("notes     although")).unwrap_or_default();
+    assert!(note.contains("2:") && note.ends_with("a withheld value may follow from it"), "{}", ran.stdout);
+    let (code, json) = place.json(&["verify", "less.dnd"]);
+    let notes = json.get("lines").unwrap().get("notes").unwrap().as_array().unwrap();
+    let places: Vec<&str> = notes.iter().map(|note| note.get("place").unwrap().as_str().unwrap()).collect();
+    assert!(code == 6 && !places.is_empty() && places.iter().all(|place| note.contains(place)), "{json}");
+    assert!(notes.iter().all(|note| *note.get("position").unwrap() == dendrer_object::Value::Null), "{json}");
+}

@@ -3,10 +3,15 @@ use crate::Code;
 use crate::json::parse_door;
 use crate::merkle::{cover, from_leaves, leaf_hash};
 use crate::name::TypeName;
+use crate::note::SigningKey;
 use crate::record::{Author, Body, Kind, cut};
 use crate::time::Timestamp;
 
 const STORE: StoreId = StoreId([9; 16]);
+
+fn key() -> SigningKey {
+    SigningKey::from_seed(&STORE.origin(), [3; 32]).unwrap()
+}
 
 fn record(tick: u64, prev: Option<Digest>, content: &str) -> Record {
     let content = parse_door(content.as_bytes()).unwrap();
@@ -55,16 +60,18 @@ fn bundle(keep: &[u64], withhold: &[&str]) -> Bundle {
     let sealed = keep.iter().map(|at| &records[*at as usize]).map(|record| {
         if withheld.is_empty() { Sealed::of(record) } else { Sealed::of(&record.without(&withheld)) }
     });
+    let root = crate::merkle::tree_root(8, &node).unwrap();
+    let note = Checkpoint::new(&STORE.origin(), 8, root).unwrap().sign(&key()).unwrap();
     Bundle {
         store: STORE,
-        key: "key".into(),
+        key: key().verifier_key().to_string(),
         runs: vec!["r".parse().unwrap()],
         although: Vec::new(),
         size: 8,
         log,
         records: sealed.collect(),
         map: None,
-        checkpoint: "note\n".into(),
+        checkpoint: note.to_string(),
     }
 }
 
@@ -149,6 +156,23 @@ fn salts_in_place_of_a_seed_are_a_second_spelling() {
     }
     let text = two.write(&split);
     assert_eq!(Bundle::parse(&text).unwrap().write(&split), text);
+}
+
+/// The form of a line is judged before any signature is.
+#[test]
+fn a_checkpoint_that_is_none_is_no_bundle() {
+    let good = bundle(&[0, 7], &[]);
+    let text = String::from_utf8(good.write(&split)).unwrap();
+    let size = good.checkpoint.replacen("\n8\n", "\n08\n", 1);
+    let unsigned = good.checkpoint.split_once("\n\n").unwrap().0.to_owned() + "\n\n";
+    for note in ["", "note\n", "{}", &size, &unsigned] {
+        let edited = Bundle { checkpoint: note.to_owned(), ..good.clone() };
+        let error = Bundle::parse(&edited.write(&split)).unwrap_err();
+        assert_eq!((error.line, error.code()), (text.lines().count(), Code::E0306), "{error}");
+        assert!(error.why.starts_with("not a checkpoint: "), "{error}");
+    }
+    let edited = Bundle { key: "key".to_owned(), ..good };
+    assert_eq!(Bundle::parse(&edited.write(&split)).unwrap_err().code(), Code::E0306);
 }
 
 #[test]

@@ -181,8 +181,8 @@ document! {
     object NoteLine(note: &VerifyNote) {
         /// Its kind
         code: NoteCode = note.code,
-        /// The position in the log
-        position: u64 = note.position,
+        /// The position in the log; null if the remark is on no record
+        position: Option<u64> = note.position,
         /// The run; null if it concerns none
         run: Option<&RunName> = note.run.as_ref(),
         /// The time of a record that is dated back
@@ -191,6 +191,8 @@ document! {
         after?: Timestamp = note.times.map(|(_, after)| after),
         /// The number of records of a group without a tag, or of those that were adopted
         records?: u64 = note.records,
+        /// The place of a value that stays in a bundle, as its header has it, or that was to be erased
+        place?: &str = note.place.as_deref(),
     }
 }
 
@@ -506,6 +508,11 @@ fn compared_line(compared: &ComparedLog) -> Line {
     line(Some(style), "compared", compared.word.as_str(), &detail)
 }
 
+/// Names the record that a remark is on.
+fn place_of(note: &VerifyNote) -> String {
+    note.position.map_or_else(|| "the header".to_owned(), |position| format!("record {position}"))
+}
+
 fn note_lines(report: &VerifyReport) -> Vec<Line> {
     let of = |code: NoteCode| report.notes.iter().filter(move |note| note.code == code);
     let stage_0 = names(of(NoteCode::Stage0).filter_map(|note| note.run.as_ref()));
@@ -519,12 +526,12 @@ fn note_lines(report: &VerifyReport) -> Vec<Line> {
         let times = note
             .times
             .map_or_else(String::new, |(ts, after)| format!(" is dated {ts}, after one of {after}"));
-        let detail = format!("{run}record {}{times}", note.position);
+        let detail = format!("{run}{}{times}", place_of(note));
         lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
     }
     for note in of(NoteCode::Adopted).take(NAMES_MAX) {
         let records = count(note.records.unwrap_or(0), "record", "records");
-        let detail = format!("record {}: {records} without tag signed knowingly", note.position);
+        let detail = format!("{}: {records} without tag signed knowingly", place_of(note));
         lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
     }
     let untagged: Vec<_> = of(NoteCode::Untagged).collect();
@@ -534,9 +541,21 @@ fn note_lines(report: &VerifyReport) -> Vec<Line> {
             (count(records, "record", "records"), count(untagged.len() as u64, "group", "groups"));
         let detail = format!(
             "{records} from position {} on, in {groups} without tag (dendrer doctor --adopt -n)",
-            first.position
+            first.position.unwrap_or_default()
         );
         lines.push(line(Some(Style::Warn), "notes", NoteCode::Untagged.as_str(), &detail));
+    }
+    for note in of(NoteCode::NotErased).take(NAMES_MAX) {
+        let run = note.run.as_ref().map_or_else(String::new, |run| format!("{run}, "));
+        let place = quote::escape(note.place.as_deref().unwrap_or_default());
+        let detail = format!("{run}{}: {place} is here, and a record says it was erased", place_of(note));
+        lines.push(line(Some(Style::Warn), "notes", note.code.as_str(), &detail));
+    }
+    let places: Vec<String> =
+        of(NoteCode::Although).filter_map(|note| note.place.as_deref().map(quote::escape)).collect();
+    if let Some(places) = verdict::list(&places, NAMES_MAX) {
+        let detail = format!("{places}: here, though a withheld value may follow from it");
+        lines.push(line(Some(Style::Warn), "notes", NoteCode::Although.as_str(), &detail));
     }
     lines
 }

@@ -11,11 +11,12 @@ use dendrer_object::map::{BundleMap, LogCount, LogMap};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, Pointer, RunName, StoreId};
+use dendrer_object::{Code, Digest, Pointer, RunName, StoreId};
 use dendrer_store::memory::Packed;
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
 use crate::error::Error;
+use crate::evidence::file_kind::{LOOKED_AT, file_kind};
 use crate::evidence::page::{self, PageLines};
 use crate::run::trace::{ReadHandle, Trace, no_run, read};
 
@@ -81,7 +82,11 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
             let mut lines = PageLines::new(text)?;
             Bundle::read(&mut |line, most| lines.next(line, most))?
         }
-        false => Bundle::read(&mut |line, most| Ok::<_, Error>(read_line(&mut text, line, most)?))?,
+        false => {
+            let begin: Vec<u8> = text.fill_buf()?.iter().copied().take(LOOKED_AT).collect();
+            Bundle::read(&mut |line, most| Ok::<_, Error>(read_line(&mut text, line, most)?))
+                .map_err(|error| other_file(error, &begin))?
+        }
     };
     let key: VerifierKey = bundle.key.parse()?;
     let root = bundle.root();
@@ -108,6 +113,17 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
     let store: Arc<dyn Store> = Arc::new(store);
     let runs = runs_of(&bundle, &store);
     Ok(Opened { path, bundle, store, faults, root, runs, is_page })
+}
+
+/// Names what a file looks like, if its first line is not that of a bundle.
+fn other_file(error: Error, begin: &[u8]) -> Error {
+    match error {
+        Error::Bundle(fault) if fault.line == 1 && fault.code() == Code::E0306 => match file_kind(begin) {
+            Some(looks) => Error::NotABundle { looks },
+            None => fault.into(),
+        },
+        error => error,
+    }
 }
 
 /// Reads a line, and its end. Whatever a name leads to, it is not read for ever, and what there is no room for is an error.

@@ -264,6 +264,7 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     checker.roots = roots.filter(|(size, _)| *size <= shown.size).collect();
     checker.roots.extend(roots_of_changes(opened, &shown));
     checker.bundle_leaves_out = opened.bundle.size.saturating_sub(opened.bundle.positions().count() as u64);
+    checker.notes.list.extend(opened.bundle.although.iter().map(|place| VerifyNote::although(place)));
     checker.walk_bundle(opened);
     checker.seal_of(opened);
     checker.judge_map(opened, &runs);
@@ -738,16 +739,7 @@ impl<'a> Checker<'a> {
         let refused = self.count_refusal(entry);
         if let Some(record) = record {
             self.notes.take(position, record);
-            let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
-            let names: Vec<String> = closed.map(|field| field.pointer.dotted()).collect();
-            if !names.is_empty() {
-                self.closed += names.len() as u64;
-                let place = refused.unwrap_or_else(|| place(entry));
-                if let (Some(run), Kind::Run | Kind::Transition) = (&entry.run, entry.kind) {
-                    self.closed_from.entry(run.clone()).or_insert(entry.tick.unwrap_or(0));
-                }
-                self.add_unreadable(format!("{place}: {} (erased or withheld)", names.join(", ")));
-            }
+            self.note_closed(entry, record, refused);
         }
         if let (Some(run), true) = (&entry.run, matches!(entry.kind, Kind::Run | Kind::Transition)) {
             if record.is_none_or(may_mark) {
@@ -763,6 +755,7 @@ impl<'a> Checker<'a> {
         }
         self.check_key(position, entry, record);
         self.check_map(position, entry, record);
+        self.check_erased(entry, record);
         let store = Arc::clone(&self.store);
         let place_of = |id: &Digest| {
             let parent = store.find(id).ok().flatten().filter(|parent| *parent < position)?;
@@ -791,6 +784,21 @@ impl<'a> Checker<'a> {
                 self.found(code, Some((position, entry)), sides, message);
             }
         }
+    }
+
+    /// Notes the values of a record that were erased or withheld.
+    fn note_closed(&mut self, entry: &Entry, record: &Record, refused: Option<String>) {
+        let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
+        let names: Vec<String> = closed.map(|field| field.pointer.dotted()).collect();
+        if names.is_empty() {
+            return;
+        }
+        self.closed += names.len() as u64;
+        let place = refused.unwrap_or_else(|| place(entry));
+        if let (Some(run), Kind::Run | Kind::Transition) = (&entry.run, entry.kind) {
+            self.closed_from.entry(run.clone()).or_insert(entry.tick.unwrap_or(0));
+        }
+        self.add_unreadable(format!("{place}: {} (erased or withheld)", names.join(", ")));
     }
 
     /// Adds a part that could not be read. The first one is the one that the line of the record names.
@@ -865,6 +873,29 @@ impl<'a> Checker<'a> {
                     let sides = found.map(|found| (root.short(), found.short()));
                     self.found(Code::E0308, Some(at), sides, format!("the change of keys {why}"));
                 }
+            }
+        }
+    }
+
+    /// Notes values that are here although an `erase` record lists them as destroyed. A reader may come between that record and
+    /// the destruction, so it is no fault.
+    fn check_erased(&mut self, entry: &Entry, record: Option<&Record>) {
+        let Some(content) = record.filter(|_| entry.kind == Kind::Erase).map(Record::content) else { return };
+        let listed = content.get("erased").and_then(Value::as_array);
+        for erased in listed.into_iter().flat_map(|listed| listed.iter()) {
+            let text = |name: &str| erased.get(name).and_then(Value::as_str);
+            let place = text("place").and_then(|place| place.parse::<Pointer>().ok());
+            let (Some(id), Some(place)) = (text("record").and_then(|id| id.parse::<Digest>().ok()), place)
+            else {
+                continue;
+            };
+            let found = self.store.find(&id).ok().flatten();
+            let found = found.and_then(|at| Some((at, self.store.get(at).ok().flatten()?)));
+            let Some((position, record)) = found else { continue };
+            let body = record.body();
+            if body.fields().iter().any(|field| place.contains(&field.pointer) && body.text(field).is_some())
+            {
+                self.notes.list.push(VerifyNote::not_erased(position, &record, place.as_str()));
             }
         }
     }

@@ -94,7 +94,7 @@ impl Asked for VerifyQuestion {
         if self.branches {
             return self.of_branches(desk).map(VerifyReply::Branches);
         }
-        let plan = self.plan(desk.bundle_here())?;
+        let plan = self.plan(desk.bundle_here())?.with_files(desk)?;
         let trust = desk.trust();
         let found: Vec<_> = plan
             .bundles
@@ -158,14 +158,10 @@ impl VerifyQuestion {
             address.bundle = address.bundle.or_else(|| here.clone());
             if address.bundle.is_some() { &mut bundles } else { &mut runs }.push(address);
         }
-        if !self.tip.is_empty() && bundles.len() + usize::from(!runs.is_empty()) > 1 {
-            let what = "a tip is that of a run of one log; name that log and no other";
-            return Err(Problem::new(Code::E0106, what));
-        }
         if self.targets.is_empty() && here.is_some() {
             bundles.push(Address { bundle: here, run: None, pos: None });
         }
-        Ok(VerifyPlan { question: self, terms, checkpoint, bundles, runs })
+        VerifyPlan { question: self, terms, checkpoint, bundles, runs }.of_one_log()
     }
 
     /// Refuses members that do not go together.
@@ -197,6 +193,43 @@ impl VerifyQuestion {
 }
 
 impl VerifyPlan<'_> {
+    /// Refuses a tip that could be of several logs.
+    fn of_one_log(self) -> Result<Self, Problem> {
+        match !self.terms.tips.is_empty() && self.bundles.len() + usize::from(!self.runs.is_empty()) > 1 {
+            true => {
+                let what = "a tip is that of a run of one log; name that log and no other";
+                Err(Problem::new(Code::E0106, what))
+            }
+            false => Ok(self),
+        }
+    }
+
+    /// Takes names that no run of the store has and a file has as bundles.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if a tip is given, and the names are of several logs.
+    pub fn with_files(mut self, desk: &mut dyn Desk) -> Result<Self, Problem> {
+        let is_file = |address: &Address| {
+            address.pos.is_none() && address.run.as_deref().is_some_and(|name| desk.has_file(name))
+        };
+        let (files, runs): (Vec<_>, Vec<_>) = self.runs.iter().cloned().partition(is_file);
+        if files.is_empty() {
+            return Ok(self);
+        }
+        // Without a store there are no runs.
+        let store = desk.dir().and_then(|dir| desk.log_files(&dir)).map(Arc::new).ok();
+        let is_run = |address: &Address| store.as_ref().is_some_and(|store| run_of(address, store).is_ok());
+        let (named, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_run);
+        self.runs = runs.into_iter().chain(named).collect();
+        self.bundles.extend(files.into_iter().map(|address| Address {
+            bundle: address.run,
+            run: None,
+            pos: None,
+        }));
+        self.of_one_log()
+    }
+
     /// Verifies a bundle that is named. Of bytes that are no bundle the verdict is MALFORMED.
     ///
     /// # Errors

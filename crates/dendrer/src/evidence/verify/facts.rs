@@ -105,6 +105,10 @@ dendrer_object::words! {
         Untagged = "untagged",
         /// The holder of the key signed such records knowingly.
         Adopted = "adopted",
+        /// A value stays in a bundle although it may follow from one that was withheld: the header of the bundle lists it.
+        Although = "although",
+        /// A value is here that an `erase` record lists.
+        NotErased = "not_erased",
     }
 }
 
@@ -217,21 +221,39 @@ pub enum Derived {
 pub struct VerifyNote {
     /// Its kind.
     pub code: NoteCode,
-    /// The position in the log.
-    pub position: u64,
+    /// The position in the log; `None` if the remark is on no record.
+    pub position: Option<u64>,
     /// The run.
     pub run: Option<RunName>,
     /// Of a record that is dated back: its time, and the later time of an earlier record.
     pub times: Option<(Timestamp, Timestamp)>,
     /// Of groups without a tag, also of those that were adopted: how many records they have.
     pub records: Option<u64>,
+    /// The place of a value that stays, as the header of the bundle has it, or the pointer of one that was to be erased.
+    pub place: Option<String>,
 }
 
 impl VerifyNote {
     /// Notes a group without a tag.
     pub(super) fn untagged(group: Range<u64>) -> VerifyNote {
-        let (code, position, records) = (NoteCode::Untagged, group.start, Some(group.end - group.start));
-        VerifyNote { code, position, run: None, times: None, records }
+        let records = Some(group.end - group.start);
+        VerifyNote { records, ..VerifyNote::at(NoteCode::Untagged, group.start, None) }
+    }
+
+    /// Notes a value that stays in a bundle.
+    pub(super) fn although(place: &str) -> VerifyNote {
+        let (position, place) = (None, Some(place.to_owned()));
+        VerifyNote { position, place, ..VerifyNote::at(NoteCode::Although, 0, None) }
+    }
+
+    /// Notes a value of a record that was to be erased.
+    pub(super) fn not_erased(position: u64, record: &Record, place: &str) -> VerifyNote {
+        let (run, place) = (record.header().run.clone(), Some(place.to_owned()));
+        VerifyNote { place, ..VerifyNote::at(NoteCode::NotErased, position, run) }
+    }
+
+    fn at(code: NoteCode, position: u64, run: Option<RunName>) -> VerifyNote {
+        VerifyNote { code, position: Some(position), run, times: None, records: None, place: None }
     }
 }
 
@@ -264,25 +286,19 @@ impl Notes {
         if header.kind == Kind::Run
             && record.body().value("/stage").is_some_and(|stage| stage == 0_u64.into())
         {
-            self.list.push(VerifyNote {
-                code: NoteCode::Stage0,
-                position,
-                run: run.clone(),
-                times: None,
-                records: None,
-            });
+            self.list.push(VerifyNote::at(NoteCode::Stage0, position, run.clone()));
         }
         let text = |name: &str| record.body().value(name);
         if header.kind == Kind::Key && text("/purpose").is_some_and(|purpose| purpose == ADOPTED.into()) {
             let records = text("/records").and_then(|records| records.as_u64());
-            let (code, run) = (NoteCode::Adopted, run.clone());
-            self.list.push(VerifyNote { code, position, run, times: None, records });
+            self.list
+                .push(VerifyNote { records, ..VerifyNote::at(NoteCode::Adopted, position, run.clone()) });
         }
         if let Some(latest) = self.latest.filter(|latest| header.ts.ms() + SKEW_MS < latest.ms())
             && self.dated_back.insert(run.clone())
         {
             let times = Some((header.ts, latest));
-            self.list.push(VerifyNote { code: NoteCode::DatedBack, position, run, times, records: None });
+            self.list.push(VerifyNote { times, ..VerifyNote::at(NoteCode::DatedBack, position, run) });
         }
         self.latest = self.latest.max(Some(header.ts));
     }
@@ -298,9 +314,11 @@ impl VerifyReport {
         !self.witnesses.is_empty() && self.runs.iter().all(|run| is_by(&run.run))
     }
 
-    /// Gives the verdict VERIFIED to a log that is intact, complete and witnessed.
+    /// Gives the verdict VERIFIED to a log that is intact, complete and witnessed. A value that an `erase` record lists and that is
+    /// here keeps it from that.
     pub(super) fn raise(&mut self) {
-        let is_all = !self.is_quick && self.whole.is_complete() && self.is_witnessed();
+        let is_erased = self.notes.iter().all(|note| note.code != NoteCode::NotErased);
+        let is_all = !self.is_quick && self.whole.is_complete() && self.is_witnessed() && is_erased;
         if self.verdict == VerifyVerdict::Intact && is_all {
             self.verdict = VerifyVerdict::Verified;
         }
