@@ -131,7 +131,7 @@ document! {
         /// The unknown places of the last state; absent if every place is known
         unknown?: Vec<UnknownPlace> = unknown.and_then(unknown_places),
         /// The part of an import that is on record; absent if it was not stopped before its end
-        import_unfinished?: ImportedPart = report.unfinished.map(|found| ImportedPart::of(found.ticks, found.of)),
+        import_unfinished?: ImportedPart = report.unfinished.filter(|found| found.lost.is_none()).map(|found| ImportedPart::of(found.ticks, found.of)),
     }
 
     /// The part of an import that is on record
@@ -253,7 +253,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     let report = &log.report;
     let mut lines = facts::lines(log);
     lines.extend(report.runs.iter().filter_map(|run| {
-        let (ticks, of) = run.unfinished.map(|found| (found.ticks, found.of))?;
+        let (ticks, of) = run.unfinished.filter(|found| found.lost.is_none()).map(|found| (found.ticks, found.of))?;
         let detail = format!("{}: {ticks} of {of} ticks; the same import goes on with it", run.run);
         Some(facts::line(Some(Style::Warn), "import", "UNFINISHED", &detail))
     }));

@@ -397,7 +397,9 @@ fn whole_line(report: &VerifyReport) -> Line {
         PartialReason::AfterMap,
         PartialReason::ParentRefusals,
     ];
-    let parts: Vec<String> = whys.into_iter().filter_map(|why| partial_words(whole, why)).collect();
+    let mut parts: Vec<String> = whys.into_iter().filter_map(|why| partial_words(whole, why)).collect();
+    let imported = whole.partial.iter().filter(|found| found.is_on_record);
+    parts.extend(imported.map(|found| format!("{}: {}", quote::escape(found.run.as_str()), found.lost().words())));
     let detail = match parts.is_empty() {
         true => "nothing that is signed counts the records".to_owned(),
         false => parts.join("; "),
@@ -407,7 +409,7 @@ fn whole_line(report: &VerifyReport) -> Line {
 
 /// Returns the runs that are partial for a reason, and the reason in words.
 fn partial_words(whole: &WholeFact, why: PartialReason) -> Option<String> {
-    let runs: Vec<&IncompleteRun> = whole.partial.iter().filter(|run| run.why == why).collect();
+    let runs: Vec<&IncompleteRun> = whole.partial.iter().filter(|run| run.why == why && !run.is_on_record).collect();
     if runs.is_empty() {
         return None;
     }

@@ -30,7 +30,7 @@ use maps::Maps;
 use states::States;
 
 use facts::{
-    ComparedLog, ComparedWord, Derived, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind,
+    ComparedLog, ComparedWord, Derived, IncompleteRun, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind,
 };
 
 pub use crate::run::replay::{replay, replay_range};
@@ -92,6 +92,11 @@ pub struct VerifyFinding {
 }
 
 impl VerifyFinding {
+    /// The code of an answer that is refused for it: that of a record that does not hold, whatever rule found it.
+    pub fn refusal(&self) -> Code {
+        if self.code.as_str().starts_with("E03") { self.code } else { Code::E0302 }
+    }
+
     /// What to call the two sides.
     pub fn sides(&self) -> (&'static str, &'static str) {
         if self.code == Code::E0304 { ("given", "found") } else { ("stored", "computed") }
@@ -193,6 +198,11 @@ fn records(count: u64) -> String {
     format!("{count} record{}", if count == 1 { "" } else { "s" })
 }
 
+/// Says that this machine has signed another log of a size.
+pub(crate) fn signed_otherwise(size: u64) -> String {
+    format!("{} were signed here with another root: there are two histories", records(size))
+}
+
 /// Verifies a store.
 pub fn store(store: &impl ReadHandle, options: &VerifyTerms) -> Result<VerifyReport, Error> {
     let (mut checker, note) = Checker::of_store(store.to_handle(), options)?;
@@ -261,7 +271,7 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     // The root of another size follows only from a bundle that shows the nodes at its edge.
     let roots = checker.sizes.iter().filter_map(|size| Some((*size, shown.root(*size)?)));
     checker.roots = roots.filter(|(size, _)| *size <= shown.size).collect();
-    checker.bundle_leaves_out = opened.bundle.size.saturating_sub(opened.bundle.positions().count() as u64);
+    checker.bundle_leaves_out = opened.left_out();
     checker.walk_bundle(opened);
     checker.seal_of(opened);
     checker.judge_map(opened, &runs);
@@ -274,13 +284,37 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     checker.finish()
 }
 
-/// Looks at what an opened bundle shows without any value being read: whether its entries give the root that was
-/// signed, by the key that the log was begun under, and whether every record opened. Cheap enough for every reader.
-pub fn opening(opened: &Opened) -> Vec<VerifyFinding> {
-    let options = VerifyTerms::default();
+/// What the opening of a bundle shows of it to every reader.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    /// What is not as it must be.
+    pub findings: Vec<VerifyFinding>,
+    /// The runs of which records are or may be missing.
+    pub partial: Vec<IncompleteRun>,
+}
+
+/// Asks of an opened bundle what `verify --quick` asks, and for the authors: whether its entries give the root that was signed,
+/// by the key that the log was begun under, whether every record opened, the chains, and what its map counts. No state is made.
+pub(super) fn opening(opened: &Opened) -> Opening {
+    let options = VerifyTerms { runs: Some(opened.runs.clone()), quick: true, ..VerifyTerms::default() };
+    // What another run rests on can be asked about as well, and is here up to there.
+    let begun = opened.bundle.positions().filter(|(_, entry)| entry.kind == Kind::Run);
+    let begun = begun.filter_map(|(_, entry)| entry.run.clone());
+    let parents: BTreeSet<RunName> = begun.filter(|run| !opened.runs.contains(run)).collect();
+    let runs: Vec<RunName> = opened.runs.iter().cloned().chain(parents).collect();
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), &options) };
     checker.opening(opened);
-    checker.findings
+    if checker.findings.is_empty() {
+        checker.bundle_leaves_out = opened.left_out();
+        checker.authors_alone = true;
+        checker.walk_bundle(opened);
+        checker.judge_map(opened, &runs);
+        for run in &opened.runs {
+            checker.check_end(run);
+        }
+    }
+    let whole = checker.whole(&runs);
+    Opening { findings: checker.findings, partial: whole.partial }
 }
 
 struct Checker<'a> {
@@ -311,6 +345,8 @@ struct Checker<'a> {
     closed_from: BTreeMap<RunName, u64>,
     unknown_key: bool,
     is_bundle: bool,
+    /// Whether authors are checked where states are not.
+    authors_alone: bool,
     /// The number of records that a bundle leaves out.
     bundle_leaves_out: u64,
     /// The records of chains whose ids were given as tips, by run and tick.
@@ -375,6 +411,7 @@ impl<'a> Checker<'a> {
             closed_from: BTreeMap::new(),
             unknown_key: false,
             is_bundle: false,
+            authors_alone: false,
             bundle_leaves_out: 0,
             tips: BTreeMap::new(),
             wrong_index: None,
@@ -764,10 +801,13 @@ impl<'a> Checker<'a> {
         if matches!(entry.kind, Kind::Run | Kind::Transition) {
             self.mark_tip(entry);
         }
-        if !self.options.quick {
-            for (code, sides, message) in self.states.take(&self.store, entry, record) {
-                self.found(code, Some((position, entry)), sides, message);
-            }
+        let faults = match (self.options.quick, record) {
+            (false, record) => self.states.take(&self.store, entry, record),
+            (true, Some(record)) if self.authors_alone => states::author(record).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        for (code, sides, message) in faults {
+            self.found(code, Some((position, entry)), sides, message);
         }
     }
 
@@ -915,7 +955,9 @@ impl<'a> Checker<'a> {
             runs.iter_mut().for_each(|run| run.line.last_good = None);
         }
         let tree = self.store.tree();
-        let whole = self.whole(&runs);
+        let names: Vec<RunName> = runs.iter().map(|report| report.run.clone()).collect();
+        let mut whole = self.whole(&names);
+        whole.add_on_record(&runs);
         let root = match self.peaks.size() == tree.size {
             true => Some(self.peaks.root()),
             false => self.roots.get(&tree.size).copied(),
@@ -958,15 +1000,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Decides whether every record of the runs that were asked about is here.
-    fn whole(&mut self, runs: &[RunReport]) -> WholeFact {
+    fn whole(&mut self, runs: &[RunName]) -> WholeFact {
         let tree = self.store.tree();
         let is_every = match self.is_bundle {
             true => self.bundle_leaves_out == 0,
             false => (self.peaks.size(), self.peaks.root()) == (tree.size, tree.root),
         };
-        let ends = runs
-            .iter()
-            .map(|report| (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1)));
+        let ends =
+            runs.iter().map(|run| (run.clone(), self.ends.get(run).map_or(0, |(_, last)| last + 1)));
         let map = std::mem::take(&mut self.map);
         WholeFact::decide(ends, self.signed, is_every, map, self.bundle_leaves_out)
     }
@@ -978,16 +1019,13 @@ impl<'a> Checker<'a> {
         };
         let mut runs = Vec::new();
         for run in names {
-            if self.lacks(&run) {
-                let message = format!("it was made for the run {run}, which does not begin in it");
-                self.found(Code::E0303, None, None, message);
+            if self.check_end(&run) {
                 continue;
             }
             let Some(line) = self.chains.lines().get(&run).cloned() else {
                 return Err(crate::run::trace::no_run(&*self.store, &run));
             };
             let asked = self.options.to.get(&run).map_or(line.tick, |to| line.tick.min(*to));
-            self.compare_index(&run, &line);
             let replay =
                 (self.options.replay && !line.broken).then(|| self.replay(&run, asked)).transpose()?;
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
@@ -1003,6 +1041,19 @@ impl<'a> Checker<'a> {
             runs.push(RunReport { run, line, passed, part, asked, replay, unknown, closed_from, unfinished });
         }
         Ok(runs)
+    }
+
+    /// Checks that a run is here, and ends as it is read; returns whether it is not.
+    fn check_end(&mut self, run: &RunName) -> bool {
+        if self.lacks(run) {
+            let message = format!("it was made for the run {run}, which does not begin in it");
+            self.found(Code::E0303, None, None, message);
+            return true;
+        }
+        if let Some(line) = self.chains.lines().get(run).cloned() {
+            self.compare_index(run, &line);
+        }
+        false
     }
 
     /// Compares the end of a run with the one that the index names, or in a bundle the one that its records are read as.
@@ -1039,12 +1090,7 @@ impl<'a> Checker<'a> {
         for (size, root) in self.options.pinned.iter().copied() {
             let (message, sides) = match self.roots.get(&size) {
                 Some(found) if *found == root => continue,
-                Some(found) => {
-                    let records = records(size);
-                    let message =
-                        format!("{records} were signed here with another root: there are two histories");
-                    (message, Some((root.short(), found.short())))
-                }
+                Some(found) => (signed_otherwise(size), Some((root.short(), found.short()))),
                 None if self.is_bundle => {
                     let records = records(size);
                     let message =

@@ -21,6 +21,9 @@ use crate::run::trace::{Trace, all_runs};
 /// The code of a log that is not the one that was signed here.
 pub const ANOTHER_LOG: Code = Code::E0307;
 
+/// The sentence about a log under another key than that of its store.
+pub(crate) const OTHER_KEY: &str = "the log names another key than the one its store was made with here";
+
 /// A log that was verified.
 #[derive(Debug, Clone)]
 pub struct VerifiedLog {
@@ -82,8 +85,7 @@ impl VerifyReport {
         given: &[VerifierKey],
     ) {
         if let Some(own) = own.filter(|own| **own != info.key) {
-            let message = "the log names another key than the one its store was made with here";
-            self.add_key_finding(message, &info.key, own);
+            self.add_key_finding(OTHER_KEY, &info.key, own);
         }
         self.is_key_known |= own == Some(&info.key) || given.contains(&info.key);
         for given in given.iter().filter(|given| **given != info.key) {
