@@ -302,6 +302,9 @@ fn unmet_lines(log: &VerifiedLog, code: Code) -> Vec<Line> {
     let older = report.witnesses.iter().find(|witness| witness.run.is_some());
     let (text, help) = match (code, older) {
         (Code::E0312, _) => ("records may be missing, and all are required", None),
+        (Code::E0313, Some(Witness { uncovered: 1.., .. })) => {
+            ("no tip covers refusals and erasures, and a witness of all is required: give --checkpoint", None)
+        }
         (Code::E0313, Some(Witness { run: Some(run), to, .. })) => {
             let what = "no witness agrees up to the last tick that was asked about, and one is required";
             (what, Some(format!("{run}@{to}")))

@@ -117,7 +117,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
         let answer = question.of_branches(&mut CommandDesk::new(global, out))?;
         return out.answer(&answer);
     }
-    let plan = question.plan(None)?;
+    let plan = question.plan(None)?.beside(|| context::read_store(global).ok());
     let outcomes = verify_bundles(global, &plan, usize::try_from(args.jobs).unwrap_or(1))?;
     let outcomes = plan.end(outcomes, &mut CommandDesk::new(global, out))?;
     out.answer(&VerifyAnswer { outcomes: &outcomes, is_list: out.format() == Format::Jsonl })

@@ -64,6 +64,8 @@ pub struct VerifyTerms {
     pub replay: bool,
     /// Tips kept elsewhere, each of which a run must have on its chain.
     pub tips: Vec<Digest>,
+    /// The runs and ticks of such tips, where something here knows them.
+    pub tip_places: BTreeMap<Digest, (RunName, u64)>,
     /// Keys kept elsewhere, under which the checkpoint must be signed.
     pub keys: Vec<VerifierKey>,
     /// Sizes and roots of the log kept elsewhere, which witness it.
@@ -161,7 +163,7 @@ pub struct VerifyReport {
     pub findings_left_out: usize,
     /// How many records were opened and compared.
     pub records: u64,
-    /// How many of these are of the runs that were asked about: all if no run was named.
+    /// How many of these are of the runs that were asked about.
     pub asked_records: u64,
     /// The position behind the last record that was asked for. A witness that knows a shorter log knows not all of it.
     pub reach: u64,
@@ -345,6 +347,12 @@ struct Checker<'a> {
     closed_from: BTreeMap<RunName, u64>,
     unknown_key: bool,
     is_bundle: bool,
+    /// Of each run the refusals and erasures beside its chain.
+    beside: BTreeMap<RunName, u64>,
+    /// Of each run the refusals that its chain names.
+    named: BTreeMap<RunName, u64>,
+    /// Whether the log ends before something that was given.
+    is_older: bool,
     /// Whether authors are checked where states are not.
     authors_alone: bool,
     /// The number of records that a bundle leaves out.
@@ -411,6 +419,9 @@ impl<'a> Checker<'a> {
             closed_from: BTreeMap::new(),
             unknown_key: false,
             is_bundle: false,
+            beside: BTreeMap::new(),
+            named: BTreeMap::new(),
+            is_older: false,
             authors_alone: false,
             bundle_leaves_out: 0,
             tips: BTreeMap::new(),
@@ -751,6 +762,7 @@ impl<'a> Checker<'a> {
             self.asked_records += 1;
         }
         let refused = self.count_refusal(entry);
+        self.count_beside(entry, record);
         if let Some(record) = record {
             self.notes.take(position, record);
             let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
@@ -815,6 +827,32 @@ impl<'a> Checker<'a> {
     fn add_unreadable(&mut self, what: String) {
         self.unreadable.get_or_insert_with(|| what.clone());
         self.not_checked.push(what);
+    }
+
+    /// Counts what no tip covers: refusals and erasures. A record of the kernel on the chain names the refusal that it follows.
+    fn count_beside(&mut self, entry: &Entry, record: Option<&Record>) {
+        let Some(run) = &entry.run else { return };
+        if matches!(entry.kind, Kind::Refusal | Kind::Erase) {
+            *self.beside.entry(run.clone()).or_default() += 1;
+        }
+        let is_kernels = |record: &&Record| {
+            let header = record.header();
+            header.author == Author::Kernel && header.kind == Kind::Transition
+        };
+        let anomalies = record.filter(is_kernels).and_then(|record| record.body().value("/anomalies"));
+        let anomalies = anomalies.as_ref().and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
+        let named = anomalies.filter(|one| one.get("refusal").is_some()).count() as u64;
+        if named > 0 {
+            *self.named.entry(run.clone()).or_default() += named;
+        }
+    }
+
+    /// Returns how many refusals and erasures of a run and of what it branched off from no tip covers.
+    fn uncovered(&self, run: &RunName) -> u64 {
+        let lineage = Trace::open(&self.store, run).map(|trace| trace.lineage().to_vec()).unwrap_or_default();
+        let of = |counts: &BTreeMap<RunName, u64>, run: &RunName| counts.get(run).copied().unwrap_or(0);
+        let each = lineage.iter().map(|(owner, _)| of(&self.beside, owner).max(of(&self.named, owner)));
+        each.sum()
     }
 
     /// Counts a refusal, and returns its address; `None` for any other record.
@@ -972,7 +1010,7 @@ impl<'a> Checker<'a> {
             findings: self.findings,
             findings_left_out: self.left_out,
             records: self.records,
-            asked_records: if self.options.runs.is_none() { self.records } else { self.asked_records },
+            asked_records: self.asked_records,
             reach: self.reach,
             log: (size, root),
             signed: self.signed,
@@ -1009,7 +1047,9 @@ impl<'a> Checker<'a> {
         let ends =
             runs.iter().map(|run| (run.clone(), self.ends.get(run).map_or(0, |(_, last)| last + 1)));
         let map = std::mem::take(&mut self.map);
-        WholeFact::decide(ends, self.signed, is_every, map, self.bundle_leaves_out)
+        // Of a bundle without a run nothing is here that could be asked about.
+        let signed = self.signed.filter(|_| !self.is_bundle || !runs.is_empty());
+        WholeFact::decide(ends, signed, is_every, map, self.bundle_leaves_out)
     }
 
     fn run_reports(&mut self) -> Result<Vec<RunReport>, Error> {
@@ -1110,24 +1150,29 @@ impl<'a> Checker<'a> {
         for tip in &options.tips {
             match runs.iter().find_map(|report| self.tip_of(report, tip)) {
                 Some(witness) => agreed.push(witness),
-                None => {
+                None if self.contradicts(runs, tip) => {
                     let found = runs.first().and_then(|report| report.line.tip);
                     // Found is what the run has; given is what it was to be.
                     let sides = found.map(|found| (tip.to_string(), found.to_string()));
                     let message = "the record is consistent with itself, but the tip that was given is not on its chain";
                     self.found(Code::E0304, None, sides, message.to_owned());
                 }
+                None => self.ends_before("the tip given", None),
             }
         }
         let now = self.store.tree().size;
         for (size, root) in options.checkpoints.iter().copied() {
-            let with = "the checkpoint given".to_owned();
+            let with = "the checkpoint given";
+            if size > now && !self.roots.contains_key(&size) {
+                self.ends_before(with, Some(size - now));
+                continue;
+            }
             let (word, at) = match self.roots.get(&size) {
                 Some(found) if *found == root => (ComparedWord::Same, Some(size)),
                 Some(_) => (ComparedWord::Equivocation, Some(size)),
                 None => (ComparedWord::NotCompared, None),
             };
-            self.compared.push(ComparedLog { with, word, at });
+            self.compared.push(ComparedLog { with: with.to_owned(), word, at, older: None });
             match self.roots.get(&size) {
                 Some(found) if *found == root => agreed.push(Witness {
                     kind: WitnessKind::Checkpoint,
@@ -1135,6 +1180,7 @@ impl<'a> Checker<'a> {
                     to: size,
                     after: now.saturating_sub(size),
                     is_all: size >= self.reach,
+                    uncovered: 0,
                 }),
                 Some(found) => {
                     let sides = Some((root.to_string(), found.to_string()));
@@ -1144,18 +1190,35 @@ impl<'a> Checker<'a> {
                     );
                     self.found(Code::E0304, None, sides, message);
                 }
-                // A bundle need not have the nodes of another size, and may be older.
-                None if self.is_bundle => {}
-                None => {
-                    let message = format!(
-                        "the checkpoint that was given is of {}, and the log has {now}",
-                        records(size)
-                    );
-                    self.found(Code::E0307, None, None, message);
-                }
+                // A bundle need not have the nodes of another size.
+                None => {}
             }
         }
         agreed
+    }
+
+    /// Whether a tip that is on no chain that was asked about cannot be a later one: it is here in another place, its tick is one
+    /// that the run has, or the runs are closed.
+    fn contradicts(&self, runs: &[RunReport], tip: &Digest) -> bool {
+        let has = |(run, tick): &(RunName, u64)| {
+            runs.iter().any(|report| report.run == *run && *tick <= report.line.tick)
+        };
+        self.tips.contains_key(tip)
+            || self.store.find(tip).is_ok_and(|position| position.is_some())
+            || self.options.tip_places.get(tip).is_some_and(has)
+            || !runs.is_empty() && runs.iter().all(|report| report.line.ended)
+    }
+
+    /// Says that the log ends before what was given. Whether it was rewritten instead, it cannot show.
+    fn ends_before(&mut self, with: &str, more: Option<u64>) {
+        self.is_older = true;
+        let more = more.map_or_else(String::new, |more| match more {
+            1 => ": 1 record more was signed".to_owned(),
+            more => format!(": {more} records more were signed"),
+        });
+        let older = Some(format!("older than {with}, or rewritten{more}"));
+        let (with, word) = (with.to_owned(), ComparedWord::NotCompared);
+        self.compared.push(ComparedLog { with, word, at: None, older });
     }
 
     /// Returns what a tip witnesses of a run; `None` if the chain of the run does not contain it.
@@ -1170,12 +1233,14 @@ impl<'a> Checker<'a> {
             let run = &report.run;
             self.not_checked.push(format!("what stands beside {run} behind the tip that was given"));
         }
+        let uncovered = self.uncovered(&report.run);
         is_on_chain.then(|| Witness {
             kind: WitnessKind::Tip,
             run: Some(report.run.clone()),
             to,
             after: report.asked.saturating_sub(to),
-            is_all: to >= report.asked && is_alone,
+            is_all: to >= report.asked && is_alone && uncovered == 0,
+            uncovered,
         })
     }
 
@@ -1189,7 +1254,7 @@ impl<'a> Checker<'a> {
         if self.said_differs || failed(|error| !error.is_unverifiable()) {
             return VerifyVerdict::Diverged;
         }
-        if self.closed > 0 || self.missing_prefix || self.unknown_key || failed(|_| true) {
+        if self.closed > 0 || self.missing_prefix || self.unknown_key || self.is_older || failed(|_| true) {
             return VerifyVerdict::Unverifiable;
         }
         VerifyVerdict::Intact

@@ -9,7 +9,7 @@ use dendrer_object::note::{Checkpoint, NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, question};
 use dendrer_store::embedded::Options;
 use dendrer_store::prelude::*;
-use dendrer_store::{Embedded, StoreInfo, TreeHead};
+use dendrer_store::{Embedded, Store, StoreInfo, TreeHead};
 
 use super::{of_bundle, of_files};
 use crate::address::{Address, Position};
@@ -93,7 +93,7 @@ impl Asked for VerifyQuestion {
         if self.branches {
             return self.of_branches(desk).map(VerifyReply::Branches);
         }
-        let plan = self.plan(desk.bundle_here())?;
+        let plan = self.plan(desk.bundle_here())?.beside(|| desk.reader().ok());
         let trust = desk.trust();
         let found: Vec<_> = plan
             .bundles
@@ -196,6 +196,22 @@ impl VerifyQuestion {
 }
 
 impl VerifyPlan<'_> {
+    /// Looks the tips up in the store that is here, if there is one: a tip by itself does not say of which tick it is, so a bundle
+    /// that ends before it looks like one that was rewritten.
+    #[must_use]
+    pub fn beside(mut self, store: impl FnOnce() -> Option<Arc<dyn Store>>) -> Self {
+        if self.terms.tips.is_empty() || self.bundles.is_empty() {
+            return self;
+        }
+        let Some(store) = store() else { return self };
+        let place = |tip: &Digest| {
+            let record = store.get(store.find(tip).ok()??).ok()??;
+            Some((*tip, (record.header().run.clone()?, record.header().tick?)))
+        };
+        self.terms.tip_places = self.terms.tips.iter().filter_map(place).collect();
+        self
+    }
+
     /// Verifies a bundle that is named. Of bytes that are no bundle the verdict is MALFORMED.
     ///
     /// # Errors
@@ -332,7 +348,8 @@ impl VerifyPlan<'_> {
             let log = root
                 .filter(|_| intact)
                 .map_or(TreeHead { size: 0, root: empty_root() }, |root| TreeHead { size, root });
-            let is_whole = self.runs.is_empty() && !report.is_quick;
+            // Runs that are named one by one may be all there are.
+            let is_whole = !report.is_quick && report.records == report.log.0;
             seen.note(&path, stamp, report.notes(), is_whole.then_some(log));
         }
         let is_whole = self.runs.is_empty();

@@ -189,6 +189,8 @@ pub struct Witness {
     pub after: u64,
     /// Whether it covers the last tick that was asked about, and the records of the run that are off the chain.
     pub is_all: bool,
+    /// Of a tip: how many refusals and erasures of the run lie among its ticks, which only a checkpoint covers.
+    pub uncovered: u64,
 }
 
 impl Witness {
@@ -246,6 +248,8 @@ pub struct ComparedLog {
     pub word: ComparedWord,
     /// The size up to which it holds; `None` if they were not compared.
     pub at: Option<u64>,
+    /// In words, that the log ends before what it is compared with, or was rewritten; `None` if it is not known to.
+    pub older: Option<String>,
 }
 
 /// How far clocks of machines that write into one log may differ, in milliseconds.

@@ -101,7 +101,8 @@ impl VerifyReport {
                 let to = self.signed.unwrap_or(0);
                 let after = self.log.0.saturating_sub(to);
                 let is_all = to >= self.reach;
-                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, is_all });
+                let uncovered = 0;
+                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, is_all, uncovered });
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
                 let message = "a signature in the name of the key that was given is not that key's";
@@ -215,7 +216,7 @@ pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
 
 /// Compares a log with another of its key. Of logs that are not signed whole nothing follows.
 fn compare_two(own: &VerifiedLog, twin: &VerifiedLog) -> (ComparedLog, Option<VerifyFinding>) {
-    let result = |word, at| ComparedLog { with: twin.name.clone(), word, at };
+    let result = |word, at| ComparedLog { with: twin.name.clone(), word, at, older: None };
     if !own.is_signed() || !twin.is_signed() {
         return (result(ComparedWord::NotCompared, None), None);
     }
