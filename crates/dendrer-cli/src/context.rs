@@ -22,7 +22,6 @@ use dendrer::store::embedded::Options;
 use dendrer::store::prelude::*;
 use dendrer::store::{LogWriter, Store};
 use dendrer::trust::Trust as _;
-use dendrer::verify;
 use dendrer::watch::Watch;
 use dendrer_object::RunName;
 use dendrer_object::note::SignedNote;
@@ -71,10 +70,11 @@ pub(crate) fn source(global: &Global, rev: &Address, out: &mut Out) -> Result<Qu
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
     tell_part(&opened, rev, out);
-    if let Some(finding) = verify::opening(&opened).into_iter().next() {
-        out.tampered(path, finding.code, &finding.message);
+    let source = QuestionSource::of_bundle(&opened, &*keys::trust(global));
+    if let Some(fault) = &source.fault {
+        out.tampered(path, fault.code, &fault.message);
     }
-    Ok(QuestionSource::of_bundle(&opened))
+    Ok(source)
 }
 
 /// Opens the store for reading, and says what is wrong with it as a whole: what is shown may not be all there was.
@@ -124,9 +124,9 @@ pub(crate) fn sound(global: &Global, rev: &Address, out: &mut Out) -> Result<Que
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
-    dendrer::source::sound(&opened, path)?;
+    let source = QuestionSource::of_bundle(&opened, &*keys::trust(global)).sound()?;
     tell_part(&opened, rev, out);
-    Ok(QuestionSource::of_bundle(&opened))
+    Ok(source)
 }
 
 /// Says of a run that is there only because another one began as a fork of it, that it may have gone on.

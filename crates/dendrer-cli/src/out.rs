@@ -470,12 +470,18 @@ impl Out {
 
     /// Remembers the stage of a run that is asked about: an answer at stage 0 says what it does not claim.
     pub(crate) fn asks(&mut self, trace: &Trace) {
+        self.reads_run(trace);
         self.head.asks(trace);
     }
 
     /// Remembers a run that is read: an answer about a part of its source names that.
     pub(crate) fn reads_run(&mut self, trace: &Trace) {
+        let known = self.head.unfinished.len();
         self.head.reads_run(trace);
+        let found = self.head.unfinished.get(known).filter(|(_, found)| found.lost.is_some());
+        if let Some((run, found)) = found.cloned() {
+            self.warn(Code::E0312, &format!("{run}: {}", found.words()));
+        }
     }
 
     /// Leaves the caveat of stage 0 out: the answer is a block of another specification.

@@ -359,11 +359,11 @@ type Found = (&'static str, Option<u64>);
 /// What verification says of a file: the verdict, each finding's code and tick, and the last good tick.
 fn judge(text: &[u8], tip: Option<Digest>) -> (VerifyVerdict, Vec<Found>, Option<u64>) {
     let opened = bundle::open(PathBuf::from("x.dnd"), text).unwrap();
-    let report = verify::bundle(
-        &opened,
-        &VerifyTerms { tips: tip.into_iter().collect(), replay: true, ..VerifyTerms::default() },
-    )
-    .unwrap();
+    // The store of the demo knows the tick of the tip.
+    let tip_places = tip.iter().map(|tip| (*tip, (name("logistics-run-47"), 64))).collect();
+    let tips = tip.into_iter().collect();
+    let terms = VerifyTerms { tips, tip_places, replay: true, ..VerifyTerms::default() };
+    let report = verify::bundle(&opened, &terms).unwrap();
     let findings = report.findings.iter().map(|finding| (finding.code.as_str(), finding.tick)).collect();
     (report.verdict, findings, report.runs[0].line.last_good)
 }

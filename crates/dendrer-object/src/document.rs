@@ -109,6 +109,7 @@ pub fn document_schema(name: &str, members: &[DocumentMember]) -> Value {
     if members.iter().all(|member| member.name != "tampered") {
         members.push(tampered_member());
         members.push(unfinished_member());
+        members.push(incomplete_member());
     }
     let mut schema = object_schema(&members).as_object().cloned().unwrap_or_default();
     let mut properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -763,6 +764,7 @@ pub fn read_members() -> Vec<DocumentMember> {
         head_member("caveat", "For a run of stage 0: what the answer does not claim", str::schema()),
         tampered_member(),
         unfinished_member(),
+        incomplete_member(),
     ]
 }
 
@@ -778,6 +780,12 @@ fn unfinished_member() -> DocumentMember {
         "Whether an import of a run that was read was stopped before its end",
         bool::schema(),
     )
+}
+
+/// The member that any document may have, if records of a run that was read are missing or may be.
+fn incomplete_member() -> DocumentMember {
+    let sentence = "The runs that were read of which records are or may be missing, each with the reason in words";
+    head_member("incomplete", sentence, <[String]>::schema())
 }
 
 fn head_member(name: &'static str, sentence: &str, schema: Value) -> DocumentMember {

@@ -344,7 +344,11 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
             only.map(|(side, number)| format!(", {} only in {side}", thousands(number))).collect();
         return format!("{word} at tick {}; {differ}{only}{unclear}{end}", ticks_of(pair));
     }
-    let of = if part { "no difference in what was asked for" } else { "no difference" };
+    let of = match (report.is_partial(), part) {
+        (true, _) => "no difference in what is here of the runs",
+        (false, true) => "no difference in what was asked for",
+        (false, false) => "no difference",
+    };
     let pairs = count(report.pairs, "pair", "pairs");
     match report.hidden {
         _ if !end.is_empty() => format!("{of} in {pairs}, but the states in the end differ{unclear}"),
@@ -383,7 +387,11 @@ fn steps_headline(report: &DiffReport, part: bool) -> String {
         };
         return format!("{word} at {place}; {differ}{only}{unclear}{end}");
     }
-    let of = if part { "no difference in what was asked for" } else { "no difference" };
+    let of = match (report.is_partial(), part) {
+        (true, _) => "no difference in what is here of the runs",
+        (false, true) => "no difference in what was asked for",
+        (false, false) => "no difference",
+    };
     match report.hidden {
         _ if !end.is_empty() => format!("{of} in {steps}, but the states in the end differ{unclear}"),
         0 => match report.shared.filter(|_| report.pairs == 0) {
@@ -605,7 +613,7 @@ document! {
 
     /// The difference of two runs without the pairs
     object DiffMembers(runs: [&RunName; 2], report: &DiffReport, kinds: &[DiffKind], by: DiffAlign, part: bool) {
-        let is_known = report.hidden == 0 && !report.has_unknown();
+        let is_known = report.hidden == 0 && !report.has_unknown() && !report.is_partial();
         let (left, right) = &report.markers;
         let mark = |side: ComparedSide| move |marker: &Marker| DiffMarker::of(side, marker);
         /// The left run
@@ -1149,7 +1157,7 @@ impl ItemAnswer for DiffAnswer {
 
     fn end(&self) -> End {
         match self.found.as_ref().map(|found| &found.report) {
-            Some(report) if report.hidden > 0 || self.is_unjudged() => End::Unknown,
+            Some(report) if report.hidden > 0 || report.is_partial() || self.is_unjudged() => End::Unknown,
             Some(report) if self.form.fails && report.differs() => End::No,
             _ => End::Answered,
         }
@@ -1160,8 +1168,10 @@ impl ItemAnswer for DiffAnswer {
 fn unknown_lines(report: &DiffReport) -> Vec<Line> {
     let sides = [("a", &report.unknown[0]), ("b", &report.unknown[1])].into_iter();
     let words = sides.filter_map(|(side, places)| Some((side, certainty::unknown_words(places)?)));
+    let missing = ["a", "b"].into_iter().zip(&report.missing);
+    let missing = missing.filter_map(|(side, found)| Some((side, quote::escape(&found.as_ref()?.words()))));
     let line = |(side, words)| Line::styled(Style::Warn, format!("UNKNOWN in {side}: {words}"));
-    words.map(line).collect()
+    words.chain(missing).map(line).collect()
 }
 
 /// Writes the verdicts of a predicate on both runs.

@@ -175,6 +175,7 @@ mod tests {
                     == [
                         "complete",
                         "hidden",
+                        "incomplete",
                         "matching",
                         "next",
                         "tampered",

@@ -45,6 +45,8 @@ document! {
         added: u64 = taken.added,
         /// The id of its newest record here
         tip: Digest = taken.tip,
+        /// What the bundle lacks of it, in words; absent if nothing
+        incomplete?: String = taken.lost.map(|lost| lost.words()),
     }
 }
 
@@ -69,6 +71,10 @@ impl Answer for ForeignAnswer {
                 format!("{verb} {}: {ticks}{new}, tip {tip}", taken.run).into()
             })
             .collect();
+        let partial = self.taken.runs.iter().filter_map(|taken| Some((&taken.run, taken.lost?)));
+        lines.extend(partial.map(|(run, lost)| {
+            Line::styled(Style::Warn, format!("PARTIAL   {run}: {}; it stays on record", lost.words()))
+        }));
         let (store, verdict) = (self.taken.store, self.taken.verified.as_str());
         let style =
             if self.taken.verified == VerifyVerdict::Unverifiable { Style::Warn } else { Style::Good };

@@ -272,7 +272,9 @@ fn rows(checked: &CheckedContract, all: bool) -> Vec<Row> {
         (moment(run, lacking.tick), format!("{} lacks what it requires: {fields}", lacking.type_name))
     });
     let words = "a transition is committed where the state has what its contract requires".to_owned();
-    let mut rows = vec![Row { rule: REQUIRED.to_owned(), words, found: lacking.collect(), open: Vec::new() }];
+    let missing = checked.missing.map(|found| (Place::Name(run.to_owned()), found.words()));
+    let (found, open_rows) = (lacking.collect(), missing.into_iter().collect());
+    let mut rows = vec![Row { rule: REQUIRED.to_owned(), words, found, open: open_rows }];
     for terms in &checked.in_force {
         for judged in &terms.violations {
             let contracts = &terms.contracts;

@@ -16,7 +16,8 @@ pub fn caveats(document: Option<&Object>, head: &SourceHead) -> Vec<Line> {
         let caveat = document.map_or(STAGE_0, |document| stage_0(document, head));
         Line::from(format!("stage 0    {caveat}"))
     });
-    let unfinished = head.unfinished.iter().map(|(run, found)| {
+    let stopped = head.unfinished.iter().filter(|(_, found)| found.lost.is_none());
+    let unfinished = stopped.map(|(run, found)| {
         Line::styled(
             Style::Warn,
             format!("UNFINISHED {run}: {}; the same import goes on with it", found.words()),
@@ -47,8 +48,13 @@ pub fn complete(mut document: Object, is_read: bool, head: &SourceHead) -> Objec
         let caveat = stage_0(&document, head);
         document.set("caveat", Value::from(caveat));
     }
-    if !head.unfinished.is_empty() {
+    if head.unfinished.iter().any(|(_, found)| found.lost.is_none()) {
         document.set("unfinished", Value::from(true));
+    }
+    let partial = head.unfinished.iter().filter(|(_, found)| found.lost.is_some());
+    let partial: Vec<String> = partial.map(|(run, found)| format!("{run}: {}", found.words())).collect();
+    if !partial.is_empty() {
+        document.set("incomplete", partial.to_value());
     }
     if let Some((code, message)) = &head.tampered {
         document.set("tampered", Tampered::of(*code, message).into());

@@ -34,7 +34,7 @@ mod words;
 pub fn one_file(text: &[u8], terms: &HtmlTerms) -> Result<Vec<u8>, Problem> {
     let opened = bundle::open(PathBuf::from(FILE), text)?;
     // A reader of the page has the bundle inside of it.
-    let opened = bundle::Opened { is_page: true, ..opened };
+    let opened = opened.in_page();
     let trust: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
     let signed = Signed::of(&opened, &*trust, terms.has_bundle)?;
     let place = QuestionPlace::Bundle(Box::new(opened));

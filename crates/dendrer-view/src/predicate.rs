@@ -292,6 +292,8 @@ impl Answer for PredicateTestAnswer<'_> {
             let ticks = count(line.to - line.from + 1, "tick", "ticks");
             lines.push(format!("{}   ({judged} of {ticks} judged)", sum_up(line)).into());
         }
+        let missing = self.tested.missing.map(|found| format!("UNKNOWN    {}", quote::escape(&found.words())));
+        lines.extend(missing.map(|words| Line::styled(Style::Warn, words)));
         lines.extend(from_text_line(self.tested.from_text).map(Line::from));
         if let Some(standing) = &line.standing {
             lines.push(format!("at tick {}  {}", line.to, standing_words(standing, *ended)).into());
@@ -306,6 +308,7 @@ impl Answer for PredicateTestAnswer<'_> {
         let line = &self.tested.line;
         match self.tested.at.map(|at| line.at(at)) {
             None if line.may_hide_onset() => End::Unknown,
+            None | Some(Verdict::Ok) if self.tested.missing.is_some() => End::Unknown,
             None | Some(Verdict::Ok) => End::Answered,
             Some(Verdict::Violation) => End::No,
             Some(Verdict::Uncertain(_)) => End::Unknown,

@@ -10,6 +10,9 @@ use crate::answer::{End, ItemAnswer, Line, Page};
 use crate::branches::{FileBranch, branch_lines};
 use crate::quote;
 
+/// What no file shows that has hashes of its lines and nothing that counts them.
+const CUT: &str = "whether lines are missing at the end: a file that was cut there has the same hashes";
+
 /// The code of a line whose hash does not fit.
 const HASH: Code = Code::E0303;
 
@@ -159,6 +162,8 @@ document! {
         profile: ["paper" | "cfd" | "carl"] = name,
         /// The files
         items: stream CheckedFile,
+        /// What these hashes do not show of any file
+        not_checked: [&str; 1] = [CUT],
     }
 
     /// A file that was checked
@@ -285,7 +290,7 @@ impl ItemAnswer for ProfileAnswer {
     }
 
     fn last_lines(&mut self, _: &Page) -> Vec<Line> {
-        Vec::new()
+        vec![Line::from(format!("not checked: {CUT}"))]
     }
 
     fn end(&self) -> End {

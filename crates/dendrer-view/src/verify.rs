@@ -131,7 +131,7 @@ document! {
         /// The unknown places of the last state; absent if every place is known
         unknown?: Vec<UnknownPlace> = unknown.and_then(unknown_places),
         /// The part of an import that is on record; absent if it was not stopped before its end
-        import_unfinished?: ImportedPart = report.unfinished.map(|found| ImportedPart::of(found.ticks, found.of)),
+        import_unfinished?: ImportedPart = report.unfinished.filter(|found| found.lost.is_none()).map(|found| ImportedPart::of(found.ticks, found.of)),
     }
 
     /// The part of an import that is on record
@@ -253,7 +253,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     let report = &log.report;
     let mut lines = facts::lines(log);
     lines.extend(report.runs.iter().filter_map(|run| {
-        let (ticks, of) = run.unfinished.map(|found| (found.ticks, found.of))?;
+        let (ticks, of) = run.unfinished.filter(|found| found.lost.is_none()).map(|found| (found.ticks, found.of))?;
         let detail = format!("{}: {ticks} of {of} ticks; the same import goes on with it", run.run);
         Some(facts::line(Some(Style::Warn), "import", "UNFINISHED", &detail))
     }));
@@ -302,6 +302,9 @@ fn unmet_lines(log: &VerifiedLog, code: Code) -> Vec<Line> {
     let older = report.witnesses.iter().find(|witness| witness.run.is_some());
     let (text, help) = match (code, older) {
         (Code::E0312, _) => ("records may be missing, and all are required", None),
+        (Code::E0313, Some(Witness { uncovered: 1.., .. })) => {
+            ("no tip covers refusals and erasures, and a witness of all is required: give --checkpoint", None)
+        }
         (Code::E0313, Some(Witness { run: Some(run), to, .. })) => {
             let what = "no witness agrees up to the last tick that was asked about, and one is required";
             (what, Some(format!("{run}@{to}")))

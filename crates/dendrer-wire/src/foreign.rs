@@ -371,7 +371,13 @@ pub(crate) fn lines(
             |error: JsonError| FileFault { code: error.code(), why: error.to_string(), line: Some(line) };
         parse(text).map_err(fault)
     };
-    lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(parse).collect()
+    let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(parse);
+    let lines = lines.collect::<Result<Vec<Value>, FileFault>>()?;
+    match lines.is_empty() {
+        // Nothing that was checked is nothing that holds.
+        true => Err(FileFault { code: Code::E0209, why: "the file has no line".to_owned(), line: None }),
+        false => Ok(lines),
+    }
 }
 
 /// A file that cannot be checked.

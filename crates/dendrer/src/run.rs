@@ -9,6 +9,7 @@ pub mod declared;
 pub mod event;
 pub mod frontier;
 mod line;
+pub mod lost;
 pub(crate) mod merged;
 mod moment;
 pub mod pack;

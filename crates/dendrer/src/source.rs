@@ -3,7 +3,8 @@
 //! A question names runs by addresses. A [`Desk`] opens them: the program opens files, a server only its store. A [`SourceHead`]
 //! keeps where an answer was read, and with which reserve; it is the head of every answer about recorded runs.
 //!
-//! Rule: a bundle that is not what was signed has no answer about the record; [`sound`] refuses it.
+//! Rule: a bundle that is not what was signed has no answer about the record; [`QuestionSource::sound`] refuses it. A gate passes over
+//! no store of that kind either; [`Desk::open`] and `judged` differ in that.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,11 +19,11 @@ use dendrer_store::embedded::{KeptMemory, Options};
 use dendrer_store::{Embedded, Shared, Store};
 
 use crate::address::{Address, Position};
+use crate::care::verify::another_log;
 use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::evidence::bundle::{self, Opened};
-use crate::evidence::verify;
 use crate::pack::{self, Files, Source};
 use crate::problem::{Problem, READS_ONLY};
 use crate::record::recorder::redactor_over;
@@ -32,6 +33,7 @@ use crate::repo::follow::Follow;
 use crate::repo::keys::log_of;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
+use crate::run::lost::Lost;
 use crate::run::trace::Trace;
 use crate::run::unfinished::Unfinished;
 use crate::trust::{LogTrust, Trust};
@@ -46,6 +48,55 @@ pub struct QuestionSource {
     pub runs: Vec<RunName>,
     /// The store that is read; `None` for a bundle.
     pub repo: Option<Repo>,
+    /// Why it is not what was signed; `None` if nothing speaks against it.
+    pub fault: Option<SourceFault>,
+    /// The runs of a bundle of which records are or may be missing.
+    pub partial: BTreeMap<RunName, Lost>,
+}
+
+/// Why a store or a bundle is not what was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFault {
+    /// The code under which `dendrer explain` knows it.
+    pub code: Code,
+    /// The fault in one sentence.
+    pub message: String,
+    /// The store or the bundle, as a path.
+    pub path: String,
+    /// The run and the tick that it concerns, as an address; empty if it concerns none.
+    pub place: String,
+}
+
+impl SourceFault {
+    /// The fault of a bundle, by what its opening shows and what is known here of its log.
+    fn of_bundle(opened: &Opened, trust: &dyn Trust) -> Option<SourceFault> {
+        let path = opened.path.display().to_string();
+        let Some(finding) = opened.opening().findings.first() else {
+            let (code, message) = another_log(opened, trust)?;
+            return Some(SourceFault { code, message, path, place: String::new() });
+        };
+        let place = match (&finding.run, finding.tick) {
+            (Some(run), Some(tick)) => format!("{run}@{tick}"),
+            (Some(run), None) => run.to_string(),
+            _ => String::new(),
+        };
+        Some(SourceFault { code: finding.refusal(), message: finding.message.clone(), path, place })
+    }
+
+    /// The problem of a question that has no answer here.
+    fn problem(&self, is_store: bool) -> Problem {
+        let SourceFault { code, message, path, place } = self;
+        let place = if place.is_empty() { String::new() } else { format!(", {place}") };
+        let problem = Problem::new(*code, format!("TAMPERED {path}{place}: {message}"));
+        match is_store {
+            true => problem
+                .note("what is asked here is asked of what was recorded, and this store is not that")
+                .help(&["dendrer", "verify"]),
+            false => problem
+                .note("what is asked here is asked of what was recorded, and this file is not that")
+                .help(&["dendrer", "verify", path]),
+        }
+    }
 }
 
 impl QuestionSource {
@@ -55,12 +106,34 @@ impl QuestionSource {
     ///
     /// An error if the store cannot be read.
     pub fn of_store(repo: Repo) -> Result<QuestionSource, Error> {
-        Ok(QuestionSource { store: repo.reader()?, runs: Vec::new(), repo: Some(repo) })
+        let path = repo.dir().map_or_else(String::new, |dir| dir.display().to_string());
+        let fault = fault(repo.warnings());
+        let fault = fault.map(|(code, message)| SourceFault { code, message, path, place: String::new() });
+        let store = repo.reader()?;
+        Ok(QuestionSource { store, runs: Vec::new(), repo: Some(repo), fault, partial: BTreeMap::new() })
     }
 
-    /// A bundle.
-    pub fn of_bundle(opened: &Opened) -> QuestionSource {
-        QuestionSource { store: Arc::clone(&opened.store), runs: opened.runs.clone(), repo: None }
+    /// A bundle, with what speaks against it: every door to one is this.
+    pub fn of_bundle(opened: &Opened, trust: &dyn Trust) -> QuestionSource {
+        let partial = opened.opening().partial.iter();
+        QuestionSource {
+            store: Arc::clone(&opened.store),
+            runs: opened.runs.clone(),
+            repo: None,
+            fault: SourceFault::of_bundle(opened, trust),
+            partial: partial.map(|found| (found.run.clone(), found.lost())).collect(),
+        }
+    }
+
+    /// Refuses a source that is not what was signed: an answer from it would be taken for one about the record.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] with the code of the fault, and its place.
+    pub fn sound(self) -> Result<QuestionSource, Problem> {
+        let is_store = self.repo.is_some();
+        self.fault.as_ref().map_or(Ok(()), |fault| Err(fault.problem(is_store)))?;
+        Ok(self)
     }
 
     /// Returns the runs that were found intact on this machine, each with its newest record at that time. Nothing is
@@ -99,7 +172,8 @@ impl QuestionSource {
     /// A [`Problem`] if there is no such run, or it cannot be read.
     pub fn trace_through(&self, store: &Arc<dyn Store>, address: &Address) -> Result<Trace, Problem> {
         let run = address.run_in(&self.store, &self.runs)?;
-        Ok(Trace::open(store, &run)?)
+        let lost = self.partial.get(&run).copied();
+        Ok(Trace::open(store, &run)?.with_lost(lost))
     }
 }
 
@@ -124,7 +198,7 @@ impl QuestionRun {
     ///
     /// A [`Problem`] if the run cannot be read.
     pub fn beside(&self, other: &Address, desk: &mut dyn Desk) -> Result<QuestionRun, Problem> {
-        let elsewhere = (other.bundle != self.address.bundle).then(|| desk.open(other)).transpose()?;
+        let elsewhere = (other.bundle != self.address.bundle).then(|| desk.judged(other)).transpose()?;
         let source = elsewhere.unwrap_or_else(|| self.source.clone());
         let address = other.clone().resolve(&source.store)?;
         let trace = source.trace_through(&self.watch.over(&source.store), &address)?;
@@ -243,24 +317,6 @@ impl SourceHead {
             self.unfinished.push((trace.name().clone(), found));
         }
     }
-}
-
-/// Refuses a bundle that is not the one that was signed, or of which a record does not open: an answer from it would be taken
-/// for one about the record.
-///
-/// # Errors
-///
-/// A [`Problem`] with the code of the first finding, and its place.
-pub fn sound(opened: &Opened, path: &str) -> Result<(), Problem> {
-    let Some(finding) = verify::opening(opened).into_iter().next() else { return Ok(()) };
-    let place = match (&finding.run, finding.tick) {
-        (Some(run), Some(tick)) => format!(", {run}@{tick}"),
-        (Some(run), None) => format!(", {run}"),
-        _ => String::new(),
-    };
-    Err(Problem::new(finding.code, format!("TAMPERED {path}{place}: {}", finding.message))
-        .note("what is asked here is asked of what was recorded, and this file is not that")
-        .help(&["dendrer", "verify", path]))
 }
 
 /// Returns a run that a bundle has only because another one began as a fork of it, and its last tick there: the run itself
@@ -425,6 +481,27 @@ pub trait Desk {
 }
 
 impl dyn Desk + '_ {
+    /// Opens what an address names for a gate: neither a bundle nor a store that is not what was signed has an answer.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if it cannot be opened, or is not what was signed.
+    pub fn judged(&mut self, address: &Address) -> Result<QuestionSource, Problem> {
+        self.open(address)?.sound()
+    }
+
+    /// As [`run`](Self::run), for a gate.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run cannot be read, or what it is in is not what was signed.
+    pub fn judged_run(&mut self, address: &Address, what: &'static str) -> Result<QuestionRun, Problem> {
+        let source = self.judged(address)?;
+        let found = self.run_in(source, address, what)?;
+        self.asks(&found.trace);
+        Ok(found)
+    }
+
     /// Opens the run that an address means, and counts what is read of it.
     ///
     /// # Errors
@@ -462,8 +539,28 @@ impl dyn Desk + '_ {
     /// A [`Problem`] if the run cannot be read, or its tick is named twice.
     pub fn up_to(&mut self, run: &str, at: Option<&Position>) -> Result<(Trace, u64), Problem> {
         let address = Address::parse(run)?;
-        let is_moment = address.pos.is_some();
         let source = self.open(&address)?;
+        self.up_to_in(source, address, at)
+    }
+
+    /// As [`up_to`](Self::up_to), for a gate.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run cannot be read, or what it is in is not what was signed.
+    pub fn judged_up_to(&mut self, run: &str) -> Result<(Trace, u64), Problem> {
+        let address = Address::parse(run)?;
+        let source = self.judged(&address)?;
+        self.up_to_in(source, address, None)
+    }
+
+    fn up_to_in(
+        &mut self,
+        source: QuestionSource,
+        address: Address,
+        at: Option<&Position>,
+    ) -> Result<(Trace, u64), Problem> {
+        let is_moment = address.pos.is_some();
         let address = address.resolve(&source.store)?;
         let trace = source.trace(&address)?;
         self.reads_run(&trace);
@@ -612,12 +709,14 @@ impl<'p> StoreDesk<'p> {
     /// Reads a bundle. One that is not what was signed is refused, or its fault stands in the head.
     fn bundle(&mut self, opened: &Opened, must_be_sound: bool) -> Result<QuestionSource, Problem> {
         self.reads(&opened.path);
+        let source = QuestionSource::of_bundle(opened, &**self.trust);
         if must_be_sound {
-            sound(opened, &opened.path.display().to_string())?;
-        } else if let Some(finding) = verify::opening(opened).into_iter().next() {
-            self.head.tampered = Some((finding.code, finding.message));
+            return source.sound();
         }
-        Ok(QuestionSource::of_bundle(opened))
+        if let Some(fault) = &source.fault {
+            self.head.tampered = Some((fault.code, fault.message.clone()));
+        }
+        Ok(source)
     }
 
     fn read(&mut self, address: &Address, must_be_sound: bool) -> Result<QuestionSource, Problem> {
@@ -626,9 +725,11 @@ impl<'p> StoreDesk<'p> {
         match (&address.bundle, place) {
             (None, QuestionPlace::Store(repo)) => {
                 self.reads(repo.dir().unwrap_or(Path::new("")));
+                let source = QuestionSource::of_store(repo.clone())?;
                 // A store without a fault does not take back that of a bundle.
-                self.head.tampered = fault(repo.warnings()).or(self.head.tampered.take());
-                Ok(QuestionSource::of_store(repo.clone())?)
+                let fault = source.fault.as_ref().map(|fault| (fault.code, fault.message.clone()));
+                self.head.tampered = fault.or(self.head.tampered.take());
+                Ok(source)
             }
             (None, QuestionPlace::Bundle(opened)) => self.bundle(opened, must_be_sound),
             (Some(path), QuestionPlace::Bundle(opened)) if Path::new(path) == opened.path => {

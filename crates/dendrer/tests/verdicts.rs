@@ -167,9 +167,36 @@ fn a_checkpoint_with_another_root_is_an_equivocation() {
     let report = verified(&store, &checkpoints(4, Digest([1; 32])));
     assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Equivocation, vec![(Code::E0304, None)]));
     assert_eq!(report.compared.unwrap().word, ComparedWord::Equivocation);
-    // A checkpoint of more records than the store has: some are lost.
+    // A checkpoint of more records than the log has: it is older, or was rewritten, and nothing here tells which.
     let report = verified(&store, &checkpoints(9, Digest([1; 32])));
+    assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Unverifiable, vec![]));
+    let compared = report.compared.unwrap();
+    assert_eq!(compared.word, ComparedWord::NotCompared);
+    assert!(compared.older.unwrap().ends_with("1 record more was signed"));
+    // What this machine signed itself, and the log has not, is lost.
+    let pinned = VerifyTerms { pinned: vec![(9, Digest([1; 32]))], ..VerifyTerms::default() };
+    let report = verified(&store, &pinned);
     assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Tampered, vec![(Code::E0307, None)]));
+}
+
+/// One rule for a store and for a bundle: a tip that is on no chain is a later one, unless something here says its tick.
+#[test]
+fn a_tip_contradicts_only_where_its_tick_is_known() {
+    let store = signed(recorded());
+    let of_r = |tips: Vec<Digest>| VerifyTerms {
+        runs: Some(vec![run_name("r")]),
+        tips,
+        ..VerifyTerms::default()
+    };
+    let unknown = Digest([9; 32]);
+    let report = verified(&store, &of_r(vec![unknown]));
+    assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Unverifiable, vec![]));
+    assert_eq!(report.compared.unwrap().older.as_deref(), Some("older than the tip given, or rewritten"));
+    for (tick, verdict) in [(2, VerifyVerdict::Tampered), (99, VerifyVerdict::Unverifiable)] {
+        let tip_places = [(unknown, (run_name("r"), tick))].into();
+        let report = verified(&store, &VerifyTerms { tip_places, ..of_r(vec![unknown]) });
+        assert_eq!(report.verdict, verdict, "{tick}");
+    }
 }
 
 /// A bundle of `r`, as it is and without the last transition: the entry is left out as bundles leave out others, and nothing in the
@@ -212,7 +239,7 @@ fn a_bundle_without_its_last_transition_is_never_complete() {
     let tips = vec![entry.hash];
     assert_eq!(
         report(&cut, &VerifyTerms { tips, ..VerifyTerms::default() }).verdict,
-        VerifyVerdict::Tampered
+        VerifyVerdict::Unverifiable
     );
 }
 

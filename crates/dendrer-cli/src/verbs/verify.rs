@@ -118,6 +118,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
         return out.answer(&answer);
     }
     let plan = question.plan(None)?.with_files(&mut CommandDesk::new(global, out))?;
+    let plan = plan.beside(|| context::read_store(global).ok());
     let outcomes = verify_bundles(global, &plan, usize::try_from(args.jobs).unwrap_or(1))?;
     let outcomes = plan.end(outcomes, &mut CommandDesk::new(global, out))?;
     out.answer(&VerifyAnswer { outcomes: &outcomes, is_list: out.format() == Format::Jsonl })

@@ -36,6 +36,7 @@ mod foreign;
 mod fork;
 mod forms;
 mod full;
+mod gates;
 mod governance;
 mod graph_hosts;
 mod graph_kills;

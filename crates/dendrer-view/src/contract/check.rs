@@ -189,15 +189,18 @@ impl ContractCheckAnswer<'_> {
             None => "the stage it was recorded at is not known".to_owned(),
         };
         let governed = count(checked.governed, "transition", "transitions");
-        let (style, mark) = match checked.lacking.is_empty() {
-            true => (Style::Good, "OK  "),
-            false => (Style::Bad, "FAIL"),
+        let (style, mark) = match (checked.lacking.is_empty(), checked.missing) {
+            (true, None) => (Style::Good, "OK  "),
+            (true, Some(_)) => (Style::Warn, "WARN"),
+            (false, _) => (Style::Bad, "FAIL"),
         };
         let lacking = checked.lacking.len();
         let head = Line::from("required  ")
             .then_styled(style, mark)
             .then(format!("  {lacking} of {governed} lacked what they require   {enforced}"));
         let mut lines = vec![head];
+        let missing = checked.missing.map(|found| format!("  {}", quote::escape(&found.words())));
+        lines.extend(missing.map(|words| Line::styled(Style::Warn, words)));
         lines.extend(checked.lacking.iter().take(LACKING_SHOWN).map(|lacking| {
             let fields = lacking.lacks.iter().map(|lack| format!("{}: {}", lack.name, lack.why));
             let fields = fields.collect::<Vec<_>>().join(", ");

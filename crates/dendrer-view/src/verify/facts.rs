@@ -53,7 +53,7 @@ document! {
     object RecordLine(report: &VerifyReport) {
         /// The result
         word: ["INTACT" | "INTACT so far" | "TAMPERED" | "MALFORMED" | "UNVERIFIABLE"] = record_word(report),
-        /// The number of records of the runs that were opened; of all records if no run was named
+        /// The number of records of the runs that were opened
         records: u64 = report.asked_records,
         /// The checks that were left out
         left_out: Vec<String> = STATES.iter().filter(|_| report.is_quick).map(ToString::to_string).collect(),
@@ -157,6 +157,8 @@ document! {
         to: u64 = witness.to,
         /// The number of ticks or records that follow
         after: u64 = witness.after,
+        /// Of a tip: the number of refusals and erasures of the run that it does not cover; absent if there are none
+        uncovered?: u64 = (witness.uncovered > 0).then_some(witness.uncovered),
     }
 
     /// Data that follows from the log
@@ -175,6 +177,8 @@ document! {
         word: ComparedWord = compared.word,
         /// The size up to which it holds; null if they were not compared
         at: Option<u64> = compared.at,
+        /// In words, that the log ends before the other one, or was rewritten; absent if it is not known to
+        older?: &str = compared.older.as_deref(),
     }
 
     /// A remark
@@ -388,8 +392,13 @@ fn whole_line(report: &VerifyReport) -> Line {
         PartialReason::AfterMap,
         PartialReason::ParentRefusals,
     ];
-    let parts: Vec<String> = whys.into_iter().filter_map(|why| partial_words(whole, why)).collect();
+    let mut parts: Vec<String> = whys.into_iter().filter_map(|why| partial_words(whole, why)).collect();
+    let imported = whole.partial.iter().filter(|found| found.is_on_record);
+    parts.extend(imported.map(|found| format!("{}: {}", quote::escape(found.run.as_str()), found.lost().words())));
     let detail = match parts.is_empty() {
+        true if report.runs.is_empty() && report.key.is_some() && report.findings.is_empty() => {
+            "no run is in it".to_owned()
+        }
         true => "nothing that is signed counts the records".to_owned(),
         false => parts.join("; "),
     };
@@ -398,7 +407,7 @@ fn whole_line(report: &VerifyReport) -> Line {
 
 /// Returns the runs that are partial for a reason, and the reason in words.
 fn partial_words(whole: &WholeFact, why: PartialReason) -> Option<String> {
-    let runs: Vec<&IncompleteRun> = whole.partial.iter().filter(|run| run.why == why).collect();
+    let runs: Vec<&IncompleteRun> = whole.partial.iter().filter(|run| run.why == why && !run.is_on_record).collect();
     if runs.is_empty() {
         return None;
     }
@@ -490,7 +499,13 @@ fn witness_line(report: &VerifyReport) -> Line {
         };
         let after =
             if *after == 0 { String::new() } else { format!(" ({})", count(*after, unit[0], unit[1])) };
-        format!("to {place} by the {kind} given{after}")
+        let uncovered = match witness.uncovered {
+            0 => String::new(),
+            number => {
+                format!("; does not cover {}", count(number, "refusal or erasure", "refusals or erasures"))
+            }
+        };
+        format!("to {place} by the {kind} given{after}{uncovered}")
     };
     let by: Vec<String> = report.witnesses.iter().map(one).collect();
     line(Some(Style::Good), "witness", witness_word(report), &by.join("; "))
@@ -501,6 +516,7 @@ fn compared_line(compared: &ComparedLog) -> Line {
     let (style, detail) = match (compared.word, compared.at) {
         (ComparedWord::Same, at) => (Style::Good, format!("to {} with {with}", at.unwrap_or(0))),
         (ComparedWord::Equivocation, at) => (Style::Bad, format!("at {} with {with}", at.unwrap_or(0))),
+        (ComparedWord::NotCompared, _) if let Some(older) = &compared.older => (Style::Warn, quote::escape(older)),
         (ComparedWord::NotCompared, _) => {
             (Style::Warn, format!("with {with}: what both show does not decide it"))
         }

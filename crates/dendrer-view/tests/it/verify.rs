@@ -105,7 +105,9 @@ fn missing_record_is_tampered_up_to_the_last_good_tick() {
 #[test]
 fn another_tip_is_a_run_that_was_rewritten() {
     let tip = dendrer_object::Digest::of(b"another");
-    let log = verified("risky.dnd", &risky(), &VerifyTerms { tips: vec![tip], ..VerifyTerms::default() });
+    let tip_places = [(tip, ("risky".parse().unwrap(), 4))].into();
+    let terms = VerifyTerms { tips: vec![tip], tip_places, ..VerifyTerms::default() };
+    let log = verified("risky.dnd", &risky(), &terms);
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"

@@ -331,7 +331,7 @@ pub fn bisect_each(
     };
     let mut scans = scans.into_iter().zip(&begins).map(whole);
     let mut reports = Vec::with_capacity(questions.len());
-    let unfinished = trace.unfinished()?.filter(|found| found.is_cut() && range.to == trace.tip());
+    let unfinished = trace.missing_to(range.to)?;
     for question in questions {
         let report = match question {
             BisectSubject::Predicate(_) => {
@@ -362,8 +362,7 @@ pub fn bisect_each(
 fn within(report: BisectReport, to: u64, unfinished: Option<Unfinished>) -> BisectReport {
     match (&report.outcome, unfinished) {
         (BisectOutcome::Never, Some(found)) => {
-            let verdict = Verdict::Uncertain(found.words());
-            let unjudged = vec![Interval { from: to + 1, to: found.of, verdict }];
+            let unjudged = vec![found.behind(to)];
             BisectReport { outcome: BisectOutcome::Uncertain(to + 1, found.words()), unjudged, ..report }
         }
         _ => report,

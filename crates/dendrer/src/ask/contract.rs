@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::run::pack;
 use crate::run::timeline::{self, Interval};
 use crate::run::trace::Trace;
+use crate::run::unfinished::Unfinished;
 
 pub mod compare;
 pub mod find;
@@ -49,6 +50,8 @@ pub struct CheckedContract {
     pub lacking: Vec<Lacking>,
     /// How many results have a status that was read from prose, if a verdict uses it.
     pub from_text: u64,
+    /// The part of the run that is missing, if what was checked may be otherwise with it.
+    pub missing: Option<Unfinished>,
 }
 
 /// What was in force for some ticks, and what happened in them.
@@ -145,7 +148,7 @@ impl CheckedContract {
 
     /// Whether something could not be judged, so that nothing broken does not mean all is well.
     pub fn is_uncertain(&self) -> bool {
-        self.violations().any(|judged| judged.uncertain().is_some())
+        self.missing.is_some() || self.violations().any(|judged| judged.uncertain().is_some())
     }
 }
 
@@ -180,6 +183,7 @@ pub fn check(
         governed: 0,
         lacking: Vec::new(),
         from_text: 0,
+        missing: trace.missing_to(to)?,
     };
     for (mut terms, pack) in in_force {
         (terms.from, terms.to) = (terms.from.max(from), terms.to.min(to));
@@ -191,7 +195,8 @@ pub fn check(
             }
             (None, None) => Vec::new(),
         };
-        judge_violations(trace, &predicates, &mut terms)?;
+        let missing = checked.missing.filter(|_| terms.to == to);
+        judge_violations(trace, &predicates, &mut terms, missing)?;
         checked.in_force.push(terms);
     }
     checked.from_text =
@@ -239,12 +244,17 @@ fn judge_violations(
     trace: &Trace,
     predicates: &[(Predicate, u64)],
     terms: &mut ContractPeriod,
+    missing: Option<Unfinished>,
 ) -> Result<(), Error> {
     for group in predicates.chunk_by(|a, b| a.1 == b.1) {
         let asked: Vec<&Predicate> = group.iter().map(|(predicate, _)| predicate).collect();
         let lines = timeline::judge_each(trace, &asked, group[0].1, terms.to)?;
         terms.violations.extend(asked.into_iter().zip(lines).map(|(predicate, line)| {
-            let (intervals, reasons, standing) = (line.intervals(), line.reasons(), line.standing);
+            let (mut intervals, mut reasons, standing) = (line.intervals(), line.reasons(), line.standing);
+            // Nothing is known of the ticks that are missing.
+            let behind = missing.map(|found| found.behind(terms.to));
+            intervals.extend(behind.clone());
+            reasons.extend(behind);
             let ended = is_last(trace, line.to);
             Judged { predicate: predicate.clone(), intervals, reasons, standing, ended }
         }));

@@ -27,6 +27,7 @@ use crate::error::Error;
 use crate::run::declared;
 use crate::run::pack;
 use crate::run::snapshot::weight;
+use crate::run::unfinished::Unfinished;
 use crate::run::trace::Trace;
 
 pub use crate::limits::CONTENT_MAX;
@@ -342,6 +343,8 @@ pub struct DiffReport {
     pub unknown: [Vec<(Pointer, Since)>; 2],
     /// The threads, if they were compared by their steps: then a pair is two steps, and shared ones are not counted.
     pub threads: Option<ComparedThreads>,
+    /// The parts of the left and of the right run that are missing, and may differ.
+    pub missing: [Option<Unfinished>; 2],
 }
 
 /// A constant that two packs have with different values.
@@ -359,6 +362,11 @@ impl DiffReport {
     /// Whether there is any difference of a kind that was asked for, or another constant decided in one of the runs.
     pub fn differs(&self) -> bool {
         self.counts.iter().any(|count| *count > 0) || !self.constants.is_empty()
+    }
+
+    /// Whether a part of a run is missing, and may differ.
+    pub fn is_partial(&self) -> bool {
+        self.missing.iter().any(Option::is_some)
     }
 
     /// Whether a compared state has unknown places.
@@ -419,7 +427,10 @@ pub fn diff(
         question,
         rules,
         f,
-        report: DiffReport::new(shared),
+        report: DiffReport {
+            missing: [a.missing_to(question.ends.0)?, b.missing_to(question.ends.1)?],
+            ..DiffReport::new(shared)
+        },
         last: None,
         shifting: None,
         is_touched: false,
@@ -512,6 +523,7 @@ fn type_of(record: &Record) -> String {
 impl DiffReport {
     fn new(shared: Option<u64>) -> DiffReport {
         DiffReport {
+            missing: [None; 2],
             shared,
             a: None,
             b: None,

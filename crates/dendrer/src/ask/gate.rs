@@ -207,7 +207,7 @@ pub fn judge(
     })?;
     let moment = trace.at(upto)?;
     let counters = moment.served();
-    let unfinished = trace.unfinished()?.filter(|found| found.is_cut() && upto == trace.tip());
+    let unfinished = trace.missing_to(upto)?;
     let texts = gates.iter().map(|gate| match gate.reads_all || !gate.actions.is_empty() {
         // Whether a step succeeded is the status of its result.
         true => count(trace, upto),

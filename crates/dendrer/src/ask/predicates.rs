@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::registry::{Registered, Registry};
 use crate::run::timeline::{self, Timeline};
 use crate::run::trace::Trace;
+use crate::run::unfinished::Unfinished;
 
 pub mod question;
 
@@ -71,6 +72,8 @@ pub struct PredicateTested {
     pub near: Option<String>,
     /// How many results the verdicts use whose status was read from prose.
     pub from_text: u64,
+    /// The part of the run that is missing, if the verdicts may be others with it.
+    pub missing: Option<Unfinished>,
 }
 
 impl PredicateTested {
@@ -96,6 +99,7 @@ impl PredicateTested {
             registered: None,
             other_in_pack: None,
             near,
+            missing: trace.missing_to(to)?,
         })
     }
 }

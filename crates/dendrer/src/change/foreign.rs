@@ -2,7 +2,8 @@
 //!
 //! Each record is sealed again as a record of this store, with the same content and the same commitments: a value that the bundle
 //! withholds is withheld here. The record with which a foreign run begins has one member more, `inputs.foreign`: the store, key, size
-//! and root of the log that it is of, the digest of the bundle, and the last tick of each of its runs. A fork in the bundle is a fork
+//! and root of the log that it is of, the digest of the bundle, and the last tick of each of its runs. What a bundle lacks of a run, and the
+//! places that it withholds although others may have a value of them, are there as well, so that answers go on to say it. A fork in the bundle is a fork
 //! here. Nothing is added to a foreign run but what a later bundle of the same store has of it; a fork of it is a run like any other.
 
 use std::collections::BTreeMap;
@@ -13,14 +14,17 @@ use dendrer_object::{Digest, Object, Pointer, RunName, StoreId, Value, json};
 use dendrer_store::prelude::*;
 
 use crate::address::OF_STORE;
+use crate::care::verify::another_log;
 use crate::environment::Environment;
 use crate::error::{Error, ForeignError};
 use crate::evidence::bundle::Opened;
+use crate::evidence::verify::facts::IncompleteRun;
 use crate::evidence::verify::{self, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::trace::{Trace, all_runs};
-use crate::run::unfinished::{self, FOREIGN, INPUTS, TICKS};
+use crate::run::lost::{Lost, MissingRecords};
+use crate::run::unfinished::{self, ALTHOUGH, FOREIGN, INPUTS, PARTIAL, TICKS};
 
 /// How many records are appended together.
 const GROUP: usize = 256;
@@ -46,6 +50,8 @@ pub struct ForeignRun {
     pub added: u64,
     /// The id of its newest record here.
     pub tip: Digest,
+    /// What the bundle lacks of it.
+    pub lost: Option<Lost>,
 }
 
 /// The runs of a bundle that were taken in.
@@ -78,6 +84,9 @@ impl Repo {
         sha256: Digest,
         dry: bool,
     ) -> Result<ForeignRuns, Error> {
+        if let Some((code, what)) = another_log(opened, &**self.trust()) {
+            return Err(ForeignError::Unsound { code, what, run: None, tick: None }.into());
+        }
         let report = sound(opened)?;
         let mut store = self.writer()?.clone();
         if opened.bundle.store == store.info().id {
@@ -146,7 +155,7 @@ fn sound(opened: &Opened) -> Result<VerifyReport, Error> {
     }
     match report.findings.first() {
         Some(finding) => Err(Error::Foreign(ForeignError::Unsound {
-            code: finding.code,
+            code: finding.refusal(),
             what: finding.message.clone(),
             run: finding.run.clone(),
             tick: finding.tick,
@@ -202,6 +211,13 @@ impl Taking<'_> {
             return Ok(None);
         }
         let made = self.seal(run, record, body)?;
+        let taken = &self.names[run];
+        // A refusal has its place behind the record that it was judged against, and here others stand behind that.
+        if let (Some(_), Some(head)) = (&taken.there, made.header().head)
+            && head != taken.run.tip
+        {
+            return Err(ForeignError::Late { run: taken.run.run.clone(), kind: made.header().kind }.into());
+        }
         self.ids.insert(record.id(), made.id());
         let taken = self.names.get_mut(run).expect("begun above");
         if is_chain {
@@ -216,6 +232,7 @@ impl Taking<'_> {
         // A run that was foreign there has one mark all the same.
         let name = format!("{}/{}", self.name, run.as_str().replace(OF_STORE, "."));
         let name: RunName = name.parse().map_err(ForeignError::Name)?;
+        let lost = self.opened.opening().partial.iter().find(|found| found.run == *run);
         let made = ForeignRun {
             run: name.clone(),
             of: run.clone(),
@@ -223,8 +240,12 @@ impl Taking<'_> {
             was_here: false,
             added: 0,
             tip: Digest([0; 32]),
+            lost: lost.map(IncompleteRun::lost),
         };
         if store.run(&name)?.is_none() {
+            if let Some(lost) = lost.filter(|_| self.is_root_here(run)) {
+                return Err(ForeignError::Partial { run: name, why: lost.lost() }.into());
+            }
             return Ok(Taken { run: made, there: None });
         }
         let there = Trace::open(&Arc::new(store.clone()), &name)?;
@@ -236,8 +257,28 @@ impl Taking<'_> {
         {
             return Err(ForeignError::Exists(name).into());
         }
+        if let Some(lost) = lost
+            && self.adds(run, &there)?
+        {
+            return Err(ForeignError::Partial { run: name, why: lost.lost() }.into());
+        }
         let (ticks, tip) = (there.tip(), there.summary().head.id);
         Ok(Taken { run: ForeignRun { ticks, tip, was_here: true, ..made }, there: Some(there) })
+    }
+
+    /// Whether the run that a fork began in is here from another bundle: what this one lacks has no place on record then.
+    fn is_root_here(&self, run: &RunName) -> bool {
+        let root = Trace::open(&self.opened.store, run).ok().map(|trace| trace.lineage()[0].0.clone());
+        root.and_then(|root| self.names.get(&root)).is_some_and(|root| root.there.is_some())
+    }
+
+    /// Whether the bundle has more records of a run than are here.
+    fn adds(&self, run: &RunName, there: &Trace) -> Result<bool, Error> {
+        let Some(summary) = self.opened.store.run(run)? else { return Ok(false) };
+        let counts = |of: MissingRecords| [of.transitions, of.refusals, of.ends, of.erasures];
+        let known = counts(MissingRecords::here(&**there.store(), there.summary())?);
+        let own = counts(MissingRecords::here(&*self.opened.store, &summary)?);
+        Ok(own.into_iter().zip(known).any(|(own, known)| own > known))
     }
 
     fn seal(&mut self, run: &RunName, record: &Record, body: Body) -> Result<Record, Error> {
@@ -315,9 +356,18 @@ impl Taking<'_> {
                 ticks.set(run.as_str(), Value::from(Trace::open(&self.opened.store, run)?.tip()));
             }
         }
+        let mut partial = Object::default();
+        for found in &self.opened.opening().partial {
+            if let Some(summary) = self.opened.store.run(&found.run)? {
+                partial.set(found.run.as_str(), found.lost().to_value(&*self.opened.store, &summary)?);
+            }
+        }
+        let although = Value::array(bundle.although.iter().map(|place| Value::from(place.as_str())));
         let members = [
+            (ALTHOUGH, (!bundle.although.is_empty()).then_some(although)),
             ("bundle", Some(Value::from(self.sha256))),
             ("key", Some(Value::from(bundle.key.as_str()))),
+            (PARTIAL, (!partial.is_empty()).then_some(Value::Object(partial))),
             ("root", self.opened.root.map(Value::from)),
             ("run", Some(Value::from(run.as_str()))),
             ("size", Some(Value::from(bundle.size))),

@@ -1,7 +1,10 @@
 //! Why the runs of a bundle are not taken in.
 
 use dendrer_object::name::NameError;
+use dendrer_object::record::Kind;
 use dendrer_object::{Code, RunName, StoreId};
+
+use crate::run::lost::Lost;
 
 /// Why the runs of a bundle are not taken in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +41,25 @@ pub enum ForeignError {
         /// The name.
         name: String,
     },
+    /// The bundle is a part of a run that is here, and has more of it; the beginning of the run cannot say so any more.
+    #[error(
+        "{run} is here, and in this bundle {}: what is missing has no place on record; import the whole of it, or into a new store",
+        .why.words()
+    )]
+    Partial {
+        /// The run, as it is named here.
+        run: RunName,
+        /// What is missing of it.
+        why: Lost,
+    },
+    /// A record has its place between others that are here.
+    #[error("the bundle has a {kind} of {run} that is missing here, and its place lies before the end: import the bundle into a new store")]
+    Late {
+        /// The run, as it is named here.
+        run: RunName,
+        /// The kind of the record.
+        kind: Kind,
+    },
     /// A record that was taken in before is another one in the bundle.
     #[error("{run}@{tick} is another record in this bundle than in the one before: there are two histories")]
     Differs {
@@ -64,6 +86,7 @@ impl ForeignError {
             ForeignError::Own(_) | ForeignError::Known { .. } => Code::E0214,
             ForeignError::Name(_) | ForeignError::Marked(_) => Code::E0210,
             ForeignError::Exists(_) => Code::E0111,
+            ForeignError::Partial { .. } | ForeignError::Late { .. } => Code::E0312,
             ForeignError::Differs { .. } => Code::E0304,
         }
     }

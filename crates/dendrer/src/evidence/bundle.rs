@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dendrer_object::bundle::{Bundle, LogItem, RecordFault, Sealed, Writer};
 use dendrer_object::map::{BundleMap, LogCount, LogMap};
@@ -18,7 +18,9 @@ use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 use crate::error::Error;
 use crate::evidence::file_kind::{LOOKED_AT, file_kind};
 use crate::evidence::page::{self, PageLines};
+use crate::evidence::verify::{self, Opening};
 use crate::run::trace::{ReadHandle, Trace, no_run, read};
+use crate::run::unfinished;
 
 /// A bundle that was read: a store of what opened, and what did not.
 #[derive(Debug)]
@@ -37,6 +39,26 @@ pub struct Opened {
     pub runs: Vec<RunName>,
     /// Whether it is in a page, whose words it does not prove.
     pub is_page: bool,
+    /// What every reader asks of it, once it was asked.
+    opening: OnceLock<Opening>,
+}
+
+impl Opened {
+    /// What must be known of the bundle before anything is read in it. It is looked at once, with the first reader.
+    pub fn opening(&self) -> &Opening {
+        self.opening.get_or_init(|| verify::opening(self))
+    }
+
+    /// The bundle as one that is in a page.
+    #[must_use]
+    pub fn in_page(self) -> Opened {
+        Opened { is_page: true, ..self }
+    }
+
+    /// The number of records of the log that the bundle leaves out.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.bundle.size.saturating_sub(self.bundle.positions().count() as u64)
+    }
 }
 
 /// Returns the runs that a bundle is of: those that it names, and any other that begins in it and that none of these rests on.
@@ -112,7 +134,7 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
     }
     let store: Arc<dyn Store> = Arc::new(store);
     let runs = runs_of(&bundle, &store);
-    Ok(Opened { path, bundle, store, faults, root, runs, is_page })
+    Ok(Opened { path, bundle, store, faults, root, runs, is_page, opening: OnceLock::new() })
 }
 
 /// Names what a file looks like, if its first line is not that of a bundle.
@@ -220,11 +242,12 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
         Some(position) => Some(map_of(&store, position, &runs, &mut counted)?),
         None => None,
     };
+    let although = although_of(&store, &runs)?;
     let bundle = Bundle {
         store: store.info().id,
         key: store.info().key.to_string(),
         runs,
-        although: Vec::new(),
+        although,
         size,
         log: log_of(entries, &leaves),
         records: Vec::new(),
@@ -233,6 +256,16 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
     };
     let is_counted = !leaves_out || newest.is_some_and(|map| map + 1 == size);
     Ok(Export { store, bundle, is_counted, fields: BTreeMap::new() })
+}
+
+/// Returns the places that foreign runs lack although others may have a value of them: so said the bundle that each is from.
+fn although_of(store: &Arc<dyn Store>, runs: &[RunName]) -> Result<Vec<String>, Error> {
+    let mut places = Vec::new();
+    for run in runs {
+        let of = unfinished::although(Trace::open(store, run)?.start());
+        places.extend(of.into_iter().filter(|place| !places.contains(place)).collect::<Vec<_>>());
+    }
+    Ok(places)
 }
 
 /// Returns the log of a bundle: the entries that it has, and the hashes of subtrees for the others.
@@ -300,8 +333,9 @@ impl Export {
 
     /// Leaves out fields of single records, by position, and lists in the header those that stay although they may have a value of them.
     #[must_use]
-    pub fn without_fields(self, fields: BTreeMap<u64, Vec<Pointer>>, although: Vec<String>) -> Self {
-        Export { bundle: Bundle { although, ..self.bundle }, fields, ..self }
+    pub fn without_fields(mut self, fields: BTreeMap<u64, Vec<Pointer>>, although: Vec<String>) -> Self {
+        self.bundle.although.extend(although);
+        Export { fields, ..self }
     }
 
     /// The positions of the records that the bundle will hold.

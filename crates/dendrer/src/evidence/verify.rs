@@ -31,7 +31,7 @@ use maps::Maps;
 use states::States;
 
 use facts::{
-    ComparedLog, ComparedWord, Derived, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind,
+    ComparedLog, ComparedWord, Derived, IncompleteRun, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind,
 };
 
 pub use crate::run::replay::{replay, replay_range};
@@ -65,6 +65,8 @@ pub struct VerifyTerms {
     pub replay: bool,
     /// Tips kept elsewhere, each of which a run must have on its chain.
     pub tips: Vec<Digest>,
+    /// The runs and ticks of such tips, where something here knows them.
+    pub tip_places: BTreeMap<Digest, (RunName, u64)>,
     /// Keys kept elsewhere, under which the checkpoint must be signed.
     pub keys: Vec<VerifierKey>,
     /// Sizes and roots of the log kept elsewhere, which witness it.
@@ -93,6 +95,11 @@ pub struct VerifyFinding {
 }
 
 impl VerifyFinding {
+    /// The code of an answer that is refused for it: that of a record that does not hold, whatever rule found it.
+    pub fn refusal(&self) -> Code {
+        if self.code.as_str().starts_with("E03") { self.code } else { Code::E0302 }
+    }
+
     /// What to call the two sides.
     pub fn sides(&self) -> (&'static str, &'static str) {
         if self.code == Code::E0304 { ("given", "found") } else { ("stored", "computed") }
@@ -157,7 +164,7 @@ pub struct VerifyReport {
     pub findings_left_out: usize,
     /// How many records were opened and compared.
     pub records: u64,
-    /// How many of these are of the runs that were asked about: all if no run was named.
+    /// How many of these are of the runs that were asked about.
     pub asked_records: u64,
     /// The position behind the last record that was asked for. A witness that knows a shorter log knows not all of it.
     pub reach: u64,
@@ -192,6 +199,11 @@ pub struct VerifyReport {
 
 fn records(count: u64) -> String {
     format!("{count} record{}", if count == 1 { "" } else { "s" })
+}
+
+/// Says that this machine has signed another log of a size.
+pub(crate) fn signed_otherwise(size: u64) -> String {
+    format!("{} were signed here with another root: there are two histories", records(size))
 }
 
 /// Verifies a store.
@@ -263,7 +275,7 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     let roots = checker.sizes.iter().filter_map(|size| Some((*size, shown.root(*size)?)));
     checker.roots = roots.filter(|(size, _)| *size <= shown.size).collect();
     checker.roots.extend(roots_of_changes(opened, &shown));
-    checker.bundle_leaves_out = opened.bundle.size.saturating_sub(opened.bundle.positions().count() as u64);
+    checker.bundle_leaves_out = opened.left_out();
     checker.notes.list.extend(opened.bundle.although.iter().map(|place| VerifyNote::although(place)));
     checker.walk_bundle(opened);
     checker.seal_of(opened);
@@ -277,14 +289,38 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     checker.finish()
 }
 
-/// Looks at what an opened bundle shows without any value being read: whether its entries give the root that was
-/// signed, by the key that the log was begun under, and whether every record opened. Cheap enough for every reader.
-pub fn opening(opened: &Opened) -> Vec<VerifyFinding> {
-    let options = VerifyTerms::default();
+/// What the opening of a bundle shows of it to every reader.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    /// What is not as it must be.
+    pub findings: Vec<VerifyFinding>,
+    /// The runs of which records are or may be missing.
+    pub partial: Vec<IncompleteRun>,
+}
+
+/// Asks of an opened bundle what `verify --quick` asks, and for the authors: whether its entries give the root that was signed,
+/// by the key that the log was begun under, whether every record opened, the chains, and what its map counts. No state is made.
+pub(super) fn opening(opened: &Opened) -> Opening {
+    let options = VerifyTerms { runs: Some(opened.runs.clone()), quick: true, ..VerifyTerms::default() };
+    // What another run rests on can be asked about as well, and is here up to there.
+    let begun = opened.bundle.positions().filter(|(_, entry)| entry.kind == Kind::Run);
+    let begun = begun.filter_map(|(_, entry)| entry.run.clone());
+    let parents: BTreeSet<RunName> = begun.filter(|run| !opened.runs.contains(run)).collect();
+    let runs: Vec<RunName> = opened.runs.iter().cloned().chain(parents).collect();
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), &options) };
     checker.roots.extend(roots_of_changes(opened, &ShownTree::of_bundle(&opened.bundle)));
     checker.opening(opened);
-    checker.findings
+    if checker.findings.is_empty() {
+        checker.bundle_leaves_out = opened.left_out();
+        checker.authors_alone = true;
+        checker.walk_bundle(opened);
+        checker.judge_map(opened, &runs);
+        for run in &opened.runs {
+            checker.check_end(run);
+        }
+    }
+    let whole = checker.whole(&runs);
+    Opening { findings: checker.findings, partial: whole.partial }
 }
 
 /// The roots of the log of a bundle at the sizes that changes of its keys name.
@@ -330,6 +366,14 @@ struct Checker<'a> {
     closed_from: BTreeMap<RunName, u64>,
     unknown_key: bool,
     is_bundle: bool,
+    /// Of each run the refusals and erasures beside its chain.
+    beside: BTreeMap<RunName, u64>,
+    /// Of each run the refusals that its chain names.
+    named: BTreeMap<RunName, u64>,
+    /// Whether the log ends before something that was given.
+    is_older: bool,
+    /// Whether authors are checked where states are not.
+    authors_alone: bool,
     /// The number of records that a bundle leaves out.
     bundle_leaves_out: u64,
     /// The records of chains whose ids were given as tips, by run and tick.
@@ -395,6 +439,10 @@ impl<'a> Checker<'a> {
             closed_from: BTreeMap::new(),
             unknown_key: false,
             is_bundle: false,
+            beside: BTreeMap::new(),
+            named: BTreeMap::new(),
+            is_older: false,
+            authors_alone: false,
             bundle_leaves_out: 0,
             tips: BTreeMap::new(),
             wrong_index: None,
@@ -737,6 +785,7 @@ impl<'a> Checker<'a> {
             self.asked_records += 1;
         }
         let refused = self.count_refusal(entry);
+        self.count_beside(entry, record);
         if let Some(record) = record {
             self.notes.take(position, record);
             self.note_closed(entry, record, refused);
@@ -779,10 +828,13 @@ impl<'a> Checker<'a> {
         if matches!(entry.kind, Kind::Run | Kind::Transition) {
             self.mark_tip(entry);
         }
-        if !self.options.quick {
-            for (code, sides, message) in self.states.take(&self.store, entry, record) {
-                self.found(code, Some((position, entry)), sides, message);
-            }
+        let faults = match (self.options.quick, record) {
+            (false, record) => self.states.take(&self.store, entry, record),
+            (true, Some(record)) if self.authors_alone => states::author(record).into_iter().collect(),
+            _ => Vec::new(),
+        };
+        for (code, sides, message) in faults {
+            self.found(code, Some((position, entry)), sides, message);
         }
     }
 
@@ -805,6 +857,32 @@ impl<'a> Checker<'a> {
     fn add_unreadable(&mut self, what: String) {
         self.unreadable.get_or_insert_with(|| what.clone());
         self.not_checked.push(what);
+    }
+
+    /// Counts what no tip covers: refusals and erasures. A record of the kernel on the chain names the refusal that it follows.
+    fn count_beside(&mut self, entry: &Entry, record: Option<&Record>) {
+        let Some(run) = &entry.run else { return };
+        if matches!(entry.kind, Kind::Refusal | Kind::Erase) {
+            *self.beside.entry(run.clone()).or_default() += 1;
+        }
+        let is_kernels = |record: &&Record| {
+            let header = record.header();
+            header.author == Author::Kernel && header.kind == Kind::Transition
+        };
+        let anomalies = record.filter(is_kernels).and_then(|record| record.body().value("/anomalies"));
+        let anomalies = anomalies.as_ref().and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
+        let named = anomalies.filter(|one| one.get("refusal").is_some()).count() as u64;
+        if named > 0 {
+            *self.named.entry(run.clone()).or_default() += named;
+        }
+    }
+
+    /// Returns how many refusals and erasures of a run and of what it branched off from no tip covers.
+    fn uncovered(&self, run: &RunName) -> u64 {
+        let lineage = Trace::open(&self.store, run).map(|trace| trace.lineage().to_vec()).unwrap_or_default();
+        let of = |counts: &BTreeMap<RunName, u64>, run: &RunName| counts.get(run).copied().unwrap_or(0);
+        let each = lineage.iter().map(|(owner, _)| of(&self.beside, owner).max(of(&self.named, owner)));
+        each.sum()
     }
 
     /// Counts a refusal, and returns its address; `None` for any other record.
@@ -1004,7 +1082,9 @@ impl<'a> Checker<'a> {
             runs.iter_mut().for_each(|run| run.line.last_good = None);
         }
         let tree = self.store.tree();
-        let whole = self.whole(&runs);
+        let names: Vec<RunName> = runs.iter().map(|report| report.run.clone()).collect();
+        let mut whole = self.whole(&names);
+        whole.add_on_record(&runs);
         let root = match self.peaks.size() == tree.size {
             true => Some(self.peaks.root()),
             false => self.roots.get(&tree.size).copied(),
@@ -1019,7 +1099,7 @@ impl<'a> Checker<'a> {
             findings: self.findings,
             findings_left_out: self.left_out,
             records: self.records,
-            asked_records: if self.options.runs.is_none() { self.records } else { self.asked_records },
+            asked_records: self.asked_records,
             reach: self.reach,
             log: (size, root),
             signed: self.signed,
@@ -1047,17 +1127,18 @@ impl<'a> Checker<'a> {
     }
 
     /// Decides whether every record of the runs that were asked about is here.
-    fn whole(&mut self, runs: &[RunReport]) -> WholeFact {
+    fn whole(&mut self, runs: &[RunName]) -> WholeFact {
         let tree = self.store.tree();
         let is_every = match self.is_bundle {
             true => self.bundle_leaves_out == 0,
             false => (self.peaks.size(), self.peaks.root()) == (tree.size, tree.root),
         };
-        let ends = runs
-            .iter()
-            .map(|report| (report.run.clone(), self.ends.get(&report.run).map_or(0, |(_, last)| last + 1)));
+        let ends =
+            runs.iter().map(|run| (run.clone(), self.ends.get(run).map_or(0, |(_, last)| last + 1)));
         let map = std::mem::take(&mut self.map);
-        WholeFact::decide(ends, self.signed, is_every, map, self.bundle_leaves_out)
+        // Of a bundle without a run nothing is here that could be asked about.
+        let signed = self.signed.filter(|_| !self.is_bundle || !runs.is_empty());
+        WholeFact::decide(ends, signed, is_every, map, self.bundle_leaves_out)
     }
 
     fn run_reports(&mut self) -> Result<Vec<RunReport>, Error> {
@@ -1067,16 +1148,13 @@ impl<'a> Checker<'a> {
         };
         let mut runs = Vec::new();
         for run in names {
-            if self.lacks(&run) {
-                let message = format!("it was made for the run {run}, which does not begin in it");
-                self.found(Code::E0303, None, None, message);
+            if self.check_end(&run) {
                 continue;
             }
             let Some(line) = self.chains.lines().get(&run).cloned() else {
                 return Err(crate::run::trace::no_run(&*self.store, &run));
             };
             let asked = self.options.to.get(&run).map_or(line.tick, |to| line.tick.min(*to));
-            self.compare_index(&run, &line);
             let replay =
                 (self.options.replay && !line.broken).then(|| self.replay(&run, asked)).transpose()?;
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
@@ -1092,6 +1170,19 @@ impl<'a> Checker<'a> {
             runs.push(RunReport { run, line, passed, part, asked, replay, unknown, closed_from, unfinished });
         }
         Ok(runs)
+    }
+
+    /// Checks that a run is here, and ends as it is read; returns whether it is not.
+    fn check_end(&mut self, run: &RunName) -> bool {
+        if self.lacks(run) {
+            let message = format!("it was made for the run {run}, which does not begin in it");
+            self.found(Code::E0303, None, None, message);
+            return true;
+        }
+        if let Some(line) = self.chains.lines().get(run).cloned() {
+            self.compare_index(run, &line);
+        }
+        false
     }
 
     /// Compares the end of a run with the one that the index names, or in a bundle the one that its records are read as.
@@ -1128,12 +1219,7 @@ impl<'a> Checker<'a> {
         for (size, root) in self.options.pinned.iter().copied() {
             let (message, sides) = match self.roots.get(&size) {
                 Some(found) if *found == root => continue,
-                Some(found) => {
-                    let records = records(size);
-                    let message =
-                        format!("{records} were signed here with another root: there are two histories");
-                    (message, Some((root.short(), found.short())))
-                }
+                Some(found) => (signed_otherwise(size), Some((root.short(), found.short()))),
                 None if self.is_bundle => {
                     let records = records(size);
                     let message =
@@ -1153,24 +1239,29 @@ impl<'a> Checker<'a> {
         for tip in &options.tips {
             match runs.iter().find_map(|report| self.tip_of(report, tip)) {
                 Some(witness) => agreed.push(witness),
-                None => {
+                None if self.contradicts(runs, tip) => {
                     let found = runs.first().and_then(|report| report.line.tip);
                     // Found is what the run has; given is what it was to be.
                     let sides = found.map(|found| (tip.to_string(), found.to_string()));
                     let message = "the record is consistent with itself, but the tip that was given is not on its chain";
                     self.found(Code::E0304, None, sides, message.to_owned());
                 }
+                None => self.ends_before("the tip given", None),
             }
         }
         let now = self.store.tree().size;
         for (size, root) in options.checkpoints.iter().copied() {
-            let with = "the checkpoint given".to_owned();
+            let with = "the checkpoint given";
+            if size > now && !self.roots.contains_key(&size) {
+                self.ends_before(with, Some(size - now));
+                continue;
+            }
             let (word, at) = match self.roots.get(&size) {
                 Some(found) if *found == root => (ComparedWord::Same, Some(size)),
                 Some(_) => (ComparedWord::Equivocation, Some(size)),
                 None => (ComparedWord::NotCompared, None),
             };
-            self.compared.push(ComparedLog { with, word, at });
+            self.compared.push(ComparedLog { with: with.to_owned(), word, at, older: None });
             match self.roots.get(&size) {
                 Some(found) if *found == root => agreed.push(Witness {
                     kind: WitnessKind::Checkpoint,
@@ -1178,6 +1269,7 @@ impl<'a> Checker<'a> {
                     to: size,
                     after: now.saturating_sub(size),
                     is_all: size >= self.reach,
+                    uncovered: 0,
                 }),
                 Some(found) => {
                     let sides = Some((root.to_string(), found.to_string()));
@@ -1187,18 +1279,35 @@ impl<'a> Checker<'a> {
                     );
                     self.found(Code::E0304, None, sides, message);
                 }
-                // A bundle need not have the nodes of another size, and may be older.
-                None if self.is_bundle => {}
-                None => {
-                    let message = format!(
-                        "the checkpoint that was given is of {}, and the log has {now}",
-                        records(size)
-                    );
-                    self.found(Code::E0307, None, None, message);
-                }
+                // A bundle need not have the nodes of another size.
+                None => {}
             }
         }
         agreed
+    }
+
+    /// Whether a tip that is on no chain that was asked about cannot be a later one: it is here in another place, its tick is one
+    /// that the run has, or the runs are closed.
+    fn contradicts(&self, runs: &[RunReport], tip: &Digest) -> bool {
+        let has = |(run, tick): &(RunName, u64)| {
+            runs.iter().any(|report| report.run == *run && *tick <= report.line.tick)
+        };
+        self.tips.contains_key(tip)
+            || self.store.find(tip).is_ok_and(|position| position.is_some())
+            || self.options.tip_places.get(tip).is_some_and(has)
+            || !runs.is_empty() && runs.iter().all(|report| report.line.ended)
+    }
+
+    /// Says that the log ends before what was given. Whether it was rewritten instead, it cannot show.
+    fn ends_before(&mut self, with: &str, more: Option<u64>) {
+        self.is_older = true;
+        let more = more.map_or_else(String::new, |more| match more {
+            1 => ": 1 record more was signed".to_owned(),
+            more => format!(": {more} records more were signed"),
+        });
+        let older = Some(format!("older than {with}, or rewritten{more}"));
+        let (with, word) = (with.to_owned(), ComparedWord::NotCompared);
+        self.compared.push(ComparedLog { with, word, at: None, older });
     }
 
     /// Returns what a tip witnesses of a run; `None` if the chain of the run does not contain it.
@@ -1213,12 +1322,14 @@ impl<'a> Checker<'a> {
             let run = &report.run;
             self.not_checked.push(format!("what stands beside {run} behind the tip that was given"));
         }
+        let uncovered = self.uncovered(&report.run);
         is_on_chain.then(|| Witness {
             kind: WitnessKind::Tip,
             run: Some(report.run.clone()),
             to,
             after: report.asked.saturating_sub(to),
-            is_all: to >= report.asked && is_alone,
+            is_all: to >= report.asked && is_alone && uncovered == 0,
+            uncovered,
         })
     }
 
@@ -1232,7 +1343,7 @@ impl<'a> Checker<'a> {
         if self.said_differs || failed(|error| !error.is_unverifiable()) {
             return VerifyVerdict::Diverged;
         }
-        if self.closed > 0 || self.missing_prefix || self.unknown_key || failed(|_| true) {
+        if self.closed > 0 || self.missing_prefix || self.unknown_key || self.is_older || failed(|_| true) {
             return VerifyVerdict::Unverifiable;
         }
         VerifyVerdict::Intact

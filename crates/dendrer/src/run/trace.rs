@@ -20,6 +20,7 @@ use dendrer_object::{Digest, Pointer, RunName, Value, json};
 use dendrer_store::{RunSummary, Skimmed, Slot, Store, StoreError};
 
 use crate::error::{AddressError, Error};
+use crate::run::lost::Lost;
 use crate::run::snapshot::{Fit, UNTAGGED, read_snapshot, weight};
 use crate::run::thread::is_removal;
 
@@ -59,6 +60,8 @@ pub struct Trace {
     use_snapshots: bool,
     /// Whether a record that is read at a tick is shown to be in the log by its path in the tree.
     by_path: bool,
+    /// The records that the bundle lacks that it is read from.
+    lost: Option<Lost>,
 }
 
 /// Moments and states that were read, so that a neighbouring question need not fold again.
@@ -111,6 +114,7 @@ impl Trace {
                     kept,
                     use_snapshots: true,
                     by_path: false,
+                    lost: None,
                 });
             };
             let Some(position) = store.find(&parent)? else {
@@ -132,6 +136,17 @@ impl Trace {
             owner = store.run(&parent_run)?.ok_or_else(unknown)?;
             end = Some(tick);
         }
+    }
+
+    /// Remembers what the bundle lacks that the run is read from, so that answers say it.
+    #[must_use]
+    pub fn with_lost(self, lost: Option<Lost>) -> Trace {
+        Trace { lost, ..self }
+    }
+
+    /// Returns what the bundle lacks that the run is read from.
+    pub fn lost(&self) -> Option<Lost> {
+        self.lost
     }
 
     /// Reads on without snapshots and without verdicts that were kept: from the records alone.

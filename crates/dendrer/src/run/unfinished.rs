@@ -1,12 +1,15 @@
-//! Runs of an import that was stopped before its end: the record with which a run begins has the number of transitions that its
+//! Runs of which records are missing, and of an import that was stopped before its end: the record with which a run begins has the number of transitions that its
 //! source makes, so a run with fewer is known by itself (design, section 14.3).
 
+use dendrer_kernel::predicate::Verdict;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Object, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::address::{OF_STORE, made_name};
 use crate::error::Error;
+use crate::run::line::Interval;
+use crate::run::lost::Lost;
 use crate::run::trace::{Trace, read};
 
 /// The member of `inputs.source` of a run, and of the `branch` of a fork, with the number of transitions that its source makes.
@@ -20,6 +23,12 @@ pub(crate) const INPUTS: &str = "inputs";
 
 /// The member of `inputs` of a foreign run: the place that it is from, with the last tick of each run there.
 pub const FOREIGN: &str = "foreign";
+
+/// The member of [`FOREIGN`] with what each run lacked when it was imported.
+pub(crate) const PARTIAL: &str = "partial";
+
+/// The member of [`FOREIGN`] with the places that were withheld although others may have a value of them.
+pub(crate) const ALTHOUGH: &str = "although";
 
 /// The member of `inputs.reduced_from` of a run that was reduced from an unfinished one.
 pub(crate) const UNFINISHED: &str = "unfinished";
@@ -36,11 +45,16 @@ pub struct Unfinished {
     pub of: u64,
     /// The number of branches of the source that are no forks yet.
     pub branches_missing: u64,
+    /// What is missing of it, if that is not the end of an import that was stopped.
+    pub lost: Option<Lost>,
 }
 
 impl Unfinished {
     /// The reason why an answer does not hold for all of the source.
     pub fn words(&self) -> String {
+        if let Some(lost) = self.lost {
+            return lost.words();
+        }
         match self.ticks < self.of {
             true => format!("the import is unfinished: {} of {} ticks are on record", self.ticks, self.of),
             false => {
@@ -55,13 +69,30 @@ impl Unfinished {
         self.ticks < self.of
     }
 
+    /// The ticks behind the last one that is known, of which nothing can be said.
+    pub(crate) fn behind(&self, last: u64) -> Interval {
+        let verdict = Verdict::Uncertain(self.words());
+        Interval { from: last + 1, to: self.of.max(last + 1), verdict }
+    }
+
+    /// Whether an answer up to a tick may depend on what is missing.
+    fn reaches(&self, is_tip: bool) -> bool {
+        self.lost.map_or(is_tip && self.is_cut(), |lost| lost.reaches(is_tip))
+    }
+
     fn of_ticks(ticks: u64, of: u64) -> Option<Unfinished> {
-        (ticks < of).then_some(Unfinished { ticks, of, branches_missing: 0 })
+        (ticks < of).then_some(Unfinished { ticks, of, branches_missing: 0, lost: None })
+    }
+
+    /// A run that ends with a tick, of which records are or may be missing.
+    fn of_lost(ticks: u64, lost: Lost) -> Unfinished {
+        let behind = lost.missing.map_or(0, |missing| missing.transitions).max(1);
+        Unfinished { ticks, of: ticks + behind, branches_missing: 0, lost: Some(lost) }
     }
 
     fn read(value: &Value) -> Option<Unfinished> {
         let count = |name: &str| value.get(name).and_then(Value::as_u64);
-        Some(Unfinished { ticks: count("items")?, of: count("of")?, branches_missing: 0 })
+        Some(Unfinished { ticks: count("items")?, of: count("of")?, branches_missing: 0, lost: None })
     }
 
     /// Returns it as an object.
@@ -72,13 +103,26 @@ impl Unfinished {
 }
 
 impl Trace {
-    /// Returns whether an import of the run, or of the branch that it is, was stopped before its end.
+    /// Returns whether records of the run are missing: its import, or that of the branch that it is, was stopped before its end,
+    /// or the bundle that it is read from, or was imported from, is a part.
     ///
     /// # Errors
     ///
     /// An error if its beginning cannot be read.
     pub fn unfinished(&self) -> Result<Option<Unfinished>, Error> {
-        of_run(&**self.store(), self.summary())
+        match self.lost() {
+            Some(lost) => Ok(Some(Unfinished::of_lost(self.tip(), lost))),
+            None => of_run(&**self.store(), self.summary()),
+        }
+    }
+
+    /// Returns what is missing of the run for an answer up to a tick: nothing is known of what it would be otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trace::unfinished`].
+    pub fn missing_to(&self, tick: u64) -> Result<Option<Unfinished>, Error> {
+        Ok(self.unfinished()?.filter(|found| found.reaches(tick >= self.tip())))
     }
 }
 
@@ -86,6 +130,13 @@ impl Trace {
 pub(crate) fn foreign(begin: &Record) -> Option<Value> {
     let apart = begin.body().value(&format!("/{FOREIGN}"));
     apart.or_else(|| begin.content().get(INPUTS)?.get(FOREIGN).cloned())
+}
+
+/// The places that a foreign run lacks although others may have a value of them, by the record with which it begins.
+pub(crate) fn although(begin: &Record) -> Vec<String> {
+    let places = foreign(begin).and_then(|about| about.get(ALTHOUGH)?.as_array().cloned());
+    let places = places.iter().flat_map(|places| places.iter());
+    places.filter_map(|place| place.as_str().map(str::to_owned)).collect()
 }
 
 /// The record with which the first run of the line of a fork begins.
@@ -105,7 +156,13 @@ pub fn of_run(store: &dyn Store, run: &RunSummary) -> Result<Option<Unfinished>,
     let begin = read(store, run.begin)?;
     let last = run.head.tick.unwrap_or(0);
     if let Some((_, own)) = run.name.as_str().split_once(OF_STORE) {
-        let of = foreign(&first_begin(store, run)?).and_then(|about| about.get(TICKS)?.get(own)?.as_u64());
+        let about = foreign(&first_begin(store, run)?);
+        if let Some(lost) = about.as_ref().and_then(|about| about.get(PARTIAL)?.get(own))
+            && let Some(lost) = Lost::read(lost, store, run)?
+        {
+            return Ok(Some(Unfinished::of_lost(last, lost)));
+        }
+        let of = about.and_then(|about| about.get(TICKS)?.get(own)?.as_u64());
         if let Some(found) = of.and_then(|of| Unfinished::of_ticks(last, of)) {
             return Ok(Some(found));
         }
@@ -157,5 +214,5 @@ fn of_source(store: &dyn Store, run: &RunSummary, source: &Value) -> Result<Opti
     }
     let ticks = if is_thread { last + own } else { last };
     let branches_missing = branches.saturating_sub(forks);
-    Ok((ticks < of || branches_missing > 0).then_some(Unfinished { ticks, of, branches_missing }))
+    Ok((ticks < of || branches_missing > 0).then_some(Unfinished { ticks, of, branches_missing, lost: None }))
 }

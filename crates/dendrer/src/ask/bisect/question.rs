@@ -129,7 +129,7 @@ impl Asked for BisectQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<BisectReply, Problem> {
         self.check()?;
         let address = Address::parse(&self.run)?;
-        let source = desk.open(&address)?;
+        let source = desk.judged(&address)?;
         if self.record && address.bundle.is_some() {
             return Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")
                 .note("--record writes into the store that the run is recorded in"));

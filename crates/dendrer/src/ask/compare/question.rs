@@ -66,7 +66,7 @@ impl Asked for CompareQuestion {
             })
         };
         let ((a_address, a), (b_address, b)) = (of(&self.a)?, of(&self.b)?);
-        let source = desk.open(&a_address)?;
+        let source = desk.judged(&a_address)?;
         let run = desk.run_in(source, &a_address, "compare")?;
         let other = run.source.trace(&b_address.resolve(&run.source.store)?)?;
         compare::same_run(&run.trace, &other)?;
@@ -84,7 +84,7 @@ impl Asked for HeatmapQuestion {
         let mut traces = Vec::with_capacity(self.runs.len());
         for text in &self.runs {
             let address = Address::parse(text)?;
-            let source = desk.open(&address)?;
+            let source = desk.judged(&address)?;
             traces.push(source.trace(&address.resolve(&source.store)?)?);
         }
         let metric = self.metric.unwrap_or(HeatMetric::Branching);

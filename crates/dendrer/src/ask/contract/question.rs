@@ -117,7 +117,7 @@ impl Asked for ContractCheckQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<CheckedContract, Problem> {
         let pack = ("--pack", self.pack.is_some());
         exclude(("--contract", self.contract.is_some()), &[pack])?;
-        let asked = desk.run(&Address::parse(&self.run)?, "contract")?;
+        let asked = desk.judged_run(&Address::parse(&self.run)?, "contract")?;
         let (address, trace) = (asked.address, asked.trace);
         let from = self.from.as_ref().map_or(Ok(0), |position| position.tick(&trace))?;
         let to = match (&self.to, &address.pos) {

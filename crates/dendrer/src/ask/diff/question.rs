@@ -108,7 +108,7 @@ impl Asked for DiffQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<DiffReply, Problem> {
         self.check()?;
         if self.coherence {
-            let [a, b] = [desk.up_to(&self.run_a, None)?, desk.up_to(&self.run_b, None)?];
+            let [a, b] = [desk.judged_up_to(&self.run_a)?, desk.judged_up_to(&self.run_b)?];
             return Ok(DiffReply::Coherence([
                 coherence_summary((&a.0, a.1))?,
                 coherence_summary((&b.0, b.1))?,
@@ -119,13 +119,14 @@ impl Asked for DiffQuestion {
             return Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")
                 .note("--record writes into the store that both runs are recorded in"));
         }
-        let source_a = desk.open(&rev_a)?;
+        let source_a = desk.judged(&rev_a)?;
         // Two runs of one place are read from one handle.
-        let other = (rev_a.bundle != rev_b.bundle).then(|| desk.open(&rev_b)).transpose()?;
+        let other = (rev_a.bundle != rev_b.bundle).then(|| desk.judged(&rev_b)).transpose()?;
         let source_b = other.unwrap_or_else(|| source_a.clone());
         let (rev_a, rev_b) = (rev_a.resolve(&source_a.store)?, rev_b.resolve(&source_b.store)?);
         let a = desk.run_in(source_a, &rev_a, "diff")?;
         let b = source_b.trace_through(&a.watch.over(&source_b.store), &rev_b)?;
+        desk.reads_run(&b);
         let a = a.trace;
         desk.asks(&a);
         desk.asks(&b);

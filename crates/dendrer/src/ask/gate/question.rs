@@ -45,7 +45,7 @@ impl Asked for AssertQuestion {
             return Err(Problem::new(Code::E0106, "assert needs --holds EXPR or --predicate EXPR")
                 .help(&["dendrer", "steps", &self.run, "--stats"]));
         }
-        let (trace, upto) = desk.up_to(&self.run, None)?;
+        let (trace, upto) = desk.judged_up_to(&self.run)?;
         let gates = judge((&trace, upto), &gates, self.allow_empty)?;
         Ok(GateAnswer { run: trace.name().clone(), gates })
     }

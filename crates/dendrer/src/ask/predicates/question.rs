@@ -85,7 +85,7 @@ impl Asked for PredicateTestQuestion {
             ("--at", self.at.is_some()),
             &[("--from", self.from.is_some()), ("--to", self.to.is_some())],
         )?;
-        let asked = desk.run(&Address::parse(&self.run)?, "predicate")?;
+        let asked = desk.judged_run(&Address::parse(&self.run)?, "predicate")?;
         let (address, trace) = (asked.address, asked.trace);
         let named = match self.holds {
             true => NamedPredicate::plain(expression(&trace, Polarity::Holds, &self.predicate)?),

@@ -94,7 +94,7 @@ impl Asked for VerifyQuestion {
         if self.branches {
             return self.of_branches(desk).map(VerifyReply::Branches);
         }
-        let plan = self.plan(desk.bundle_here())?.with_files(desk)?;
+        let plan = self.plan(desk.bundle_here())?.with_files(desk)?.beside(|| desk.reader().ok());
         let trust = desk.trust();
         let found: Vec<_> = plan
             .bundles
@@ -228,6 +228,22 @@ impl VerifyPlan<'_> {
             pos: None,
         }));
         self.of_one_log()
+    }
+
+    /// Looks the tips up in the store that is here, if there is one: a tip by itself does not say of which tick it is, so a bundle
+    /// that ends before it looks like one that was rewritten.
+    #[must_use]
+    pub fn beside(mut self, store: impl FnOnce() -> Option<Arc<dyn Store>>) -> Self {
+        if self.terms.tips.is_empty() || self.bundles.is_empty() {
+            return self;
+        }
+        let Some(store) = store() else { return self };
+        let place = |tip: &Digest| {
+            let record = store.get(store.find(tip).ok()??).ok()??;
+            Some((*tip, (record.header().run.clone()?, record.header().tick?)))
+        };
+        self.terms.tip_places = self.terms.tips.iter().filter_map(place).collect();
+        self
     }
 
     /// Verifies a bundle that is named. Of bytes that are no bundle the verdict is MALFORMED.
@@ -367,7 +383,8 @@ impl VerifyPlan<'_> {
             let log = root
                 .filter(|_| intact)
                 .map_or(TreeHead { size: 0, root: empty_root() }, |root| TreeHead { size, root });
-            let is_whole = self.runs.is_empty() && !report.is_quick;
+            // Runs that are named one by one may be all there are.
+            let is_whole = !report.is_quick && report.records == report.log.0;
             seen.note(&path, stamp, report.notes(), is_whole.then_some(log));
         }
         let is_whole = self.runs.is_empty();

@@ -72,7 +72,7 @@ impl Asked for CherrypickQuestion {
         if into.bundle.is_some() || into.pos.is_some() {
             return refuse("a target is a run of the store; it takes in at its last tick");
         }
-        let source = desk.open(&address)?;
+        let source = desk.judged(&address)?;
         let asked = desk.run_in(source, &address, "cherrypick")?;
         let (source, what) = (&asked.source, "say once which tick is imported: --tick N, or RUN@N");
         let candidate = Candidate::read(&asked.trace, asked.one_tick(self.tick.as_ref(), what)?)?;

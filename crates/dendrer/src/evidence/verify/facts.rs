@@ -9,38 +9,13 @@ use std::ops::Range;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, RunName, Timestamp};
 
-use super::{VerifyReport, VerifyVerdict};
+use super::{RunReport, VerifyReport, VerifyVerdict};
+use crate::run::lost::Lost;
+
+pub use crate::run::lost::{MissingRecords, PartialReason};
 
 /// The `purpose` of the record of an adoption.
 pub const ADOPTED: &str = "adopt";
-
-dendrer_object::words! {
-    /// The reason why records of a run may be missing.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum PartialReason {
-        /// Entries are left out, and no map counts those of the run.
-        NoMap = "no_map",
-        /// Records of the run are newer than what counts them.
-        AfterMap = "after_map",
-        /// Fewer records are here than the map counts.
-        Missing = "missing",
-        /// A fork is here without the refusals of its parent.
-        ParentRefusals = "parent_refusals",
-    }
-}
-
-/// How many records of a run are missing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MissingRecords {
-    /// Transitions.
-    pub transitions: u64,
-    /// Refusals.
-    pub refusals: u64,
-    /// Records that close the run.
-    pub ends: u64,
-    /// Erasures.
-    pub erasures: u64,
-}
 
 /// A run of which records may be missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +26,20 @@ pub struct IncompleteRun {
     pub why: PartialReason,
     /// How many are missing; `None` if nothing counts them.
     pub missing: Option<MissingRecords>,
+    /// Whether the run itself has it on record, since it was imported from a part.
+    pub is_on_record: bool,
+}
+
+impl IncompleteRun {
+    pub(super) fn new(run: RunName, lost: Lost) -> IncompleteRun {
+        let Lost { why, missing, is_on_record } = lost;
+        IncompleteRun { run, why, missing, is_on_record }
+    }
+
+    /// Returns what is missing.
+    pub fn lost(&self) -> Lost {
+        Lost { why: self.why, missing: self.missing, is_on_record: self.is_on_record }
+    }
 }
 
 /// The counts of a run in the map of a bundle.
@@ -172,9 +161,22 @@ impl WholeFact {
                 }
             },
         };
-        let of = |(run, end)| reason(&run, end).map(|(why, missing)| IncompleteRun { run, why, missing });
+        let of = |(run, end)| {
+            reason(&run, end).map(|(why, missing)| IncompleteRun { run, why, missing, is_on_record: false })
+        };
         let partial = runs.into_iter().filter_map(of).collect();
         WholeFact { checkpoint: signed, map_ts: ts, partial, apart, left_out }
+    }
+
+    /// Adds the runs that were imported from a part: what was missing then stays missing.
+    pub(super) fn add_on_record(&mut self, runs: &[RunReport]) {
+        for report in runs {
+            let lost = report.unfinished.and_then(|found| found.lost);
+            let is_known = self.partial.iter().any(|known| known.run == report.run);
+            if let Some(lost) = lost.filter(|_| !is_known) {
+                self.partial.push(IncompleteRun::new(report.run.clone(), lost));
+            }
+        }
     }
 }
 
@@ -191,6 +193,8 @@ pub struct Witness {
     pub after: u64,
     /// Whether it covers the last tick that was asked about, and the records of the run that are off the chain.
     pub is_all: bool,
+    /// Of a tip: how many refusals and erasures of the run lie among its ticks, which only a checkpoint covers.
+    pub uncovered: u64,
 }
 
 impl Witness {
@@ -266,6 +270,8 @@ pub struct ComparedLog {
     pub word: ComparedWord,
     /// The size up to which it holds; `None` if they were not compared.
     pub at: Option<u64>,
+    /// In words, that the log ends before what it is compared with, or was rewritten; `None` if it is not known to.
+    pub older: Option<String>,
 }
 
 /// How far clocks of machines that write into one log may differ, in milliseconds.

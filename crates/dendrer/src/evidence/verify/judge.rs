@@ -23,6 +23,9 @@ use crate::run::trace::{Trace, all_runs};
 /// The code of a log that is not the one that was signed here.
 pub const ANOTHER_LOG: Code = Code::E0307;
 
+/// The sentence about a log under another key than that of its store.
+pub(crate) const OTHER_KEY: &str = "the log names another key than the one its store was made with here";
+
 /// A log that was verified.
 #[derive(Debug, Clone)]
 pub struct VerifiedLog {
@@ -93,8 +96,7 @@ impl VerifyReport {
             )),
             KnownKey::Older => self.doubt_key("what followed: its key was changed here since".to_owned()),
             KnownKey::Another(own) => {
-                let message = "the log names another key than the one its store was made with here";
-                self.add_key_finding(message, keys.now(), own);
+                self.add_key_finding(OTHER_KEY, keys.now(), own);
             }
         }
         for given in given {
@@ -122,7 +124,8 @@ impl VerifyReport {
                 let to = self.signed.unwrap_or(0);
                 let after = self.log.0.saturating_sub(to);
                 let is_all = to >= self.reach;
-                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, is_all });
+                let uncovered = 0;
+                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, is_all, uncovered });
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
                 let message = "a signature in the name of the key that was given is not that key's";
@@ -236,7 +239,7 @@ pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
 
 /// Compares a log with another of its key. Of logs that are not signed whole nothing follows.
 fn compare_two(own: &VerifiedLog, twin: &VerifiedLog) -> (ComparedLog, Option<VerifyFinding>) {
-    let result = |word, at| ComparedLog { with: twin.name.clone(), word, at };
+    let result = |word, at| ComparedLog { with: twin.name.clone(), word, at, older: None };
     if !own.is_signed() || !twin.is_signed() {
         return (result(ComparedWord::NotCompared, None), None);
     }

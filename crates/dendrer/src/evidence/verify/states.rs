@@ -21,6 +21,15 @@ pub(super) struct States(BTreeMap<RunName, (u64, Value)>);
 /// The code of a fault, the recorded and the computed side, and a sentence.
 type Fault = (Code, Option<(String, String)>, String);
 
+/// Returns what is wrong with the author of a record; `None` for one that may write it, or that is no transition.
+pub(super) fn author(record: &Record) -> Option<Fault> {
+    let header = record.header();
+    let name = header.type_name.as_ref().filter(|_| header.kind == Kind::Transition)?;
+    let agent = record.body().value("/agent_id");
+    let error = check_recorded(name, header.author, agent.as_ref().and_then(Value::as_str)).err()?;
+    Some((error.code(), None, format!("its author cannot be: {error}")))
+}
+
 impl States {
     /// Takes the next record of a run, and returns what is wrong with its root and its author.
     pub(super) fn take(
@@ -60,13 +69,7 @@ impl States {
 
     fn follow(&mut self, run: &RunName, record: &Record) -> Vec<Fault> {
         let header = record.header();
-        let agent = record.body().value("/agent_id");
-        let mut faults = Vec::new();
-        if let Some(name) = &header.type_name
-            && let Err(error) = check_recorded(name, header.author, agent.as_ref().and_then(Value::as_str))
-        {
-            faults.push((error.code(), None, format!("its author cannot be: {error}")));
-        }
+        let mut faults: Vec<Fault> = author(record).into_iter().collect();
         let Some((tick, state)) = self.0.remove(run) else { return faults };
         if header.tick != Some(tick + 1) {
             return faults;
