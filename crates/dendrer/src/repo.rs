@@ -15,6 +15,7 @@ pub mod new_run;
 mod redaction;
 mod resolve;
 mod warnings;
+mod writers;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +29,7 @@ use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    LastRecord, LogWriter, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead,
+    LastRecord, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -44,6 +45,7 @@ use crate::watch::Watch;
 
 pub use redaction::{SecretVariable, redactor, secret_variables};
 pub use warnings::{Warning, is_of_the_log, warnings};
+pub use writers::{writer_of, writer_secret};
 
 /// Whether a store is opened to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -322,16 +324,16 @@ impl Repo {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoWriter`], [`StoreError::Untagged`], or why a key that is here cannot be used.
+    /// [`StoreError::NoWriter`], [`StoreError::Untagged`], [`TrustError::NotTheSecret`], or why a key that is here cannot be used.
     pub fn check_writer(&self) -> Result<(), Error> {
         let inner = &*self.inner;
         if inner.mode == Mode::Read {
             return Ok(());
         }
-        if inner.key.is_none() && inner.trust.writer(&inner.info)?.is_none() {
+        let mut writer = self.writer()?.clone();
+        if inner.key.is_none() && writer_secret(&*inner.trust, &writer)?.is_none() {
             return Err(StoreError::NoWriter.into());
         }
-        let mut writer = self.writer()?.clone();
         writer.refresh()?;
         Ok(StoreError::refuse_untagged(&writer.untagged()?.unwrap_or_default())?)
     }
@@ -614,15 +616,6 @@ impl Repo {
             }
         }
         Ok(signed)
-    }
-}
-
-/// Who a store is written for: with the key of its log, with the secret of its writers, or not at all.
-fn writer_of(trust: &dyn Trust, store: &dyn Store) -> LogWriter {
-    match (store.key(), trust.writer(store.info())) {
-        (Some(key), _) => LogWriter::of(key),
-        (None, Ok(Some(secret))) => LogWriter::Secret(secret),
-        (None, _) => LogWriter::Missing,
     }
 }
 

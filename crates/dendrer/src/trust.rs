@@ -13,6 +13,7 @@ mod vault_key;
 mod writer_file;
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dendrer_object::StoreId;
@@ -52,6 +53,11 @@ pub trait Trust: Debug + Send + Sync {
     /// As [`Trust::key`].
     fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
         Ok(self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key))))
+    }
+
+    /// Returns the place of that secret, for messages.
+    fn writer_place(&self, _store: StoreId) -> PathBuf {
+        "memory".into()
     }
 
     /// Returns the public half of the key that a log was begun with here, whatever key file was named; `None` if it is not here.

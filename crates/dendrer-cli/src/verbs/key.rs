@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 use dendrer::error::TrustError;
+use dendrer::repo::writer_secret;
 use dendrer::store::{StoreError, WriterSecret};
 use dendrer::trust::{Trust, VaultKey, WriterFile, write_writer};
 use dendrer_view::key::{KeyWriterAnswer, KeysAnswer};
@@ -48,7 +49,7 @@ pub(crate) fn run(global: &Global, verb: &KeyVerb, out: &mut Out) -> Result {
 fn show(global: &Global, out: &mut Out) -> Result {
     let (repo, _) = context::read_repo(global)?;
     let (info, trust) = (repo.info(), repo.trust());
-    let writer = trust.writer(info).map_err(dendrer::Error::from)?;
+    let writer = writer_secret(&**trust, &*repo.reader()?)?;
     out.answer(&KeysAnswer {
         verifier: info.key.to_string(),
         signed: repo.log_trust()?.signed,
