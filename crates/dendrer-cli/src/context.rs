@@ -16,6 +16,7 @@ use dendrer::repo::Signed;
 use dendrer::repo::Warning;
 use dendrer::repo::keys::log_of;
 use dendrer::repo::locate;
+use dendrer::repo::writer_secret;
 use dendrer::source::{QuestionSource, clean_text};
 use dendrer::store::embedded::Embedded;
 use dendrer::store::embedded::Options;
@@ -178,7 +179,7 @@ pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result
     let log = log_of(&store).map_err(dendrer::Error::from)?;
     let key = trust.key(&log).ok().flatten();
     let mut store = store.with_key(key);
-    if let Ok(Some(secret)) = trust.writer(&log) {
+    if let Ok(Some(secret)) = writer_secret(&*trust, &store) {
         store.set_writer(LogWriter::Secret(secret));
     }
     speak(global, &store, path);
@@ -190,6 +191,15 @@ pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result
 pub(crate) fn write_store(global: &Global) -> Result<Repo> {
     let path = find(global)?;
     let opened = write_at(global, &path).and_then(|repo| repo.check_writer().map(|()| repo));
+    if let Some((file, mode)) =
+        opened.as_ref().ok().and_then(|repo| keys::open_to_others(global, repo.info().id))
+    {
+        // Ignored: there is no other place to report a closed stderr.
+        let _ = writeln!(
+            std::io::stderr(),
+            "warning: {file} has mode {mode:o}: others can read it, and write to this log (chmod 600 {file})"
+        );
+    }
     opened.map_err(|error| {
         let is_head = matches!(error, dendrer::Error::Trust(_));
         let failure = mark::refused(error);

@@ -49,6 +49,8 @@ pub struct KeySpan {
     pub is_signed_for: bool,
     /// The size from which on its signatures were taken back.
     pub revoked: Option<u64>,
+    /// The digest of the secret of its writers; `None` of the first, whose own group has a tag by it.
+    pub writer: Option<Digest>,
 }
 
 impl KeySpan {
@@ -116,7 +118,7 @@ pub struct LogKeys {
 impl LogKeys {
     /// A log with the key that it began with.
     pub fn new(store: StoreId, first: VerifierKey) -> LogKeys {
-        let first = KeySpan { key: first, from: 0, to: None, is_signed_for: true, revoked: None };
+        let first = KeySpan { key: first, from: 0, to: None, is_signed_for: true, revoked: None, writer: None };
         LogKeys { store, spans: vec![first] }
     }
 
@@ -132,6 +134,11 @@ impl LogKeys {
     /// Returns the key in force.
     pub fn now(&self) -> &VerifierKey {
         &self.last().key
+    }
+
+    /// Returns the digest of the secret of the writers under the key in force; `None` of the first key.
+    pub fn writer(&self) -> Option<Digest> {
+        self.last().writer
     }
 
     /// Returns the key whose signature counts over a size; `None` if that was taken back.
@@ -235,7 +242,8 @@ impl LogKeys {
             false => told.check_signed(&[&new])?,
         }
         self.spans.last_mut().expect("a log has a first key").to = Some(position);
-        self.spans.push(KeySpan { key: new, from: position + 1, to: None, is_signed_for, revoked: None });
+        let (from, writer) = (position + 1, Some(told.writer()?));
+        self.spans.push(KeySpan { key: new, from, to: None, is_signed_for, revoked: None, writer });
         Ok(())
     }
 
@@ -286,6 +294,11 @@ impl Told<'_> {
     fn root(&self) -> Result<Digest, KeyFault> {
         let root = self.text("root").and_then(|text| text.parse().ok());
         root.ok_or(KeyFault::Wrong("lacks the root of the log before it"))
+    }
+
+    fn writer(&self) -> Result<Digest, KeyFault> {
+        let mark = self.text("writer").and_then(|text| text.parse().ok());
+        mark.ok_or(KeyFault::Wrong("lacks the digest of the writers' secret"))
     }
 
     fn key(&self, name: &str) -> Result<VerifierKey, KeyFault> {
@@ -341,9 +354,19 @@ fn public(key: &SigningKey) -> Value {
 }
 
 /// Makes the content of the record with which a new key takes the place of an old one. `before` is the tree over the records
-/// before it.
-pub fn rotation(store: StoreId, before: (u64, Digest), old: &SigningKey, new: &SigningKey) -> Value {
-    let members = [("new", public(new)), ("old", public(old)), ("purpose", "rotate".into())];
+/// before it, `writer` the digest of the secret of the writers under the new key.
+pub fn rotation(
+    store: StoreId,
+    before: (u64, Digest),
+    old: &SigningKey,
+    (new, writer): (&SigningKey, Digest),
+) -> Value {
+    let members = [
+        ("new", public(new)),
+        ("old", public(old)),
+        ("purpose", "rotate".into()),
+        ("writer", Value::from(writer)),
+    ];
     signed((store, before), members, &[old, new])
 }
 
@@ -352,10 +375,11 @@ pub fn recovery(
     store: StoreId,
     before: (u64, Digest),
     (old, checkpoint): (&VerifierKey, &SignedNote),
-    new: &SigningKey,
+    (new, writer): (&SigningKey, Digest),
     reason: &str,
 ) -> Value {
     let members = [
+        ("writer", Value::from(writer)),
         (CHECKPOINT, Value::from(checkpoint.to_string())),
         ("new", public(new)),
         ("old", old.to_string().into()),

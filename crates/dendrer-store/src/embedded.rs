@@ -34,8 +34,8 @@ use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::store::{
-    AppendLog, Head, KeepDerived, LastRecord, LogWriter, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
-    Slot, StoreInfo, Tags, Ticket, TilePlace, TreeHead, WaitForSync, check_heads,
+    AppendLog, GroupEnd, Head, KeepDerived, LastRecord, LogWriter, MaySign, ReadLog, RunSummary, SignLog,
+    Skimmed, Slot, StoreInfo, Tags, Ticket, TilePlace, TreeHead, WaitForSync, check_heads,
 };
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
@@ -1169,6 +1169,11 @@ impl AppendLog for Embedded {
         };
         // Looked at with another secret.
         *self.tags.get_mut().unwrap_or_else(PoisonError::into_inner) = Tags::default();
+    }
+
+    fn group_of(&self, position: u64) -> Result<Option<GroupEnd>, StoreError> {
+        self.check_owner()?;
+        self.end_of(position)
     }
 
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {

@@ -472,6 +472,11 @@ impl AppendLog for Memory {
         self.writer = self.keys().map_or(LogWriter::Missing, |keys| writer.under(keys.now()));
     }
 
+    fn group_of(&self, position: u64) -> Result<Option<GroupEnd>, StoreError> {
+        let at = self.groups.partition_point(|group| group.tree.size <= position);
+        Ok(self.groups.get(at).filter(|group| group.begin <= position).copied())
+    }
+
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
         Ok(self.tags().map(|tags| tags.untagged().to_vec()))
     }

@@ -424,6 +424,9 @@ fn trust_problem(problem: Problem, error: &TrustError) -> Problem {
         | TrustError::KeyNotRead { source, .. }
         | TrustError::NoLock { source, .. } => problem.at("cause", source.to_string()),
         TrustError::KeyUnusable { why, .. } => problem.at("cause", why.as_str()),
+        TrustError::NotTheSecret { .. } => {
+            problem.note("nothing was written").help(&["dendrer", "key", "writer", "--out", "FILE"])
+        }
         TrustError::Busy { lock } => {
             problem.at("lock", lock.display().to_string()).help(&["dendrer", "doctor"])
         }

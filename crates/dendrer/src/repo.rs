@@ -16,6 +16,7 @@ pub mod new_run;
 mod redaction;
 mod resolve;
 mod warnings;
+mod writers;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,7 +30,7 @@ use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    LastRecord, LogWriter, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead,
+    LastRecord, Memory, ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -45,6 +46,7 @@ use crate::watch::Watch;
 
 pub use redaction::{SecretVariable, redactor, secret_variables};
 pub use warnings::{Warning, is_of_the_log, warnings};
+pub use writers::{writer_of, writer_secret};
 
 /// Whether a store is opened to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -328,7 +330,7 @@ impl Repo {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NoWriter`], [`StoreError::Untagged`], or why a key that is here cannot be used.
+    /// [`StoreError::NoWriter`], [`StoreError::Untagged`], [`TrustError::NotTheSecret`], or why a key that is here cannot be used.
     pub fn check_writer(&self) -> Result<(), Error> {
         let inner = &*self.inner;
         if inner.mode == Mode::Read {
@@ -338,7 +340,7 @@ impl Repo {
         writer.refresh()?;
         let log = self.log()?;
         let has_key = inner.key.as_ref().is_some_and(|key| *key.verifier_key() == log.key);
-        if !has_key && inner.trust.writer(&log)?.is_none() {
+        if !has_key && writer_secret(&*inner.trust, &writer)?.is_none() {
             return Err(StoreError::NoWriter.into());
         }
         Ok(StoreError::refuse_untagged(&writer.untagged()?.unwrap_or_default())?)
@@ -634,15 +636,6 @@ impl Repo {
             }
         }
         Ok(signed)
-    }
-}
-
-/// Who a store is written for: with the key of its log, with the secret of its writers, or not at all.
-fn writer_of(trust: &dyn Trust, store: &dyn Store) -> LogWriter {
-    let secret = || keys::log_of(store).ok().and_then(|log| trust.writer(&log).ok().flatten());
-    match store.key() {
-        Some(key) => LogWriter::of(key),
-        None => secret().map_or(LogWriter::Missing, LogWriter::Secret),
     }
 }
 

@@ -14,7 +14,7 @@ mod vault_key;
 mod writer_file;
 
 use std::fmt::Debug;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dendrer_object::StoreId;
@@ -55,6 +55,11 @@ pub trait Trust: Debug + Send + Sync {
     /// As [`Trust::key`].
     fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
         Ok(self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key))))
+    }
+
+    /// Returns the place of that secret, for messages.
+    fn writer_place(&self, _store: StoreId) -> PathBuf {
+        "memory".into()
     }
 
     /// Returns the secret that makes the tags of redacted values: it follows from the key that the log began with here, and stays

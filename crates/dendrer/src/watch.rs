@@ -16,8 +16,8 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 use dendrer_store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, LastRecord, LogWriter, MaySign, Meter, ReadLog,
-    RunSummary, SignLog, Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead,
+    AppendLog, EraseValues, Given, GroupEnd, KeepDerived, KeepSecrets, LastRecord, LogWriter, MaySign, Meter,
+    ReadLog, RunSummary, SignLog, Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead,
 };
 
 use crate::handle::ReadHandle;
@@ -274,6 +274,11 @@ impl AppendLog for Watched {
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
         self.watch.0.check()?;
         self.inner.untagged()
+    }
+
+    fn group_of(&self, position: u64) -> Result<Option<GroupEnd>, StoreError> {
+        self.watch.0.check()?;
+        self.inner.group_of(position)
     }
 
     fn adopt(&mut self, _: TreeHead) -> Result<(), StoreError> {

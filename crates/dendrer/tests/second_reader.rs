@@ -256,7 +256,7 @@ fn a_change_of_the_key_is_followed_here_and_named_by_the_other_reader() {
     };
     let given =
         |key: &SigningKey| VerifyTerms { keys: vec![key.verifier_key().clone()], ..VerifyTerms::default() };
-    let rotated = text_of(&|before| rotation(STORE, before, &old, &new));
+    let rotated = text_of(&|before| rotation(STORE, before, &old, (&new, Digest([9; 32]))));
     for (terms, expected) in
         [(VerifyTerms::default(), 0), (given(&old), 0), (given(&new), 0), (given(&thief), 6)]
     {
@@ -264,11 +264,11 @@ fn a_change_of_the_key_is_followed_here_and_named_by_the_other_reader() {
     }
     let note = Checkpoint::new(&STORE.origin(), 1, Digest([1; 32])).unwrap().sign(&old).unwrap();
     let forged: [&dyn Fn((u64, Digest)) -> Value; 4] = [
-        &|before| rotation(STORE, before, &thief, &new),
-        &|before| rotation(StoreId([8; 16]), before, &old, &new),
+        &|before| rotation(STORE, before, &thief, (&new, Digest([9; 32]))),
+        &|before| rotation(StoreId([8; 16]), before, &old, (&new, Digest([9; 32]))),
         &|(size, _)| rotation(STORE, (size, Digest([1; 32])), &old, &new),
         // The log does not contain the checkpoint that is shown for the lost key.
-        &|before| recovery(STORE, before, (old.verifier_key(), &note), &new, "lost"),
+        &|before| recovery(STORE, before, (old.verifier_key(), &note), (&new, Digest([9; 32])), "lost"),
     ];
     let forged = forged.map(|change| text_of(change));
     for text in &forged {

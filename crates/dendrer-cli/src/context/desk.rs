@@ -134,7 +134,7 @@ impl Desk for CommandDesk<'_> {
     }
 
     fn kept_key(&mut self) -> Result<Option<VerifierKey>> {
-        self.global.key.as_deref().map(keys::read_verifier).transpose()
+        self.global.key.as_deref().map_or(Ok(None), keys::read_verifier)
     }
 
     fn follow(&mut self, what: &'static str) -> Box<dyn Follow + '_> {

@@ -99,6 +99,10 @@ impl Trust for ProgramTrust {
         self.0.know_key(store, key)
     }
 
+    fn writer_place(&self, store: StoreId) -> PathBuf {
+        self.0.writer_place(store)
+    }
+
     fn own_key(&self, store: StoreId) -> std::result::Result<Option<VerifierKey>, TrustError> {
         self.0.own_key(store)
     }
@@ -160,6 +164,21 @@ pub(crate) fn path_of(given: Option<&str>, store: StoreId) -> Option<PathBuf> {
     user(given).key_path(store)
 }
 
+/// Returns the key file of a store with its mode, if other users can read it.
+#[cfg(unix)]
+pub(crate) fn open_to_others(global: &Global, store: StoreId) -> Option<(String, u32)> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = path_of(global.key.as_deref(), store)?;
+    let about = std::fs::metadata(&file).ok().filter(std::fs::Metadata::is_file)?;
+    let mode = about.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then(|| (dendrer_view::quote::escape(&file.display().to_string()).to_string(), mode))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn open_to_others(_: &Global, _: StoreId) -> Option<(String, u32)> {
+    None
+}
+
 /// Makes a key with a name and writes it to a new file that only its owner may read.
 pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
     files::makes(path)?;
@@ -168,9 +187,10 @@ pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
     Ok(key)
 }
 
-/// Reads the public half of a key file that was named.
-pub(crate) fn read_verifier(path: &str) -> Result<VerifierKey> {
-    Ok(read_signer(path)?.verifier_key().clone())
+/// Reads the public half of a key file that was named: that of a signing key, or of the key of a writer's secret.
+pub(crate) fn read_verifier(path: &str) -> Result<Option<VerifierKey>> {
+    files::refuse_answer(path)?;
+    Ok(user(Some(path)).named_key().map_err(dendrer::Error::from)?)
 }
 
 /// Reads a key file that was named.

@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use dendrer::care::check::{check_derived, check_log, figures};
 use dendrer::care::tags;
 use dendrer::repo::keys::{KnownKey, log_of};
+use dendrer::repo::writer_secret;
 use dendrer::source::clean_text;
 use dendrer::store::embedded::{Embedded, Leftover, Options};
 use dendrer::store::prelude::*;
@@ -218,7 +219,8 @@ fn key(given: Option<&str>, fix: bool, store: &Embedded) -> DoctorCheck {
             DoctorCheck::ok(NAME, "that of the demo, which is public")
         }
         Ok(Some(_)) if !file.exists() => DoctorCheck::ok(NAME, "beside its place, as a change left it"),
-        Ok(Some(_)) => private(fix, &file),
+        Ok(Some(_)) => private(fix, &file, "sign"),
+        Ok(None) if file.exists() => private(fix, &file, "write"),
         Ok(None) => DoctorCheck::warn(
             NAME,
             "not here: without it, or a writer's secret, nothing is written; if it is lost, put another in its place",
@@ -274,9 +276,10 @@ fn vault_key(store: &Embedded, trust: &dyn Trust) -> Option<DoctorCheck> {
 /// Whether a writer without the secret of the log has appended to it.
 fn tagged(store: &mut Embedded, trust: &dyn Trust) -> DoctorCheck {
     const NAME: &str = "tags";
-    let log = log_of(&*store);
-    if let Some(secret) = log.ok().and_then(|log| trust.writer(&log).ok().flatten()) {
-        store.set_writer(LogWriter::Secret(secret));
+    match writer_secret(trust, store) {
+        Ok(Some(secret)) => store.set_writer(LogWriter::Secret(secret)),
+        Ok(None) => {}
+        Err(error) => return DoctorCheck::fail(NAME, error.code(), error.to_string()),
     }
     match store.untagged() {
         Ok(None) => DoctorCheck::ok(NAME, "not known: only the key, or a writer's secret, can tell"),
@@ -297,7 +300,7 @@ fn tagged(store: &mut Embedded, trust: &dyn Trust) -> DoctorCheck {
 
 /// Whether no other user can read the key.
 #[cfg(unix)]
-fn private(fix: bool, file: &Path) -> DoctorCheck {
+fn private(fix: bool, file: &Path, what: &str) -> DoctorCheck {
     use std::os::unix::fs::PermissionsExt as _;
     const NAME: &str = "key";
     let shown = file.display().to_string();
@@ -320,13 +323,13 @@ fn private(fix: bool, file: &Path) -> DoctorCheck {
     DoctorCheck::fail(
         NAME,
         Code::E0804,
-        format!("{shown} has mode {mode:o}: others can read it, and sign in your name"),
+        format!("{shown} has mode {mode:o}: others can read it, and {what} in your name"),
     )
     .next(&["chmod", "600", &shown])
 }
 
 #[cfg(not(unix))]
-fn private(_: bool, file: &Path) -> DoctorCheck {
+fn private(_: bool, file: &Path, _: &str) -> DoctorCheck {
     DoctorCheck::ok("key", file.display().to_string())
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueHint};
 use dendrer::care::keys as care;
 use dendrer::error::TrustError;
-use dendrer::repo::Repo;
+use dendrer::repo::{Repo, writer_secret};
 use dendrer::source::clean_text;
 use dendrer::store::{StoreError, WriterSecret};
 use dendrer::trust::{Trust, VaultKey, WriterFile, write_writer};
@@ -103,7 +103,7 @@ pub(crate) fn run(global: &Global, verb: &KeyVerb, out: &mut Out) -> Result {
 fn show(global: &Global, out: &mut Out) -> Result {
     let (repo, _) = context::read_repo(global)?;
     let (log, trust) = (repo.log()?, repo.trust());
-    let writer = trust.writer(&log).map_err(dendrer::Error::from)?;
+    let writer = writer_secret(&**trust, &*repo.reader()?)?;
     out.answer(&KeysAnswer {
         keys: repo.keys()?,
         signed: repo.log_trust()?.signed,

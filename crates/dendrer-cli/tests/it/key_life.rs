@@ -428,14 +428,14 @@ fn a_forged_change_is_tampered_and_nothing_goes_behind_it() {
     let kept = Checkpoint::new(&id.origin(), 1, Digest([0; 32])).unwrap();
     let forged: [&dyn Fn(TreeHead) -> Value; 7] = [
         // Without the old key; by the key of another store; for another store; at another place.
-        &|head| rotation(id, tree(head), &thief, &thief),
-        &|head| rotation(id, tree(head), &foreign, &thief),
-        &|head| rotation(id_of(&elsewhere), tree(head), &own, &thief),
-        &|head| rotation(id, (head.size - 1, head.root), &own, &thief),
+        &|head| rotation(id, tree(head), &thief, (&thief, Digest([9; 32]))),
+        &|head| rotation(id, tree(head), &foreign, (&thief, Digest([9; 32]))),
+        &|head| rotation(id_of(&elsewhere), tree(head), &own, (&thief, Digest([9; 32]))),
+        &|head| rotation(id, (head.size - 1, head.root), &own, (&thief, Digest([9; 32]))),
         // Over another log of the same size, as a change that was moved from a copy.
         &|head| rotation(id, (head.size, Digest([1; 32])), &own, &thief),
         // A checkpoint that the old key never signed.
-        &|head| recovery(id, tree(head), (&tag(&own), &kept.sign(&thief).unwrap()), &thief, "mine"),
+        &|head| recovery(id, tree(head), (&tag(&own), &kept.sign(&thief).unwrap()), (&thief, Digest([9; 32])), "mine"),
         &|head| revocation(id, tree(head), (&tag(&own), 0), &thief, "mine"),
     ];
     for (at, forge) in forged.iter().enumerate() {

@@ -119,6 +119,79 @@ fn a_file_of_a_writer_appends_and_signs_nothing() {
     assert!(ran.stdout.contains(r#""here":{"signing":false,"vault":false,"writer":true}"#), "{}", ran.stdout);
 }
 
+/// The public half of the key is known to everybody, so a file that only names it is no secret.
+#[test]
+fn a_secret_that_is_not_that_of_the_log_writes_nothing() {
+    let place = begun();
+    place.ok(&["key", "writer", "--out", "w.key"]);
+    let true_file = place.path().join("w.key");
+    let text = std::fs::read_to_string(&true_file).unwrap();
+    let (head, secret) = text.trim_end().rsplit_once(' ').unwrap();
+    let mistyped = if secret.starts_with('A') { "B" } else { "A" }.to_owned() + &secret[1..];
+    std::fs::write(place.path().join("chat.json"), r#"[{"role":"user","content":"hi"}]"#).unwrap();
+    let chat = place.path().join("chat.json");
+    let file = place.path().join("made-up.key");
+    let before = log_of(&place);
+    for secret in ["A".repeat(43), mistyped] {
+        std::fs::write(&file, format!("{head} {secret}\n")).unwrap();
+        let key = file.to_str().unwrap();
+        let asked: [&[&str]; 8] = [
+            &["commit", "--run", "r"],
+            &["commit", "--run", "new"],
+            &["import", chat.to_str().unwrap(), "--run", "c"],
+            &["erase", "r@1", "intent.description", "--reason", "x"],
+            &["predicate", "register", "acme.p", "--holds", "state.n == 1"],
+            &["fork", "r@1", "--as", "f"],
+            &["label", "l", "r@1"],
+            &["key", "show"],
+        ];
+        for args in asked {
+            let ran = elsewhere(&place, &[args, &["--key", key]].concat(), LINE);
+            let told = format!("error[E0804]: the secret in {key} is not that of this log\n");
+            assert!(ran.code == 8 && ran.stderr.contains(&told), "{args:?}: {}{}", ran.stdout, ran.stderr);
+            assert_eq!(log_of(&place), before, "{args:?}");
+        }
+        let doctor = elsewhere(&place, &["doctor", "--key", key], b"");
+        assert!(doctor.stdout.contains("is not that of this log"), "{}", doctor.stdout);
+        // A reader needs none, and blames nobody for what it cannot check.
+        let ran = elsewhere(&place, &["verify", "r", "--key", key], b"");
+        assert!(ran.code == 0 && !ran.stdout.contains("untagged"), "{}{}", ran.stdout, ran.stderr);
+    }
+    let key = true_file.to_str().unwrap();
+    let ran = elsewhere(&place, &["verify", "r", "--key", key], b"");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(elsewhere(&place, &["commit", "--run", "r", "--key", key], LINE).code, 0);
+    // The owner goes on.
+    assert_eq!(place.run_with(&["commit", "--run", "r"], LINE).code, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_file_that_others_can_read_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = begun();
+    place.ok(&["key", "writer", "--out", "w.key"]);
+    let file = place.path().join("w.key");
+    let key = file.to_str().unwrap();
+    for (mode, is_told) in [(0o600, false), (0o644, true)] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let ran = elsewhere(&place, &["commit", "--run", "r", "--key", key], LINE);
+        assert_eq!(
+            (ran.code, ran.stderr.contains("has mode 644: others can read it")),
+            (0, is_told),
+            "{}",
+            ran.stderr
+        );
+        let doctor = elsewhere(&place, &["doctor", "--key", key], b"");
+        assert_eq!(
+            doctor.stdout.contains("others can read it, and write in your name"),
+            is_told,
+            "{}",
+            doctor.stdout
+        );
+    }
+}
+
 #[test]
 fn the_file_of_a_writer_may_have_the_key_of_the_vault() {
     let place = begun();

@@ -2,6 +2,7 @@
 //!
 //! Only at the end of the log, and only where nothing of the key's holder follows: no tag, no checkpoint, no remembered head.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::Embedded;
@@ -84,6 +85,7 @@ impl Embedded {
                     begin = Some(behind);
                 }
             }
+            ControlFlow::Continue(())
         })?;
         if erases {
             return Err(StoreError::NotSetAside("an erasure was carried out for them"));

@@ -119,6 +119,7 @@ impl Embedded {
         if from < self.size() {
             self.each_end(from, &mut |group| {
                 tags.look(secret, self.info.id, group);
+                ControlFlow::Continue(())
             })?;
             // Groups that cannot be read have no tag.
             tags.leave(self.size());
@@ -135,19 +136,42 @@ impl Embedded {
         Ok(if is_here { kept.size() } else { 0 })
     }
 
-    /// Calls `f` with each group after a size. Frames that cannot be read are passed over.
-    pub(super) fn each_end(&self, from: u64, f: &mut dyn FnMut(&GroupEnd)) -> Result<(), StoreError> {
+    /// Calls `f` with each group after a size, until it breaks. Frames that cannot be read are passed over.
+    pub(super) fn each_end(
+        &self,
+        from: u64,
+        f: &mut dyn FnMut(&GroupEnd) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         self.frames_from(from, &mut |kind, payload, _| {
             let commit = if kind == frame::COMMIT { Commit::parse(payload) } else { None };
-            let Some(commit) = commit.filter(|commit| commit.size > from) else { return };
+            let Some(commit) = commit.filter(|commit| commit.size > from) else {
+                return ControlFlow::Continue(());
+            };
             let begin = commit.size.saturating_sub(commit.count.into());
             let tree = TreeHead { size: commit.size, root: commit.root };
-            f(&GroupEnd { begin, tree, tag: commit.tag });
+            f(&GroupEnd { begin, tree, tag: commit.tag })
         })
     }
 
-    /// Calls `f` with kind and payload of each frame from that of the record before a size on, and the place after it.
-    pub(super) fn frames_from(&self, from: u64, f: &mut dyn FnMut(u8, &[u8], At)) -> Result<(), StoreError> {
+    /// Returns the group that holds a record.
+    pub(super) fn end_of(&self, position: u64) -> Result<Option<GroupEnd>, StoreError> {
+        let mut found = None;
+        if position < self.size() {
+            self.each_end(position, &mut |group| {
+                found = (group.begin <= position).then_some(*group);
+                ControlFlow::Break(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Calls `f` with kind and payload of each frame from that of the record before a size on, and the place after it, until it
+    /// breaks.
+    pub(super) fn frames_from(
+        &self,
+        from: u64,
+        f: &mut dyn FnMut(u8, &[u8], At) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let mut at = match from.checked_sub(1) {
             Some(last) => self.locate_in_log(last)?.ok_or(StoreError::NoPosition(last))?,
             None => At::new(0, SEGMENT_HEADER as u64),
@@ -159,7 +183,9 @@ impl Embedded {
                 match step {
                     Step::Frame { offset, kind, payload } => {
                         let behind = offset + (frame::HEAD + payload.len()) as u64;
-                        f(kind, payload, At::new(at.segment, behind));
+                        if f(kind, payload, At::new(at.segment, behind)).is_break() {
+                            return Ok(());
+                        }
                     }
                     Step::Fault { offset, fault: Fault::Checksum { head, .. } }
                         if head.kind != frame::COMMIT && !head.is_blank() =>

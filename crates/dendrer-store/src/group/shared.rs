@@ -25,7 +25,7 @@ use super::threads::{
 };
 use crate::error::StoreError;
 use crate::store::{
-    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, LastRecord, LogWriter, MaySign,
+    AppendLog, EraseValues, Given, GroupEnd, Head, KeepDerived, KeepSecrets, LastRecord, LogWriter, MaySign,
     NewSecrets, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TilePlace, TreeHead,
     WaitForSync,
 };
@@ -621,6 +621,10 @@ impl AppendLog for Shared {
 
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError> {
         self.store().untagged()
+    }
+
+    fn group_of(&self, position: u64) -> Result<Option<GroupEnd>, StoreError> {
+        self.store().group_of(position)
     }
 
     fn adopt(&mut self, to: TreeHead) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::{Record, RunName};
 
 use super::ticket::{Ticket, WaitForSync};
-use super::{Head, LogWriter, ReadLog, TreeHead};
+use super::{GroupEnd, Head, LogWriter, ReadLog, TreeHead};
 use crate::error::StoreError;
 
 /// The part of a store that appends.
@@ -66,6 +66,12 @@ pub trait AppendLog: ReadLog {
     /// While there is one, and it was not adopted, nothing is appended, erased or signed ([`StoreError::Untagged`]). A store that
     /// several processes append to checks that under its lock.
     fn untagged(&self) -> Result<Option<Vec<Range<u64>>>, StoreError>;
+
+    /// Returns the end of the group that holds a record; `None` without such a group, or from a store that keeps none. With its
+    /// tag a secret can be proven.
+    fn group_of(&self, _position: u64) -> Result<Option<GroupEnd>, StoreError> {
+        Ok(None)
+    }
 
     /// Lets the groups up to a tree count as tagged, for this handle: the holder of the key has seen them, and is about to sign.
     ///

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use dendrer_object::StoreId;
+use dendrer_object::{Digest, StoreId};
 use dendrer_object::digest::{decode_base64url, encode_base64url};
 use dendrer_object::note::{SigningKey, VerifierKey};
 use ring::hmac;
@@ -17,6 +17,9 @@ use crate::error::StoreError;
 
 /// The salt of the derivation of the secret.
 const PURPOSE: &[u8] = b"dendrer/writer/v1\n";
+
+/// The prefix of the digest of a secret.
+const MARK: &[u8] = b"dendrer/writer-mark/v1\n";
 
 /// The prefix of the text of a secret.
 const TEXT: &str = "dendrer-writer/1 ";
@@ -59,6 +62,11 @@ impl WriterSecret {
     pub fn from_secret_text(text: &str) -> Option<WriterSecret> {
         let (key, bytes) = text.strip_prefix(TEXT)?.split_once(' ')?;
         Some(WriterSecret::new(key.parse().ok()?, decode_base64url(bytes)?.try_into().ok()?))
+    }
+
+    /// Returns a digest of the secret, by which a log that states it knows the secret again.
+    pub fn mark(&self) -> Digest {
+        Digest::of_parts(&[MARK, &self.bytes])
     }
 
     /// Makes the tag of the group with which the log has a tree.

@@ -15,7 +15,7 @@ use dendrer_object::record::Kind;
 use dendrer_object::{Digest, Record, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
-use dendrer_store::{Shared, StoreError};
+use dendrer_store::{Shared, StoreError, WriterSecret};
 
 use crate::environment::seal_by_institution;
 use crate::error::Error;
@@ -50,7 +50,7 @@ pub fn rotate(repo: Repo, out: Option<&Path>) -> Result<KeyChanged, Error> {
     let (id, trust) = (repo.info().id, Arc::clone(repo.trust()));
     let tags = trust.tag_key(&repo.log()?)?;
     let new = Arc::new(make_key(&id.origin())?);
-    let mut content = |_: &dyn ReadLog, before| Ok(rotation(id, before, &old, &new));
+    let mut content = |_: &dyn ReadLog, before| Ok(rotation(id, before, &old, (&new, WriterSecret::of(&new).mark())));
     let position = change(&repo, &new, tags, &mut content)?;
     for key in [old.verifier_key(), new.verifier_key()] {
         trust.know_key(id, key)?;
@@ -79,7 +79,7 @@ pub fn recover(repo: Repo, reason: &str, checkpoint: Option<&SignedNote>) -> Res
     let new = Arc::new(make_key(&id.origin())?);
     let mut content = |store: &dyn ReadLog, before| {
         contained(store, note)?;
-        Ok(recovery(id, before, (&old, note), &new, reason))
+        Ok(recovery(id, before, (&old, note), (&new, WriterSecret::of(&new).mark()), reason))
     };
     let position = change(&repo, &new, None, &mut content)?;
     trust.know_key(id, new.verifier_key())?;

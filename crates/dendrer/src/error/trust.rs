@@ -45,6 +45,12 @@ pub enum TrustError {
         /// Why not.
         why: String,
     },
+    /// A writer's secret made no tag of the log.
+    #[error("the secret in {} is not that of this log", .place.display())]
+    NotTheSecret {
+        /// The file.
+        place: PathBuf,
+    },
     /// Another process has been signing for as long as is waited.
     #[error("another program has been signing this log for half a minute")]
     Busy {
@@ -113,7 +119,9 @@ impl TrustError {
             TrustError::KeyNotWritten { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
                 Code::E0112
             }
-            TrustError::KeyNotRead { .. } | TrustError::KeyUnusable { .. } => Code::E0804,
+            TrustError::KeyNotRead { .. }
+            | TrustError::KeyUnusable { .. }
+            | TrustError::NotTheSecret { .. } => Code::E0804,
             TrustError::Busy { .. } => Code::E0802,
             TrustError::NotAHead { .. } => Code::E0306,
             TrustError::NoRandomness

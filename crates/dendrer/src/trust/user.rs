@@ -137,6 +137,10 @@ impl Trust for UserTrust {
         }))
     }
 
+    fn writer_place(&self, store: StoreId) -> PathBuf {
+        self.key_path(store).unwrap_or_default()
+    }
+
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
         let Some(path) = self.own_key_path(store) else { return Ok(None) };
         let bad = |what, why: String| TrustError::KeyUnusable { path: path.clone(), what, why };
