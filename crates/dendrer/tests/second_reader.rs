@@ -266,7 +266,7 @@ fn a_change_of_the_key_is_followed_here_and_named_by_the_other_reader() {
     let forged: [&dyn Fn((u64, Digest)) -> Value; 4] = [
         &|before| rotation(STORE, before, &thief, (&new, Digest([9; 32]))),
         &|before| rotation(StoreId([8; 16]), before, &old, (&new, Digest([9; 32]))),
-        &|(size, _)| rotation(STORE, (size, Digest([1; 32])), &old, &new),
+        &|(size, _)| rotation(STORE, (size, Digest([1; 32])), &old, (&new, Digest([9; 32]))),
         // The log does not contain the checkpoint that is shown for the lost key.
         &|before| recovery(STORE, before, (old.verifier_key(), &note), (&new, Digest([9; 32])), "lost"),
     ];

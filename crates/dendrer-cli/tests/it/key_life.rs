@@ -433,7 +433,7 @@ fn a_forged_change_is_tampered_and_nothing_goes_behind_it() {
         &|head| rotation(id_of(&elsewhere), tree(head), &own, (&thief, Digest([9; 32]))),
         &|head| rotation(id, (head.size - 1, head.root), &own, (&thief, Digest([9; 32]))),
         // Over another log of the same size, as a change that was moved from a copy.
-        &|head| rotation(id, (head.size, Digest([1; 32])), &own, &thief),
+        &|head| rotation(id, (head.size, Digest([1; 32])), &own, (&thief, Digest([9; 32]))),
         // A checkpoint that the old key never signed.
         &|head| recovery(id, tree(head), (&tag(&own), &kept.sign(&thief).unwrap()), (&thief, Digest([9; 32])), "mine"),
         &|head| revocation(id, tree(head), (&tag(&own), 0), &thief, "mine"),

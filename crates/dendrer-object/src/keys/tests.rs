@@ -3,7 +3,8 @@ use crate::record::{Author, Body, Header, Seed, cut};
 use crate::time::Timestamp;
 
 const STORE: StoreId = StoreId([7; 16]);
-const ROOT: Digest = Digest([9; 32]);
+const WRITER: Digest = Digest([9; 32]);
+const ROOT: Digest = WRITER;
 
 fn key(seed: u8) -> SigningKey {
     SigningKey::from_seed(&STORE.origin(), [seed; 32]).unwrap()
@@ -42,9 +43,9 @@ fn taken(keys: &mut LogKeys, position: u64, content: &Value) -> Result<Option<Ke
 #[test]
 fn a_key_signs_from_the_record_that_brought_it_to_the_next() {
     let mut keys = begun();
-    let change = taken(&mut keys, 4, &rotation(STORE, (4, ROOT), &key(1), (&key(2), Digest([9; 32])))).unwrap().unwrap();
+    let change = taken(&mut keys, 4, &rotation(STORE, (4, ROOT), &key(1), (&key(2), WRITER))).unwrap().unwrap();
     assert_eq!((change.before, change.checkpoint), ((4, ROOT), None));
-    taken(&mut keys, 9, &rotation(STORE, (9, ROOT), &key(2), (&key(3), Digest([9; 32])))).unwrap();
+    taken(&mut keys, 9, &rotation(STORE, (9, ROOT), &key(2), (&key(3), WRITER))).unwrap();
     for (size, seed) in [(0, 1), (4, 1), (5, 2), (9, 2), (10, 3), (99, 3)] {
         assert_eq!(keys.at(size), Some(key(seed).verifier_key()), "{size}");
         assert_eq!(keys.open(&note(size, &key(seed))).map(|opened| opened.size()), Ok(size));
@@ -56,28 +57,28 @@ fn a_key_signs_from_the_record_that_brought_it_to_the_next() {
 
 #[test]
 fn no_key_comes_without_the_signatures_it_takes() {
-    let good = rotation(STORE, (4, ROOT), &key(1), (&key(2), Digest([9; 32])));
+    let good = rotation(STORE, (4, ROOT), &key(1), (&key(2), WRITER));
     let with = |name: &'static str, value: Value| {
         let members = good.as_object().unwrap().iter().map(|(name, value)| (name.to_string(), value.clone()));
         Value::record(members.chain([(name.to_owned(), value)]))
     };
-    let swapped = rotation(STORE, (4, ROOT), &key(2), (&key(1), Digest([9; 32])));
+    let swapped = rotation(STORE, (4, ROOT), &key(2), (&key(1), WRITER));
     let cases = [
         with("signatures", Value::array([])),
-        with("signatures", rotation(STORE, (4, ROOT), &key(3), (&key(2), Digest([9; 32]))).get("signatures").unwrap().clone()),
+        with("signatures", rotation(STORE, (4, ROOT), &key(3), (&key(2), WRITER)).get("signatures").unwrap().clone()),
         with("signatures", swapped.get("signatures").unwrap().clone()),
         with("root", Digest([8; 32]).into()),
         with("new", key(3).verifier_key().to_string().into()),
         with("reason", "added".into()),
         // Of another store, another place, another key, back to a key of before.
-        rotation(StoreId([8; 16]), (4, ROOT), &key(1), (&key(2), Digest([9; 32]))),
-        rotation(STORE, (5, ROOT), &key(1), (&key(2), Digest([9; 32]))),
-        rotation(STORE, (4, ROOT), &key(3), (&key(2), Digest([9; 32]))),
-        rotation(STORE, (4, ROOT), &key(1), (&key(1), Digest([9; 32]))),
+        rotation(StoreId([8; 16]), (4, ROOT), &key(1), (&key(2), WRITER)),
+        rotation(STORE, (5, ROOT), &key(1), (&key(2), WRITER)),
+        rotation(STORE, (4, ROOT), &key(3), (&key(2), WRITER)),
+        rotation(STORE, (4, ROOT), &key(1), (&key(1), WRITER)),
         // A recovery without a checkpoint of the key in force, or with one of a longer log.
-        recovery(STORE, (4, ROOT), (key(1).verifier_key(), &note(4, &key(3))), (&key(2), Digest([9; 32])), "lost"),
-        recovery(STORE, (4, ROOT), (key(1).verifier_key(), &note(5, &key(1))), (&key(2), Digest([9; 32])), "lost"),
-        recovery(STORE, (4, ROOT), (key(3).verifier_key(), &note(4, &key(1))), (&key(2), Digest([9; 32])), "lost"),
+        recovery(STORE, (4, ROOT), (key(1).verifier_key(), &note(4, &key(3))), (&key(2), WRITER), "lost"),
+        recovery(STORE, (4, ROOT), (key(1).verifier_key(), &note(5, &key(1))), (&key(2), WRITER), "lost"),
+        recovery(STORE, (4, ROOT), (key(3).verifier_key(), &note(4, &key(1))), (&key(2), WRITER), "lost"),
         revocation(STORE, (4, ROOT), (key(1).verifier_key(), 2), &key(1), "stolen"),
         revocation(STORE, (4, ROOT), (key(2).verifier_key(), 2), &key(1), "stolen"),
     ];
@@ -94,10 +95,10 @@ fn no_key_comes_without_the_signatures_it_takes() {
 #[test]
 fn a_recovery_is_told_to_those_who_know_the_key_before() {
     let mut keys = begun();
-    let content = recovery(STORE, (4, ROOT), (key(1).verifier_key(), &note(3, &key(1))), (&key(2), Digest([9; 32])), "lost");
+    let content = recovery(STORE, (4, ROOT), (key(1).verifier_key(), &note(3, &key(1))), (&key(2), WRITER), "lost");
     let change = taken(&mut keys, 4, &content).unwrap().unwrap();
     assert_eq!(change.checkpoint, Some((3, ROOT)));
-    taken(&mut keys, 6, &rotation(STORE, (6, ROOT), &key(2), (&key(3), Digest([9; 32])))).unwrap();
+    taken(&mut keys, 6, &rotation(STORE, (6, ROOT), &key(2), (&key(3), WRITER))).unwrap();
     assert_eq!(keys.follows(key(1).verifier_key()), KeyTrust::Without(4));
     assert_eq!(keys.follows(key(2).verifier_key()), KeyTrust::Follows);
     assert_eq!(keys.recovered_at(), Some(4));
@@ -108,7 +109,7 @@ fn a_recovery_is_told_to_those_who_know_the_key_before() {
 #[test]
 fn a_revoked_key_signs_nothing_beyond_the_size() {
     let mut keys = begun();
-    taken(&mut keys, 8, &rotation(STORE, (8, ROOT), &key(1), (&key(2), Digest([9; 32])))).unwrap();
+    taken(&mut keys, 8, &rotation(STORE, (8, ROOT), &key(1), (&key(2), WRITER))).unwrap();
     // Only the key in force takes back what another one signed.
     let by_thief = revocation(STORE, (9, ROOT), (key(1).verifier_key(), 5), &key(1), "mine");
     assert!(taken(&mut keys, 9, &by_thief).is_err());
