@@ -2773,13 +2773,13 @@ export type Verify = {
     signer: {
       /** The keys, with the sizes that each signed */
       keys: {
-        /** The size from which on it signs */
+        /** The size of the log from which on it signs */
         from: number;
-        /** How it came into force */
-        how: "first";
-        /** The verifier key */
+        /** How it came into force, or whether it was revoked */
+        how: "first" | "rotated" | "recovered" | "revoked";
+        /** The verifier key, which checks checkpoints */
         key: string;
-        /** The size that it has signed; null if none */
+        /** The last size over which its signature counts; of the key in force the size that it has signed, null if none */
         to: number | null;
       }[];
       /** Whether this machine, or a key that was given, knows the newest of them */

@@ -2,7 +2,7 @@
 //!
 //! A log begins with one key. A record of kind `key` puts another in its place ([`rotation`], [`recovery`]), or takes back
 //! signatures of an earlier one ([`revocation`]). [`LogKeys`] folds these records, in the order of the log, and is the one place
-//! that says whose signature counts at a size.
+//! that knows whose signature counts at a size.
 //!
 //! Rule: a key comes into force by a signature of its own over the log before it, and keeps the trust of those who know the key
 //! before it only by that one's signature over the same; test `no_key_comes_without_the_signatures_it_takes`.
@@ -15,7 +15,7 @@ use crate::note::{Checkpoint, NoteError, SignedNote, SigningKey, VerifierKey};
 use crate::record::{Kind, Record};
 use crate::value::Value;
 
-/// The begin of what a key signs when it is changed. No signed note begins so and goes on with JSON.
+/// The begin of the bytes that a key signs when it is changed. No signed note begins so.
 const STATEMENT: &[u8] = b"dendrer/key-change/v1\n";
 
 /// The most keys that a log has.
@@ -88,23 +88,23 @@ impl fmt::Display for KeyFault {
     }
 }
 
-/// What a record of kind `key` did.
+/// The effect of a record of kind `key`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyChange {
-    /// The tree over the records before it, which the signer names. Whoever has the log compares it.
+    /// The tree over the records before it, which the signer names. A reader of the log compares it.
     pub before: (u64, Digest),
     /// The last checkpoint of a key that was lost: the log must contain it.
     pub checkpoint: Option<(u64, Digest)>,
 }
 
-/// How the key in force follows from one that somebody knows.
+/// How the key in force follows from a known one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyTrust {
     /// It is the same, or each change since was signed by the key before.
     Follows,
     /// The record at this position changed the key without the one before.
     Without(u64),
-    /// The known key is none of this log.
+    /// The log has not had the known key.
     Another,
 }
 
@@ -169,8 +169,8 @@ impl LogKeys {
         Checkpoint::open(note, &self.store.origin(), key)
     }
 
-    /// Says how the key in force follows from one that somebody knows. A change that a key signed beyond the size from which on it
-    /// was revoked counts as made without it.
+    /// Compares the key in force with a known one. A change that a key signed beyond the size from which on it was revoked counts as
+    /// made without it.
     pub fn follows(&self, known: &VerifierKey) -> KeyTrust {
         let Some(at) = self.spans.iter().position(|span| span.key == *known) else {
             return KeyTrust::Another;
@@ -265,7 +265,7 @@ impl LogKeys {
         let earlier = self.spans.iter_mut().rev().skip(1).find(|span| span.key == key);
         let span =
             earlier.ok_or(KeyFault::Wrong("takes back a key that is in force, or none of this log"))?;
-        // What was taken back once stays so.
+        // A revocation is never taken back.
         span.revoked = Some(span.revoked.map_or(at, |known| known.min(at)));
         Ok(())
     }
@@ -327,7 +327,7 @@ pub const CHECKPOINT: &str = "checkpoint";
 /// The member with the signatures, in base64url.
 const SIGNATURES: &str = "signatures";
 
-/// What the keys sign: the content without the signatures, with the id of the store.
+/// The bytes that the keys sign: the content without the signatures, with the id of the store.
 fn statement(store: StoreId, content: &Value) -> Vec<u8> {
     let members = content.as_object().into_iter().flat_map(|object| object.iter());
     let members = members.filter(|(name, _)| &***name != SIGNATURES);

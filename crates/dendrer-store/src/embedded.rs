@@ -278,7 +278,7 @@ impl Embedded {
     /// Sets the signing key. A key that is not the one in force is ignored.
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Embedded {
-        // What cannot be read is reported by whoever reads it for its own sake.
+        // A record that cannot be read is reported by its reader.
         let now = self.log_keys().map_or_else(|_| self.info.key.clone(), |keys| keys.now().clone());
         self.key = key.filter(|key| *key.verifier_key() == now);
         self.writer = LogWriter::of_key(self.key.as_ref());

@@ -144,7 +144,7 @@ impl Memory {
         Some(tags)
     }
 
-    /// Appends a group, whatever stands before it.
+    /// Appends a group, whatever its tags before it.
     fn append_group(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
         let mut peaks = self.writable()?.clone();
         let begin = self.tree.size;

@@ -60,7 +60,7 @@ impl StoreInfo {
         StoreInfo { id, key, format: FIRST_FORMAT, reader: FIRST_FORMAT, writer: FIRST_FORMAT }
     }
 
-    /// Returns the same with the key in force, for whoever looks for the secret half of it.
+    /// Returns the same with the key in force: by that the secret half is found.
     #[must_use]
     pub fn under(&self, key: &VerifierKey) -> StoreInfo {
         StoreInfo { key: key.clone(), ..self.clone() }

@@ -55,7 +55,7 @@ document! {
         new: String = changed.new.to_string(),
         /// The position of the record
         position: u64 = changed.position,
-        /// What was done
+        /// The kind of the change
         how: KeyHow = changed.how,
     }
 

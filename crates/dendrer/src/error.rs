@@ -466,7 +466,7 @@ pub enum Error {
     /// The key of the log is here, so it was not lost.
     #[error("the key of the log is here: it is changed with its own signature")]
     KeyIsHere,
-    /// What another key signed is taken back, and nothing else.
+    /// A key whose signatures are to be taken back is in force, or another log's.
     #[error("{key} {why}")]
     NotRevocable {
         /// The key, as it was named.
@@ -474,7 +474,7 @@ pub enum Error {
         /// Why nothing of it is taken back.
         why: &'static str,
     },
-    /// A checkpoint that was given is none that the log contains.
+    /// The log does not contain a checkpoint that was given.
     #[error("the checkpoint that was given is none of this log: {why}")]
     NotContained {
         /// Why not.

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dendrer_kernel::step::Start;
+use dendrer_object::keys::LogKeys;
 use dendrer_object::map::LogCount;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::{Digest, RunName, StoreId, Value};
@@ -527,6 +528,34 @@ impl Repo {
             RedactionProfile::Carl1 | RedactionProfile::None => return None,
         };
         Some(key.bytes())
+    }
+
+    /// Returns id and format of the store with the key in force, as far as this handle sees the log.
+    pub fn log(&self) -> Result<StoreInfo, Error> {
+        Ok(self.info().under(self.keys()?.now()))
+    }
+
+    /// Returns the keys of the log.
+    pub fn keys(&self) -> Result<LogKeys, Error> {
+        let reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(reader.keys()?)
+    }
+
+    /// Ends a change of keys that was stopped: finishes it if it is on record, else takes it back.
+    fn settle_keys(&self) -> Result<(), Error> {
+        let (trust, id) = (&**self.trust(), self.info().id);
+        let Some(next) = trust.next_key(id)? else { return Ok(()) };
+        if next == *self.keys()?.now() {
+            // The record is on disk before the old key is destroyed.
+            if let Signed::UpTo { not_remembered: Some(error), .. } = self.sign()? {
+                return Err(Error::NotSigned(error));
+            }
+        }
+        // A process that changes the key has the turn until it is done.
+        let _turn = trust.turn(id)?;
+        let mut writer = self.writer()?.clone();
+        writer.refresh()?;
+        Ok(trust.end_change(id, self.keys()?.now(), None)?)
     }
 
     /// Clock and seeds for functions that write.

@@ -72,7 +72,7 @@ pub trait Trust: Debug + Send + Sync {
         Ok(self.key(log)?.map(|key| TagKey::of(log.id, &key)))
     }
 
-    /// Keeps the key that is to take the place of the key of a log, beside that, with the secret of its tags.
+    /// Keeps the key that is to take the place of the key of a log, with the secret of its tags.
     ///
     /// # Errors
     ///
@@ -86,12 +86,12 @@ pub trait Trust: Debug + Send + Sync {
         Err(TrustError::NoHome)
     }
 
-    /// Returns the public half of the key that was kept beside the key of a log.
+    /// Returns the public half of the key that is to take the place of the key of a log.
     fn next_key(&self, _store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
         Ok(None)
     }
 
-    /// Ends a change of keys. If the key that was kept beside is in force, it takes the place of the old one, which is destroyed;
+    /// Ends a change of keys. If the next key is in force, it takes the place of the old one, which is destroyed;
     /// with `out` that is a new file. If another one is in force, it is destroyed itself. Done again, it does nothing.
     fn end_change(
         &self,

@@ -441,7 +441,7 @@ impl Vault {
     /// Removes parts that no entry names, as an interrupted put leaves them. Returns how many there were; a dry run removes none.
     pub fn sweep(&mut self, dry_run: bool) -> Result<u64, VaultError> {
         let cipher = self.cipher()?;
-        // Whose parts those are that no entry names cannot be told beside a vault whose key is gone.
+        // A part that no entry names may be of the vault whose key is gone.
         if has_others(&self.marks()?, &cipher) {
             return Ok(0);
         }
@@ -669,7 +669,7 @@ struct Batch {
     size: usize,
 }
 
-/// The mark by which the key of a vault is known. It says that there is a vault, and nothing else.
+/// The mark by which the key of a vault is known.
 struct Mark {
     name: Digest,
     /// The bytes under the name; `None` if the vault has not begun.
@@ -747,7 +747,7 @@ pub fn check(store: &dyn Store, trust: &dyn Trust) -> Result<Option<VaultReport>
     // A key that cannot be used is one that is not here: the verb that needs it reports why.
     let cipher = trust.vault_key(id).ok().flatten().map(|key| Cipher::new(&key, id));
     let fits = |cipher: &Cipher| marks.iter().any(|mark| mark.kept.as_ref() == Some(&cipher.mark()));
-    // What a key that is gone has encrypted looks like what is damaged.
+    // Bytes under a key that is gone look like damaged ones.
     let cipher = cipher.filter(|cipher| fits(cipher) && !has_others(&marks, cipher));
     let mut report = VaultReport { entries: 0, files: 0, damaged: Vec::new(), was_read: cipher.is_some() };
     for name in names {

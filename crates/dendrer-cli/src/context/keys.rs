@@ -14,12 +14,12 @@ use dendrer::trust::Trust;
 use dendrer::trust::TrustError;
 use dendrer::trust::UserTrust;
 use dendrer::trust::VaultKey;
-use dendrer_object::StoreId;
 use dendrer_object::note::SigningKey;
 use dendrer_object::note::VerifierKey;
+use dendrer_object::{Code, StoreId};
 
 use crate::demo;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::files;
 
@@ -202,4 +202,13 @@ pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {
 /// Finds the key of a store; `None` if it is not here.
 pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<Arc<SigningKey>>> {
     Ok(ProgramTrust(user(given)).key(info).map_err(dendrer::Error::from)?)
+}
+
+/// The largest file that is read as a checkpoint.
+const NOTE_MAX: usize = 1 << 20;
+
+/// Reads the text of a signed note.
+pub(crate) fn note_in(path: &str) -> Result<String> {
+    String::from_utf8(files::read(path, NOTE_MAX)?)
+        .map_err(|_| Failure::new(Code::E0308, format!("not a checkpoint: {path} is no text")))
 }

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use dendrer::care::check::{check_derived, check_log, figures};
 use dendrer::care::tags;
-use dendrer::repo::keys::{KnownKey, log_of};
+use dendrer::repo::keys::{known_key, log_of};
 use dendrer::repo::writer_secret;
 use dendrer::source::clean_text;
 use dendrer::store::embedded::{Embedded, Leftover, Options};
 use dendrer::store::prelude::*;
 use dendrer::store::{LogWriter, StoreError};
 use dendrer::trust::Trust;
+use dendrer::verify::judge::KnownKey;
 use dendrer_view::doctor::{DoctorAnswer, DoctorCheck, ReportOrigin, check_of, report};
 use dendrer_view::key::SetAsideAnswer;
 use dendrer_view::problem::in_store;
@@ -121,8 +122,7 @@ pub(crate) fn run(global: &Global, args: &Doctor, out: &mut Out) -> Result {
     if let Some(store) = &mut found {
         checks.extend(check_log(store, args.fix, &*trust)?.iter().map(check_of));
         checks.push(key(global.key.as_deref(), args.fix, store));
-        checks.extend(key_change(store, &*trust));
-        checks.extend(vault_key(store, &*trust));
+        checks.extend([key_change(store, &*trust), vault_key(store, &*trust)].into_iter().flatten());
         checks.push(tagged(store, &*trust));
         checks.extend(check_derived(store, args.fix)?.iter().map(check_of));
     }
@@ -243,7 +243,7 @@ fn key_change(store: &Embedded, trust: &dyn Trust) -> Option<DoctorCheck> {
     const NAME: &str = "key change";
     let found = || -> std::result::Result<Option<DoctorCheck>, dendrer::Error> {
         let (keys, id) = (store.keys()?, store.info().id);
-        if let KnownKey::Without(position) = KnownKey::of(&keys, id, trust)? {
+        if let KnownKey::Without(position) = known_key(&keys, id, trust)? {
             let error = dendrer::Error::KeyChanged { position };
             let check = DoctorCheck::fail(NAME, error.code(), error.to_string());
             return Ok(Some(check.next(&["dendrer", "verify", "--all"])));

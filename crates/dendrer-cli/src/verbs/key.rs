@@ -18,7 +18,6 @@ use crate::context::{keys, mark};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, files};
-use crate::verbs::verify::note_in;
 
 /// `key`
 #[derive(Debug, Subcommand)]
@@ -163,7 +162,7 @@ fn write_repo(global: &Global) -> Result<Repo> {
 
 /// Reads a checkpoint that was kept elsewhere.
 fn read_note(path: &str) -> Result<SignedNote> {
-    let text = note_in(path)?;
+    let text = keys::note_in(path)?;
     SignedNote::parse(text.as_bytes())
         .map_err(|error| Failure::new(Code::E0308, format!("not a checkpoint: {error}")))
 }

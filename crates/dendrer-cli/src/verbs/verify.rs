@@ -6,7 +6,6 @@ use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
 use dendrer::care::verify::question::{VerifyOutcome, VerifyPlan, VerifyQuestion};
-use dendrer_object::Code;
 use dendrer_view::verify::VerifyAnswer;
 use dendrer_wire::foreign::CfdTerms;
 
@@ -14,10 +13,10 @@ use crate::context;
 use crate::context::desk::CommandDesk;
 use crate::context::keys;
 use crate::context::pool;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
-use crate::out::{Out, files};
+use crate::out::Out;
 use crate::progress::Progress;
 
 mod profile;
@@ -108,7 +107,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
         branches: args.branches,
         from: args.from.clone(),
         tip: args.tip.clone(),
-        checkpoint: args.checkpoint.as_deref().map(note_in).transpose()?,
+        checkpoint: args.checkpoint.as_deref().map(keys::note_in).transpose()?,
         verifier: args.verifier.clone(),
         require_complete: args.require_complete,
         require_witness: args.require_witness,
@@ -122,15 +121,6 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     let outcomes = verify_bundles(global, &plan, usize::try_from(args.jobs).unwrap_or(1))?;
     let outcomes = plan.end(outcomes, &mut CommandDesk::new(global, out))?;
     out.answer(&VerifyAnswer { outcomes: &outcomes, is_list: out.format() == Format::Jsonl })
-}
-
-/// The largest file that is read as a checkpoint.
-const NOTE_MAX: usize = 1 << 20;
-
-/// Reads the text of a signed note.
-pub(crate) fn note_in(path: &str) -> Result<String> {
-    String::from_utf8(files::read(path, NOTE_MAX)?)
-        .map_err(|_| Failure::new(Code::E0308, format!("not a checkpoint: {path} is no text")))
 }
 
 /// Verifies the bundles of a plan, some at a time.

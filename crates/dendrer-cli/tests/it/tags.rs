@@ -78,7 +78,7 @@ fn without_key_and_secret_nothing_is_written() {
         assert_eq!(log_of(&place), before, "{args:?}");
     }
     let ran = elsewhere(&place, &["commit", "--run", "r"], LINE);
-    let text = "error[E0804]: the key of this log is not here, and no writer's secret\nnote: nothing was written\nhelp: on the machine with the key: dendrer key writer --out FILE\n";
+    let text = "error[E0804]: the key of this log is not here, and no writer's secret\nnote: nothing was written\nhelp: on the machine with the key: dendrer key writer --out FILE; if it is lost: dendrer key recover --reason TEXT\n";
     assert!(ran.stderr.starts_with(text), "{}", ran.stderr);
     assert_eq!(elsewhere(&place, &["verify", "r"], b"").code, 0, "reading needs no key");
 }

@@ -61,7 +61,7 @@ impl Embedded {
         while from < self.tail.base {
             let batch = match self.list_beside_runs(from, LISTED) {
                 Ok(batch) => batch,
-                // The log says the same as an index that is damaged.
+                // The log has all that a damaged index lacks.
                 Err(StoreError::Index(_) | StoreError::IndexDamaged(_) | StoreError::IndexLocked) => {
                     return self.key_records_in_log(begin);
                 }
@@ -71,7 +71,7 @@ impl Embedded {
             from = last + 1;
             found.extend(batch.iter().filter(|(_, kind)| *kind == Kind::Key).map(|(position, _)| *position));
         }
-        // The records after those of the index are here.
+        // The tail has the records after those of the index.
         found.retain(|position| *position < self.tail.base);
         for position in begin.max(self.tail.base)..self.size() {
             let row = self.tail.row(position);

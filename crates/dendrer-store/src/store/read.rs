@@ -181,8 +181,8 @@ pub trait ReadLog: fmt::Debug + Send + Sync {
         Ok(found)
     }
 
-    /// Returns the keys of the log, as far as this handle sees it. A record that does not change them, although it says so, is
-    /// passed over: a verification finds it.
+    /// Returns the keys of the log, as far as this handle sees it. A change that does not hold is passed over: a
+    /// verification finds it.
     fn keys(&self) -> Result<LogKeys, StoreError> {
         let (info, mut from) = (self.info(), 0);
         let mut keys = LogKeys::new(info.id, info.key.clone());
@@ -266,7 +266,7 @@ pub trait ReadLog: fmt::Debug + Send + Sync {
 const KEYS_STEP: usize = 1024;
 
 /// Takes a record of kind `key` as it was read. One that cannot be read, or whose change was signed over another log, changes no key
-/// here: whoever verifies the log says why.
+/// here: a verification has the reason.
 pub(crate) fn take_key(
     keys: &mut LogKeys,
     position: u64,

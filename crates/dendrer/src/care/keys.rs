@@ -1,7 +1,7 @@
 //! Changes of the key of a log: rotated, recovered after a loss, revoked.
 //!
 //! A change is a record of kind `key` that is appended under the lock of the store, as the last one before the new key signs. Its
-//! steps are: the new key on disk beside the old one, the record, the checkpoint, the old key destroyed. The next handle that
+//! steps are: the new key on disk next to the old one, the record, the checkpoint, the old key destroyed. The next handle that
 //! writes finishes a change that is on record, and takes back any other.
 //!
 //! Rule: at every moment a key that can sign the log as it is on disk is on disk; test `a_change_may_stop_anywhere`.
@@ -31,7 +31,7 @@ pub struct KeyChanged {
     pub new: VerifierKey,
     /// The position of the record.
     pub position: u64,
-    /// What was done.
+    /// The kind of the change.
     pub how: KeyHow,
     /// The size from which on signatures were taken back.
     pub at: Option<u64>,
@@ -131,7 +131,7 @@ fn earlier(keys: &LogKeys, text: &str, at: u64, size: u64) -> Result<VerifierKey
     Ok(span.key.clone())
 }
 
-/// Puts a new key on disk beside the one in force, and appends the record that brings it.
+/// Puts a new key on disk next to the one in force, and appends the record that brings it.
 fn change(
     repo: &Repo,
     new: &Arc<SigningKey>,
@@ -145,7 +145,7 @@ fn change(
     };
     let mut turn = trust.turn(id).map_err(Error::NotSigned)?;
     writer.refresh()?;
-    // Another process was stopped after its change was put on record: the key beside is the one in force.
+    // Another process was stopped after its change was put on record: the key next to it is the one in force.
     if trust.next_key(id)?.as_ref() == Some(writer.keys()?.now()) {
         return Err(StoreError::NoWriter.into());
     }

@@ -23,9 +23,10 @@ use dendrer_store::{Damage, Mark, StoreError, TreeHead};
 use self::erasures::{ErasedAgain, ErasedAgainError, NewErasures};
 use super::{CareNote, Follow, HiddenLog, copy, is_of_integrity};
 use crate::error::Error;
+use crate::evidence::verify::judge::KnownKey;
 use crate::files;
 use crate::repo::heads::{refuse_rollback, remember_checkpoint};
-use crate::repo::keys::{KnownKey, log_of};
+use crate::repo::keys::{known_key, log_of};
 use crate::repo::locate::{REPLACED, RESTORING, STORE_DIR};
 use crate::repo::refuse_damage;
 use crate::trust::Trust;
@@ -459,7 +460,7 @@ fn check_whole(backup: &Embedded, trust: &dyn Trust, follow: &mut dyn Follow) ->
     let log = log_of(backup).map_err(Error::from)?;
     let keys = backup.keys().map_err(Error::from)?;
     let has_key =
-        match KnownKey::of(&keys, log.id, trust).map_err(|error| RestoreError::Unknown(error.into()))? {
+        match known_key(&keys, log.id, trust).map_err(|error| RestoreError::Unknown(error.into()))? {
             KnownKey::Another(here) => {
                 return Err(unsound(UnsoundBackup::OtherKey { backup: Box::new(log.key), here }));
             }

@@ -18,9 +18,9 @@ use super::tiles::TileCheck;
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::evidence::shown::ShownTree;
-use crate::evidence::verify::judge::{self, records_to_read};
+use crate::evidence::verify::judge::{self, KnownKey, records_to_read};
 use crate::evidence::verify::{self, VerifyReading, VerifyReport, VerifyTerms, VerifyVerdict};
-use crate::repo::keys::KnownKey;
+use crate::repo::keys::{accept, known_key};
 use crate::repo::mark;
 use crate::repo::{Repo, open_with_keys};
 use crate::run::trace::ReadHandle as _;
@@ -121,6 +121,10 @@ pub fn of_files(
     }
     let note = store.checkpoint().ok().flatten();
     let mut report = kept.judge(report, store.info(), note.as_ref(), &question.keys)?;
+    if let (Some(keys), true) = (&report.keys, report.is_key_known && report.verdict <= VerifyVerdict::Intact)
+    {
+        accept(keys, store.info().id, trust);
+    }
     report.add_damage(files);
     Ok(report)
 }
@@ -161,7 +165,7 @@ impl<'t> Kept<'t> {
             report.add_unknown_memory(why);
         }
         let Some(keys) = report.keys.clone() else { return Ok(report) };
-        let known = match KnownKey::of(&keys, info.id, self.trust) {
+        let known = match known_key(&keys, info.id, self.trust) {
             Ok(known) => known,
             // A head that cannot be read was reported.
             Err(_) if self.unknown.is_some() => KnownKey::No,

@@ -4,8 +4,9 @@ use dendrer_object::note::VerifierKey;
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Store, TreeHead};
 
-use super::keys::KnownKey;
+use super::keys::known_key;
 use crate::error::{Error, LogDiffers};
+use crate::evidence::verify::judge::KnownKey;
 use crate::trust::Trust;
 
 /// Compares a log with a head; `None` if it begins with what the head names.
@@ -58,7 +59,7 @@ pub fn remember_checkpoint(store: &Embedded, key: &VerifierKey, trust: &dyn Trus
     let Some(note) = store.checkpoint()? else { return Ok(()) };
     let (keys, id) = (store.keys()?, store.info().id);
     let is_own =
-        store.info().key == *key && matches!(KnownKey::of(&keys, id, trust)?, KnownKey::Same | KnownKey::No);
+        store.info().key == *key && matches!(known_key(&keys, id, trust)?, KnownKey::Same | KnownKey::No);
     if is_own && let Ok(checkpoint) = keys.open(&note) {
         let head = TreeHead { size: checkpoint.size(), root: checkpoint.root() };
         if trust.head(id)?.is_some_and(|known| known.size >= head.size) {

@@ -36,7 +36,7 @@ impl TagKey {
         format!("{TEXT}{}", encode_base64url(&self.0))
     }
 
-    /// Splits the text of a key file from the secret below it; `None` if that is none.
+    /// Splits the text of a key file from the secret below it; `None` for any other line there.
     pub(super) fn split(text: &str) -> Option<(&str, Option<TagKey>)> {
         let text = text.trim_end();
         let Some((key, line)) = text.split_once('\n') else { return Some((text, None)) };

@@ -169,9 +169,9 @@ impl Trust for UserTrust {
     ) -> Result<(), TrustError> {
         self.refuse_writer("does not change the key of a log")?;
         let path = beside(&self.key_path(store).ok_or(TrustError::NoHome)?);
-        // If this fails, writing the key says so.
+        // If this fails, writing the key fails.
         let _ = files::make_dir(files::dir_of(&path));
-        // Left by a change that was stopped before it was on record. Whoever has the turn ends such a one first.
+        // Left by a change that was stopped before it was on record.
         destroy(&path).map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })?;
         let tags = tags.map(|tags| format!("\n{}", tags.secret_text())).unwrap_or_default();
         let written = write_secret(&path, &(key.secret_text() + &tags));
@@ -348,7 +348,7 @@ impl UserTrust {
     /// Reads the key of a log, or the secret of its writers.
     fn held(&self, log: &StoreInfo) -> Result<Option<Held>, TrustError> {
         let Some(path) = self.key_path(log.id) else { return Ok(None) };
-        // A change that is on record and not ended: the new key lies beside.
+        // A change that is on record and not ended: the new key has a file of its own.
         if let Some(next) = self.next_held(log.id)?.filter(|next| *next.verifier_key() == log.key) {
             return Ok(Some(next));
         }
@@ -365,7 +365,7 @@ impl UserTrust {
         Ok(Some(held))
     }
 
-    /// Reads the key that was kept beside the key of a log.
+    /// Reads the key that is to take the place of the key of a log.
     fn next_held(&self, store: StoreId) -> Result<Option<Held>, TrustError> {
         let Some(path) = self.key_path(store).map(|path| beside(&path)) else { return Ok(None) };
         let read = self.read_kept(&path);
@@ -373,7 +373,7 @@ impl UserTrust {
             Err(source) => return Err(TrustError::KeyNotRead { path, source }),
             Ok(text) => text,
         };
-        // One that was being destroyed is none.
+        // One that was being destroyed is passed over.
         Ok(text.and_then(|text| Held::parse(&String::from_utf8_lossy(&text), &path).ok()))
     }
 
@@ -382,8 +382,7 @@ impl UserTrust {
         Some(self.own_key_path(store)?.with_extension("known"))
     }
 
-    /// Moves the next key and the key of the vault to a new place, and destroys the old ones. What is there already of a move that
-    /// was stopped stays.
+    /// Moves the next key and the key of the vault to a new place, and destroys the old ones. Files of a move that was stopped stay.
     fn move_keys(&self, store: StoreId, next: &Path, path: &Path, out: &Path) -> io::Result<()> {
         let text = std::fs::read_to_string(next)?;
         copy_secret(text.trim_end(), out)?;
@@ -578,7 +577,7 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// The file of the key of a vault beside the file of a signing key.
+/// The file of the key of a vault, by the file of a signing key.
 fn vault_beside(path: &Path) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
     name.push(".vault");

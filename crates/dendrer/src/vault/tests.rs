@@ -95,7 +95,7 @@ fn a_second_vault_begins_beside_one_whose_key_is_lost() {
     assert_eq!(vault.get_as(&run("r"), "q", &put).unwrap(), b"new");
     assert_eq!(vault.get(&run("r"), "p").unwrap_err().code(), Code::E0465);
     assert_eq!(vault.destroy(&run("r"), "p").unwrap_err().code(), Code::E0465);
-    // What the lost key encrypted is neither damage nor litter.
+    // Bytes under the lost key are neither damage nor litter.
     let names = vault.store.secrets().unwrap().len();
     assert_eq!(vault.sweep(false).unwrap(), 0);
     let report = check(&vault.store, &*vault.trust).unwrap().unwrap();

@@ -17,7 +17,6 @@ use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::error::Error;
 use crate::evidence::shown::{ShownTree, TreesCompared};
 use crate::handle::ReadHandle;
-use crate::repo::keys::KnownKey;
 use crate::run::trace::{Trace, all_runs};
 
 /// The code of a log that is not the one that was signed here.
@@ -53,6 +52,21 @@ impl VerifiedLog {
     }
 }
 
+/// How the key in force follows from the one that is known on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnownKey {
+    /// None is known.
+    No,
+    /// It is the same, or follows from it.
+    Same,
+    /// The record at this position changed it without the one that is known.
+    Without(u64),
+    /// The log ends before the key was changed here.
+    Older,
+    /// The log has not had the known key, which is this one.
+    Another(Box<VerifierKey>),
+}
+
 impl VerifyReport {
     /// Adds a finding about the log as a whole, with what is stored and what was computed.
     pub fn add_finding(&mut self, code: Code, message: String, sides: Option<(String, String)>) {
@@ -76,10 +90,10 @@ impl VerifyReport {
 
     /// Judges the keys of the log.
     ///
-    /// Cases that look alike and differ: a key that was *given* is none of the log, so nothing signed can be checked with it, and the
+    /// Cases that look alike and differ: the log has not had a key that was *given*, so nothing signed can be checked with it, and the
     /// record may still be intact: UNVERIFIABLE. The key was changed without the one that is *known* here: the owner may have lost
-    /// it, or somebody else claims the log, UNVERIFIABLE as well. The key that is known here is none of the log: a log keeps its
-    /// first key for life, so it is another log in its place, TAMPERED.
+    /// it, or a stranger claims the log, UNVERIFIABLE as well. The log has not had the key that is known here: a log keeps its first
+    /// key for life, so this is another log in its place, TAMPERED.
     pub fn judge_keys(
         &mut self,
         keys: &LogKeys,
