@@ -228,6 +228,11 @@ pub(crate) fn sign(repo: &Repo) -> Result<Option<SignedNote>> {
     Ok(signed(repo.sign()?))
 }
 
+/// As [`sign`], with a map of all runs before, so that a bundle can be seen to be whole.
+pub(crate) fn sign_with_map(repo: &Repo) -> Result<Option<SignedNote>> {
+    Ok(signed(repo.sign_with_map()?))
+}
+
 /// Signs the log if its key is here, and closes the store.
 pub(crate) fn close(repo: Repo) -> Result<()> {
     if let Some(late) = repo.late_index() {

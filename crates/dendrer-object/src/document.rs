@@ -784,7 +784,8 @@ fn unfinished_member() -> DocumentMember {
 
 /// The member that any document may have, if records of a run that was read are missing or may be.
 fn incomplete_member() -> DocumentMember {
-    let sentence = "The runs that were read of which records are or may be missing, each with the reason in words";
+    let sentence =
+        "The runs that were read of which records are or may be missing, each with the reason in words";
     head_member("incomplete", sentence, <[String]>::schema())
 }
 

@@ -304,7 +304,8 @@ fn members_of(question: &str) -> Vec<(String, MemberKind)> {
     let schema = schemas::find(question);
     let properties = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let known = properties.into_iter().flat_map(Object::iter);
-    let own = known.filter(|(name, _)| !matches!(&***name, "schema" | "tampered" | "unfinished" | "incomplete"));
+    let own =
+        known.filter(|(name, _)| !matches!(&***name, "schema" | "tampered" | "unfinished" | "incomplete"));
     own.map(|(name, schema)| (name.to_string(), kind_of(schema))).collect()
 }
 

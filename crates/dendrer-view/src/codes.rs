@@ -196,9 +196,10 @@ E0310 6 "The beginning of a fork is not here."
 "A fork shares its first ticks with its parent. A bundle of the fork made in the original store contains them."
 E0311 6 "A value that is needed was erased or withheld."
 "Its commitment is still there and verifies; what it committed to cannot be shown or computed with."
-E0312 6 "Records may be missing, and --require-complete asks for all of them."
+E0312 6 "Records are or may be missing, and all of them are asked for."
 "Fewer records are here than the map counts, or no map counts them, or records are newer than the map or the checkpoint. The line \
-whole names the runs and the numbers. Verify the store itself, or ask for a new bundle, made where the key of the log is."
+whole of verify names the runs and the numbers. A gate over such a run is open, since what is missing may break it; what only shows \
+warns. What an import lacks stays on record in the run. Verify the store itself, or ask for a new bundle, made where the key of the log is."
 E0313 6 "No witness agrees up to the last tick that was asked about, and --require-witness asks for one."
 "A witness is a tip (--tip) or a checkpoint (--checkpoint) that was kept elsewhere. What this machine has signed is none: it lies \
 with the key. An older tip is good up to its tick: ask about that with RUN@TICK."

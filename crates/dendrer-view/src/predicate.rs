@@ -292,7 +292,8 @@ impl Answer for PredicateTestAnswer<'_> {
             let ticks = count(line.to - line.from + 1, "tick", "ticks");
             lines.push(format!("{}   ({judged} of {ticks} judged)", sum_up(line)).into());
         }
-        let missing = self.tested.missing.map(|found| format!("UNKNOWN    {}", quote::escape(&found.words())));
+        let missing =
+            self.tested.missing.map(|found| format!("UNKNOWN    {}", quote::escape(&found.words())));
         lines.extend(missing.map(|words| Line::styled(Style::Warn, words)));
         lines.extend(from_text_line(self.tested.from_text).map(Line::from));
         if let Some(standing) = &line.standing {

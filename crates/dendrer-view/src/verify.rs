@@ -253,7 +253,8 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     let report = &log.report;
     let mut lines = facts::lines(log);
     lines.extend(report.runs.iter().filter_map(|run| {
-        let (ticks, of) = run.unfinished.filter(|found| found.lost.is_none()).map(|found| (found.ticks, found.of))?;
+        let (ticks, of) =
+            run.unfinished.filter(|found| found.lost.is_none()).map(|found| (found.ticks, found.of))?;
         let detail = format!("{}: {ticks} of {of} ticks; the same import goes on with it", run.run);
         Some(facts::line(Some(Style::Warn), "import", "UNFINISHED", &detail))
     }));

@@ -183,11 +183,8 @@ fn a_checkpoint_with_another_root_is_an_equivocation() {
 #[test]
 fn a_tip_contradicts_only_where_its_tick_is_known() {
     let store = signed(recorded());
-    let of_r = |tips: Vec<Digest>| VerifyTerms {
-        runs: Some(vec![run_name("r")]),
-        tips,
-        ..VerifyTerms::default()
-    };
+    let of_r =
+        |tips: Vec<Digest>| VerifyTerms { runs: Some(vec![run_name("r")]), tips, ..VerifyTerms::default() };
     let unknown = Digest([9; 32]);
     let report = verified(&store, &of_r(vec![unknown]));
     assert_eq!((report.verdict, codes(&report)), (VerifyVerdict::Unverifiable, vec![]));

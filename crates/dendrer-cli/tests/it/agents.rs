@@ -123,6 +123,7 @@ Loaded 4 trace nodes from DATG.
 [SUCCESS] All branches verified successfully.
 not covered by the formula: timestamp, state_delta, fork_type
 our reading: events as they are written (Python), and as RFC 8785
+not checked: whether lines are missing at the end: a file that was cut there has the same hashes
 ",
             "{version}"
         );

@@ -63,7 +63,7 @@ fn a_key_that_was_exchanged_is_found_by_whoever_never_saw_the_first() {
 #[test]
 fn a_tip_vouches_for_one_run() {
     let both = ["verify", "trip-planner-a", "logistics-run-47", "--tip"];
-    assert_eq!(demo().run(&[&both[..], &[&"0".repeat(64)]].concat()).code, 4);
+    assert_eq!(demo().run(&[&both[..], &[&"0".repeat(64)]].concat()).code, 6);
     let tip = |run: &str| {
         let shown = demo().json(&["show", &format!("{run}@tip")]).1;
         shown.get("id").and_then(|id| id.as_str().map(str::to_owned)).unwrap()

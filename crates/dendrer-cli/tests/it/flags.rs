@@ -24,7 +24,7 @@ fn a_log_is_searched_by_a_regular_expression() {
         " tick  agent        type             conf  summary
    22  feed-reader  observation.add  0.31  \"unverified source introduced: a private feed offers barges at half the price\"
 1 of 64 transitions, 1 agent, 0 anomalies
-853 of 853 records signed, verified here to 0
+854 of 854 records signed, verified here to 0
 ",
     );
     // The type counts as text, and so does what a result holds.
@@ -56,7 +56,7 @@ fn a_graph_draws_each_agents_lane_and_the_recorded_links() {
     8        *  researcher   action.result       -  ok http_get {\"class\":2,\"duration_min\":172,\"price_chf\":48}  <- caused_by 7
     9        *  researcher   observation.add  0.89  \"outward fare CHF 48 with a half-fare card, 2 h 52 min\"  <- evidence 8
 9 of 47 transitions, 4 agents, 1 anomaly
-853 of 853 records signed, verified here to 0
+854 of 854 records signed, verified here to 0
 ",
     );
 }
@@ -65,7 +65,7 @@ fn a_graph_draws_each_agents_lane_and_the_recorded_links() {
 fn a_full_log_shows_each_transition_as_show_does() {
     let full = demo().run(&["log", "trip-planner-a", "--full", "--from", "3", "--to", "4"]).stdout;
     let show = |tick: u64| demo().run(&["show", &format!("trip-planner-a@{tick}")]).stdout;
-    let tail = "2 of 47 transitions, 1 agent, 0 anomalies\n853 of 853 records signed, verified here to 0\n";
+    let tail = "2 of 47 transitions, 1 agent, 0 anomalies\n854 of 854 records signed, verified here to 0\n";
     assert_eq!(full, format!("{}\n{}\n{tail}", show(3), show(4)));
     let log = demo().json(&["log", "trip-planner-a", "--full", "-n", "1"]).1;
     let item = log.get("items").unwrap().as_array().unwrap().get(0).unwrap();
@@ -85,7 +85,7 @@ fn the_parts_of_a_transition() {
   pack         c2e51b7c637e
   policy       trip.within_budget, judged by the kernel
   decided      no decision about it within 1,000 ticks
-  log          record 11 of 853, signed
+  log          record 11 of 854, signed
 ",
     );
     check(
@@ -170,7 +170,7 @@ logistics-fix-1  Deliver six consignments to Basel by Thursday
     let slip = demo().run(&["runs", "--where", "tics > 5"]);
     assert_eq!(slip.code, 2);
     assert!(slip.stderr.contains("ticks"), "{}", slip.stderr);
-    check("runs --stage 0", "0 of 19 runs, 0 match\n853 of 853 records signed, verified here to 0\n");
+    check("runs --stage 0", "0 of 19 runs, 0 match\n854 of 854 records signed, verified here to 0\n");
     assert_eq!(demo().json(&["runs", "--stage", "1"]).1.get("matching"), Some(&Value::from(13u64)));
 }
 
@@ -187,12 +187,12 @@ fn fields_are_chosen_for_people_and_programs() {
     check("version --fields version,kernel", "version  0.1.0\nkernel   3\n");
     check(
         "runs --fields name -n 1 --json",
-        "{\"complete\":false,\"hidden\":0,\"items\":[{\"name\":\"run-84f2\"}],\"matching\":19,\"next\":\"run-84f2\",\"schema\":\"dendrer.runs/1\",\"total\":19,\"trust\":{\"signed\":853,\"size\":853,\"tagged\":853,\"verified\":0},\"unclear\":[]}\n",
+        "{\"complete\":false,\"hidden\":0,\"items\":[{\"name\":\"run-84f2\"}],\"matching\":19,\"next\":\"run-84f2\",\"schema\":\"dendrer.runs/1\",\"total\":19,\"trust\":{\"signed\":854,\"size\":854,\"tagged\":854,\"verified\":0},\"unclear\":[]}\n",
     );
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",
         &format!(
-            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"next\":null,\"read_from\":[\".dendrer\"],\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2,\"trust\":{{\"signed\":853,\"size\":853,\"tagged\":853,\"verified\":0}}}}}}\n",
+            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"next\":null,\"read_from\":[\".dendrer\"],\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2,\"trust\":{{\"signed\":854,\"size\":854,\"tagged\":854,\"verified\":0}}}}}}\n",
             demo().json(&["show", "trip-planner-a@tip"]).1.get("id").unwrap().as_str().unwrap()
         ),
     );
@@ -296,7 +296,7 @@ fn answers_can_be_ascii_alone_and_go_to_a_file() {
 fn what_was_opened_is_said_when_asked_for() {
     let ran = demo().run(&["log", "trip-planner-a", "-v", "-n", "1"]);
     let lines: Vec<&str> = ran.stderr.lines().collect();
-    assert!(lines[0].starts_with("store ") && lines[0].contains(": 853 records, root "), "{}", ran.stderr);
+    assert!(lines[0].starts_with("store ") && lines[0].contains(": 854 records, root "), "{}", ran.stderr);
     assert!(lines[1].starts_with("took 0."), "{}", ran.stderr);
     assert_eq!(demo().run(&["log", "trip-planner-a", "-n", "1"]).stderr, "");
 }

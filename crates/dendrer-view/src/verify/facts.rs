@@ -394,7 +394,9 @@ fn whole_line(report: &VerifyReport) -> Line {
     ];
     let mut parts: Vec<String> = whys.into_iter().filter_map(|why| partial_words(whole, why)).collect();
     let imported = whole.partial.iter().filter(|found| found.is_on_record);
-    parts.extend(imported.map(|found| format!("{}: {}", quote::escape(found.run.as_str()), found.lost().words())));
+    parts.extend(
+        imported.map(|found| format!("{}: {}", quote::escape(found.run.as_str()), found.lost().words())),
+    );
     let detail = match parts.is_empty() {
         true if report.runs.is_empty() && report.key.is_some() && report.findings.is_empty() => {
             "no run is in it".to_owned()
@@ -407,7 +409,8 @@ fn whole_line(report: &VerifyReport) -> Line {
 
 /// Returns the runs that are partial for a reason, and the reason in words.
 fn partial_words(whole: &WholeFact, why: PartialReason) -> Option<String> {
-    let runs: Vec<&IncompleteRun> = whole.partial.iter().filter(|run| run.why == why && !run.is_on_record).collect();
+    let runs: Vec<&IncompleteRun> =
+        whole.partial.iter().filter(|run| run.why == why && !run.is_on_record).collect();
     if runs.is_empty() {
         return None;
     }
@@ -516,7 +519,9 @@ fn compared_line(compared: &ComparedLog) -> Line {
     let (style, detail) = match (compared.word, compared.at) {
         (ComparedWord::Same, at) => (Style::Good, format!("to {} with {with}", at.unwrap_or(0))),
         (ComparedWord::Equivocation, at) => (Style::Bad, format!("at {} with {with}", at.unwrap_or(0))),
-        (ComparedWord::NotCompared, _) if let Some(older) = &compared.older => (Style::Warn, quote::escape(older)),
+        (ComparedWord::NotCompared, _) if let Some(older) = &compared.older => {
+            (Style::Warn, quote::escape(older))
+        }
         (ComparedWord::NotCompared, _) => {
             (Style::Warn, format!("with {with}: what both show does not decide it"))
         }

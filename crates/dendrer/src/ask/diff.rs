@@ -27,8 +27,8 @@ use crate::error::Error;
 use crate::run::declared;
 use crate::run::pack;
 use crate::run::snapshot::weight;
-use crate::run::unfinished::Unfinished;
 use crate::run::trace::Trace;
+use crate::run::unfinished::Unfinished;
 
 pub use crate::limits::CONTENT_MAX;
 use align::{STEPS_MAX, TooFarApart, lcs};

@@ -22,8 +22,8 @@ use crate::evidence::verify::facts::IncompleteRun;
 use crate::evidence::verify::{self, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::repo::Repo;
 use crate::run::casebook_name;
-use crate::run::trace::{Trace, all_runs};
 use crate::run::lost::{Lost, MissingRecords};
+use crate::run::trace::{Trace, all_runs};
 use crate::run::unfinished::{self, ALTHOUGH, FOREIGN, INPUTS, PARTIAL, TICKS};
 
 /// How many records are appended together.

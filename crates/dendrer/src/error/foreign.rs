@@ -53,7 +53,9 @@ pub enum ForeignError {
         why: Lost,
     },
     /// A record has its place between others that are here.
-    #[error("the bundle has a {kind} of {run} that is missing here, and its place lies before the end: import the bundle into a new store")]
+    #[error(
+        "the bundle has a {kind} of {run} that is missing here, and its place lies before the end: import the bundle into a new store"
+    )]
     Late {
         /// The run, as it is named here.
         run: RunName,

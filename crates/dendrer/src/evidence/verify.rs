@@ -31,7 +31,8 @@ use maps::Maps;
 use states::States;
 
 use facts::{
-    ComparedLog, ComparedWord, Derived, IncompleteRun, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind,
+    ComparedLog, ComparedWord, Derived, IncompleteRun, MapFact, Notes, VerifyNote, WholeFact, Witness,
+    WitnessKind,
 };
 
 pub use crate::run::replay::{replay, replay_range};
@@ -1133,8 +1134,7 @@ impl<'a> Checker<'a> {
             true => self.bundle_leaves_out == 0,
             false => (self.peaks.size(), self.peaks.root()) == (tree.size, tree.root),
         };
-        let ends =
-            runs.iter().map(|run| (run.clone(), self.ends.get(run).map_or(0, |(_, last)| last + 1)));
+        let ends = runs.iter().map(|run| (run.clone(), self.ends.get(run).map_or(0, |(_, last)| last + 1)));
         let map = std::mem::take(&mut self.map);
         // Of a bundle without a run nothing is here that could be asked about.
         let signed = self.signed.filter(|_| !self.is_bundle || !runs.is_empty());

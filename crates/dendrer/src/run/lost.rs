@@ -44,8 +44,9 @@ impl MissingRecords {
 
     fn words(self) -> Option<String> {
         let some = self.by_kind().into_iter().filter(|(_, count)| *count > 0);
-        let words: Vec<String> =
-            some.map(|(kind, count)| format!("{count} {kind}{}", if count == 1 { "" } else { "s" })).collect();
+        let words: Vec<String> = some
+            .map(|(kind, count)| format!("{count} {kind}{}", if count == 1 { "" } else { "s" }))
+            .collect();
         (!words.is_empty()).then(|| words.join(", "))
     }
 

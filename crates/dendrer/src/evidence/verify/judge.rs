@@ -139,7 +139,14 @@ impl VerifyReport {
                 let after = self.log.0.saturating_sub(to);
                 let is_all = to >= self.reach;
                 let uncovered = 0;
-                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, is_all, uncovered });
+                self.witnesses.push(Witness {
+                    kind: WitnessKind::Key,
+                    run: None,
+                    to,
+                    after,
+                    is_all,
+                    uncovered,
+                });
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
                 let message = "a signature in the name of the key that was given is not that key's";

@@ -81,7 +81,8 @@ impl SuiteCase {
         let mut codes: Vec<String> = report.findings.iter().map(|finding| finding.code.to_string()).collect();
         codes.dedup();
         // The tip of a case is that of its trace, which is not an older part of it.
-        if self.tip.is_some() && report.witnesses.is_empty() && report.verdict == VerifyVerdict::Unverifiable {
+        if self.tip.is_some() && report.witnesses.is_empty() && report.verdict == VerifyVerdict::Unverifiable
+        {
             codes.push(Code::E0304.to_string());
             return self.result(Some(report.verdict), codes, Some(false));
         }
