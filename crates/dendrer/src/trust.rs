@@ -60,6 +60,16 @@ pub trait Trust: Debug + Send + Sync {
         "memory".into()
     }
 
+    /// Lists the keys of a log that this user has known, in order.
+    fn known_keys(&self, _store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
+        Ok(Vec::new())
+    }
+
+    /// Remembers a key of a log after those that were known before.
+    fn know_key(&self, _store: StoreId, _key: &VerifierKey) -> Result<(), TrustError> {
+        Ok(())
+    }
+
     /// Returns the public half of the key that a log was begun with here, whatever key file was named; `None` if it is not here.
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError>;
 

@@ -145,15 +145,16 @@ impl<'t> Kept<'t> {
         if let Some(why) = self.unknown {
             report.add_unknown_memory(&why);
         }
-        let own = match self.trust.own_key(info.id) {
-            Ok(own) => own,
-            Err(error) => {
-                report.add_unknown_memory(&error.in_full());
-                None
-            }
-        };
-        // A head that was signed here was signed by the key that lies here.
-        report.is_key_known |= self.head.is_some();
+        // The key may lie elsewhere by now: what signed here is remembered.
+        let known = || Ok(self.trust.known_keys(info.id)?.pop());
+        let own =
+            match self.trust.own_key(info.id).and_then(|own| own.map_or_else(known, |own| Ok(Some(own)))) {
+                Ok(own) => own,
+                Err(error) => {
+                    report.add_unknown_memory(&error.in_full());
+                    None
+                }
+            };
         report.judge_keys(info, note, own.as_ref(), given);
         report
     }

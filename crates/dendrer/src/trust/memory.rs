@@ -25,6 +25,7 @@ struct Kept {
     heads: BTreeMap<StoreId, TreeHead>,
     vault_keys: BTreeMap<StoreId, VaultKey>,
     writers: BTreeMap<StoreId, Arc<WriterSecret>>,
+    known: BTreeMap<StoreId, Vec<VerifierKey>>,
     /// The logs that are being signed.
     turns: BTreeSet<StoreId>,
 }
@@ -60,6 +61,15 @@ impl Trust for MemoryTrust {
     fn writer(&self, log: &StoreInfo) -> Result<Option<Arc<WriterSecret>>, TrustError> {
         let key = self.key(log)?.map(|key| Arc::new(WriterSecret::of(&key)));
         Ok(key.or_else(|| self.kept().writers.get(&log.id).cloned()))
+    }
+
+    fn known_keys(&self, store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
+        Ok(self.kept().known.get(&store).cloned().unwrap_or_default())
+    }
+
+    fn know_key(&self, store: StoreId, key: &VerifierKey) -> Result<(), TrustError> {
+        self.kept().known.entry(store).or_default().push(key.clone());
+        Ok(())
     }
 
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {

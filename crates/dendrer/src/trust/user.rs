@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dendrer_object::StoreId;
-use dendrer_object::note::{Checkpoint, SigningKey, VerifierKey};
+use dendrer_object::note::{Checkpoint, NoteError, SigningKey, VerifierKey};
 use dendrer_store::disk::WaitNote;
 use dendrer_store::{StoreInfo, TreeHead, WriterSecret};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -145,12 +145,41 @@ impl Trust for UserTrust {
         self.key_path(store).unwrap_or_default()
     }
 
+    fn known_keys(&self, store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
+        let Some(path) = self.known_path(store) else { return Ok(Vec::new()) };
+        let read = self.read_kept(&path);
+        let text = read.map_err(|source| TrustError::KeyNotRead { path: path.clone(), source })?;
+        let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_else(|_| "?".to_owned());
+        let keys: Result<_, NoteError> = text.lines().map(str::parse).collect();
+        keys.map_err(|error| TrustError::KeyUnusable { path, what: "read", why: error.to_string() })
+    }
+
+    fn know_key(&self, store: StoreId, key: &VerifierKey) -> Result<(), TrustError> {
+        let Some(path) = self.known_path(store) else { return Ok(()) };
+        let mut keys = self.known_keys(store)?;
+        keys.retain(|known| known != key);
+        let lines: String = keys.iter().chain([key]).map(|key| format!("{key}\n")).collect();
+        let write = || -> io::Result<()> {
+            files::make_dir(files::dir_of(&path))?;
+            let mut whole = Whole::create(&path)?;
+            whole.write_all(lines.as_bytes())?;
+            whole.finish()?;
+            files::sync_dir(files::dir_of(&path))
+        };
+        write().map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })
+    }
+
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
         let Some(path) = self.own_key_path(store) else { return Ok(None) };
         let bad = |what, why: String| TrustError::KeyUnusable { path: path.clone(), what, why };
         let text = self.read_kept(&path).map_err(|error| bad("read", error.to_string()))?;
         let Some(text) = text else { return Ok(None) };
-        Ok(Some(Held::parse(&String::from_utf8_lossy(&text), &path)?.verifier_key().clone()))
+        let key = Held::parse(&String::from_utf8_lossy(&text), &path)?.verifier_key().clone();
+        // Under the name of this store it says nothing of its log.
+        if key.name() != store.origin() && key.name().starts_with("dendrer/") {
+            return Err(bad("used", format!("it is that of another store, {}", key.name())));
+        }
+        Ok(Some(key))
     }
 
     fn named_key(&self) -> Result<Option<VerifierKey>, TrustError> {
@@ -281,6 +310,11 @@ impl Held {
 }
 
 impl UserTrust {
+    /// File with the keys that were known of a log, in order; `None` if there is no place for it.
+    fn known_path(&self, store: StoreId) -> Option<PathBuf> {
+        Some(self.own_key_path(store)?.with_extension("known"))
+    }
+
     /// Reads the key of a log, or the secret of its writers.
     fn held(&self, log: &StoreInfo) -> Result<Option<Held>, TrustError> {
         let Some(path) = self.key_path(log.id) else { return Ok(None) };
