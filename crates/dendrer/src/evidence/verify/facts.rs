@@ -185,8 +185,8 @@ pub struct Witness {
     pub to: u64,
     /// How many ticks or records that were asked about follow.
     pub after: u64,
-    /// Whether it covers the last tick that was asked about, and the records of the run that are off the chain.
-    pub is_all: bool,
+    /// The runs of which it covers the last tick that was asked about, and the records that are off the chain.
+    pub runs: BTreeSet<RunName>,
 }
 
 impl Witness {
@@ -291,11 +291,10 @@ impl Notes {
 impl VerifyReport {
     /// Whether every run that was asked about is witnessed to the last tick that was asked about.
     pub fn is_witnessed(&self) -> bool {
-        let is_by = |run: &RunName| {
-            let mut all = self.witnesses.iter().filter(|witness| witness.is_all);
-            all.any(|witness| witness.run.as_ref().is_none_or(|of| of == run))
-        };
-        !self.witnesses.is_empty() && self.runs.iter().all(|run| is_by(&run.run))
+        let is_by = |run: &RunName| self.witnesses.iter().any(|witness| witness.runs.contains(run));
+        // A log without runs has its other records.
+        let is_log = || self.witnesses.iter().any(|witness| witness.to >= self.reach);
+        self.runs.iter().all(|run| is_by(&run.run)) && (!self.runs.is_empty() || is_log())
     }
 
     /// Gives the verdict VERIFIED to a log that is intact, complete and witnessed.

@@ -12,7 +12,7 @@ use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
 
 use super::facts::{ComparedLog, ComparedWord, Derived, WholeFact, Witness, WitnessKind};
-use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict};
+use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict, covered};
 use crate::error::Error;
 use crate::evidence::shown::{ShownTree, TreesCompared};
 use crate::handle::ReadHandle;
@@ -98,8 +98,8 @@ impl VerifyReport {
             Some(Ok(agreed)) if !agreed.is_empty() => {
                 let to = self.signed.unwrap_or(0);
                 let after = self.log.0.saturating_sub(to);
-                let is_all = to >= self.reach;
-                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, is_all });
+                let runs = covered(&self.runs, Some(self.reach), to);
+                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, runs });
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
                 let message = "a signature in the name of the key that was given is not that key's";
