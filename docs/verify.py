@@ -14,6 +14,7 @@ HEADER = re.compile(  # without its fields; the letters are those of SHAPES
     rf'n":(?P<r>null|"{NAME}(/{NAME})?"),"store":"[0-9a-f]{{32}}","tick":(?P<t>null|\d+),"ts":"(19'
     rf'[7-9]|[2-9]\d\d)[\dT:.-]{{20}}Z","type":(?P<y>null|"{WORD}(\.{WORD})*"),"v":1}}', re.A)
 SHAPES = "run (r0|rp)|transition rtpy|refusal rhy?|end rh|(register|erase|key) r?h?|map "
+DUE = {"transition": {"/delta", "/state_root"}, "run": {"/state_root"}}  # fields
 COUNTS = {"transition": "transitions", "refusal": "refusals", "end": "ends", "erase": "erasures"}
 WRITERS = dict(pair.split("=") for pair in (  # by first letters; every other type is by aruk
     "kernel.anomaly=k observation.add=aru action.request=aru goal.complete=aru anomaly.flag=aru "
@@ -97,6 +98,7 @@ def check_record(entry, record, blobs, store, missing):  # returns the values th
     given = "".join("0" if parts[c] == "0" else c for c in "rtphy" if parts[c] != "null")
     need(re.fullmatch(SHAPES, f"{header['kind']} {given}"), f"not the members of {header['kind']}")
     for name in fields: need(unb64(fields[name], 32) and re.fullmatch(POINTER, name), "not a field")
+    need(DUE.get(header["kind"], set()) <= {*fields}, f"a field of {header['kind']} is not there")
     ident = "sha256:" + sha(b"dendrer/record/v1\n", canon(header).encode()).hex()
     need(entry == {"hash": ident, **{n: header[n] for n in ("kind", "run", "tick")}}, "no entry")
     if kept == "seed":
@@ -110,12 +112,12 @@ def check_record(entry, record, blobs, store, missing):  # returns the values th
         need((len(canon(v).encode()) > 1024) == (name in chunked), f"{name} in the wrong place")
         array = f'["{b64(unb64(salts[name], 16))}",{canon(name)},{canon(v)}]'.encode()
         need(fields[name] == b64(sha(b64(array).encode())), f"{name} of {ident} was changed")
-    missing += [f"{name} of {entry['run']}, {ident[:19]}" for name in fields if name not in values]
+    missing += [(ident, name, entry["run"]) for name in fields if name not in values]
     return values
 def check_state(header, values, state):  # returns the state after a record of a chain
     if header["kind"] == "run":
         own = [name for name in header["fields"] if re.match("/state(/|$)", name)]
-        made = applied([{"set": name, "value": values.get(name)} for name in own], {})
+        made = applied([{"set": name, "value": values.get(name)} for name in need(own) or own], {})
         return made.get("state", {}) if values.keys() >= {*own} else MISSING
     by, agent = header["author"][0], values.get("/agent_id")
     need(by in WRITERS.get(header["type"], "aruk"), f"{header['type']} by {header['author']}")
@@ -129,6 +131,8 @@ def check_chain(header, ident, values, runs, places, missing):
     need(not run or (run in runs) != (kind == "run"), f"{run} begins elsewhere")
     last, at, before, state = runs.get(run) or places.get(prev) or (None, None, ts, MISSING)
     if kind == "run" and not prev: at, state = 0, check_state(header, values, MISSING)
+    made = values.get("/state_root", MISSING)
+    need(kind != "run" or MISSING in (state, made) or made == "sha256:" + root(state).hex(), "root")
     if kind == "transition":
         need(at in (None, count(tick) - 1) and last == prev, f"{run}: tick {tick} after {at}")
         at, state = tick, check_state(header, values, state)
@@ -187,12 +191,20 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     chart, paths = members(last, "map paths") if "map" in (last := next(lines)) else (MISSING, {})
     last = last if chart is MISSING else next(lines)
     need(chart in (MISSING, *(e["hash"] for e in entries.values() if e["kind"] == "map")), "no map")
-    runs, places, missing, counts, changed, is_all = {}, {}, [], {}, False, len(entries) == size
+    runs, missing, counts, changed, is_all = {}, [], {}, False, len(entries) == size
     apart = {"/erase": [], "/key": [], "/register": []}  # the records of no run
+    places, erased, here = {}, set(), set()
+    order = {entry["hash"]: at for at, entry in entries.items()}
     for (at, entry), record in zip(entries.items(), records):
         held = check_record(entry, record, blobs, store, missing)
         ident, kind, run, _ = entry.values()
         check_chain(record["header"], ident, held, runs, places, missing)
+        links = {link["hash"] for link in record["header"]["links"]}
+        need(all(order.get(link, -1) < at for link in links), f"{ident} links to a later record")
+        here |= {(ident, name) for name in held}
+        listed = held.get("/erased") if kind == "erase" else 0
+        listed = [one for one in listed if type(one) is dict] if type(listed) is list else []
+        erased |= {(str(one.get("record")), str(one.get("place"))) for one in listed}
         bound = held.get("/verifier") if (kind, held.get("/purpose")) == ("key", "log") else own
         need(bound == own or not isinstance(bound, str), "the log was begun under another key")
         if kind == "key" and held.get("/purpose") in ("rotate", "recover", "revoke"):
@@ -205,6 +217,9 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
         if run and kind in COUNTS: counts[run][COUNTS[kind]] += 1
     top = functools.reduce(lambda r, l: sha(b"\1", l, r), [*peaks.values()][::-1] or [sha()])
     check_note(*members(last, "checkpoint"), own, f"dendrer/{store}", size, top, changed)
+    need(not here & erased, "a value is here although the log says that it was erased")
+    words = lambda m: f"{m[1]} of {m[2]}, {m[0][:19]} ({['withheld', 'erased'][m[:2] in erased]})"
+    missing = [one if isinstance(one, str) else words(one) for one in missing]
     need(next(lines, None) is None and data[-1:] == b"\n", "something follows the checkpoint")
     missing += [f"a signature by {key}: the key is {own}"] * (key not in (None, own))
     need(tip in (None, *(runs[name][0] for name in names)), "no run has the tip that was given")

@@ -381,11 +381,11 @@ fn second_reader(root: &Path) -> Vec<String> {
     let text = read(&root.join("docs/verify.py"));
     let (lines, widest) =
         (text.lines().count(), text.lines().map(|line| line.chars().count()).max().unwrap_or(0));
-    let fits = (1..=220).contains(&lines) && widest <= 100;
+    let fits = (1..=240).contains(&lines) && widest <= 100;
     if fits {
         Vec::new()
     } else {
-        vec![format!("docs/verify.py has {lines} lines of up to {widest} characters; at most 220 of 100")]
+        vec![format!("docs/verify.py has {lines} lines of up to {widest} characters; at most 240 of 100")]
     }
 }
 

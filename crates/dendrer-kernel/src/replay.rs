@@ -240,6 +240,25 @@ pub fn recorded_state(before: &Value, record: &Record) -> Result<Value, ReplayEr
     Ok(after)
 }
 
+/// Returns the field that a record must have by its kind, and has not: without it no reader could follow the state.
+pub fn lacking(record: &Record) -> Option<&'static str> {
+    let header = record.header();
+    let must: &[&'static str] = match header.kind {
+        Kind::Transition => &["/delta", "/state_root"],
+        Kind::Run if header.prev.is_none() => &["/state", "/state_root"],
+        Kind::Run => &["/state_root"],
+        _ => &[],
+    };
+    let fields = record.body().fields();
+    let has = |name: &str| {
+        fields.iter().any(|field| {
+            let rest = field.pointer.as_str().strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    must.iter().find(|name| !has(name)).copied()
+}
+
 /// Takes one recorded transition and moves the head past it, making it again on the way.
 ///
 /// With `twice`, the reducer is also evaluated a second time, so that chance shows even where the first

@@ -91,6 +91,7 @@ codes! {
     E0314 "not_compared",
     E0315 "no_bundle",
     E0316 "map_false",
+    E0317 "erased_value",
     E0401 "forged_type",
     E0402 "unknown_type",
     E0403 "runtime_type",

@@ -212,6 +212,9 @@ sender for the bundle, and compare its tip with the one that the page shows."
 E0316 4 "A map does not count what the log has."
 "A map counts the records of each run, and a bundle has the path to the runs that it is of. One of them was changed, is that of another \
 log, or counts more or fewer records than there are."
+E0317 4 "A value is here that the log says was erased."
+"An `erase` record names the field, and a value that fits its digest stands in the file: it was put back from an older copy, or the erasure \
+was only said. Nothing else is wrong with it. Destroy the file, and ask for one that was made after the erasure."
 E0401 5 "A type was proposed that only the kernel or the institution writes."
 "The intent is kept as a refusal, and a kernel.anomaly that names it is the next transition of the run."
 E0402 5 "There is no such transition type."
@@ -477,7 +480,7 @@ key rotate`. `dendrer key show` lists the keys."
 E0814 5 "A group of this log has no tag of its writers."
 "Each group of records has a tag that only the key of the log, or a writer's secret made from it, can make. Behind a group without it \
 nothing is written, exported or signed, so that the owner never signs what another program wrote. `dendrer doctor --adopt -n` lists the groups; \
-`doctor --adopt --reason TEXT` signs them knowingly, `doctor --set-aside DIR` moves them out of the log. docs/keys.md has an example."
+`doctor --adopt --to SIZE --reason TEXT` signs them knowingly, `doctor --set-aside DIR` moves them out of the log. docs/keys.md has an example."
 E0815 5 "Groups without a tag cannot be set aside."
 "They are cut only at the end of the log, and only where nothing of the key's holder follows: no tag, no checkpoint, no head that was \
 signed here. Where an erasure was carried out for them they stay as well. `dendrer doctor --adopt -n` lists them."

@@ -239,7 +239,8 @@ impl Answer for Adopted {
             }
             None => {
                 lines.push(format!("{what}; nothing was signed").into());
-                lines.push(Line::help(["dendrer", "doctor", "--adopt", "--reason", "TEXT"]));
+                let to = untagged.to.to_string();
+                lines.push(Line::help(["dendrer", "doctor", "--adopt", "--to", &to, "--reason", "TEXT"]));
                 lines.push(Line::help(["dendrer", "doctor", "--set-aside", "DIR"]));
             }
         }

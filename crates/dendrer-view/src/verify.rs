@@ -2,7 +2,7 @@
 
 use dendrer::care::verify::question::VerifyOutcome;
 use dendrer::kernel::replay::ReplayError;
-use dendrer::verify::facts::{Derived, Witness};
+use dendrer::verify::facts::{ComparedWord, Derived, Witness};
 use dendrer::verify::judge::{ANOTHER_LOG, VerifiedLog};
 use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
 use dendrer_object::document::As;
@@ -258,7 +258,8 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
         let detail = format!("{}: {ticks} of {of} ticks; the same import goes on with it", run.run);
         Some(facts::line(Some(Style::Warn), "import", "UNFINISHED", &detail))
     }));
-    if report.verdict != VerifyVerdict::Malformed {
+    // Of bytes that are no record the first line has all there is to say.
+    if report.verdict != VerifyVerdict::Malformed || !report.runs.is_empty() {
         lines.extend(report.findings.iter().flat_map(|finding| finding_lines(report, finding)));
     }
     if report.findings_left_out > 0 {
@@ -272,10 +273,14 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     let is_good = end_of(report.verdict) == End::Answered;
     let style = if is_good { Style::Good } else { Style::Bad };
     // A part that is sound says nothing of the whole.
-    let name = format!("{}{}", asked_words(log), part_words(report));
+    let name = asked_words(log);
     lines.push(verdict_line(style, report.verdict, &name, if is_good { MEANING } else { "" }));
-    let sound = report.runs.iter().find_map(|run| Some((&run.run, run.line.last_good?)));
-    let is_broken = matches!(report.verdict, VerifyVerdict::Tampered | VerifyVerdict::Equivocation);
+    let is_found = |run: &&RunReport| report.findings.iter().any(|one| one.run.as_ref() == Some(&run.run));
+    // What a fork rests on may not be among the runs that were asked about.
+    let is_cut = |run: &&RunReport| run.line.last_good < Some(run.line.tick);
+    let found = report.runs.iter().find(is_found).or_else(|| report.runs.iter().find(is_cut));
+    let sound = found.and_then(|run| Some((&run.run, run.line.last_good?)));
+    let is_broken = report.verdict >= VerifyVerdict::Tampered;
     if let Some((run, good)) = sound.filter(|_| log.is_bundle && is_broken) {
         lines.push(Line::note(format!("note: up to tick {good} it is still sound")));
         let (address, tick) = (format!("{}#{run}", log.name), good.to_string());
@@ -291,31 +296,66 @@ fn verdict_line(style: Style, verdict: VerifyVerdict, name: &str, detail: &str) 
     Line::styled(style, verdict).then(format!("{name}{detail}"))
 }
 
-/// Names what was asked about: a bundle as it was named, or runs of the store, or the store.
+/// Names what was asked about: a bundle as it was named, or runs of the store, or the store; each with the part of it, if that is
+/// not the whole.
 fn asked_words(log: &VerifiedLog) -> String {
-    let runs = log.report.runs.iter().map(|run| &run.run);
-    if log.is_whole { quote::escape(&log.name) } else { facts::names(runs) }
+    let runs = &log.report.runs;
+    let part = |run: &RunReport| match run.part {
+        Some((0, _)) => format!("@{}", run.asked),
+        Some((from, _)) => format!(", ticks {from} to {} alone", run.asked),
+        None => String::new(),
+    };
+    if log.is_whole {
+        return quote::escape(&log.name)
+            + &runs.iter().map(part).find(|part| !part.is_empty()).unwrap_or_default();
+    }
+    let named = |run: &RunReport| quote::escape(run.run.as_str()) + &part(run);
+    facts::named(runs.iter().map(named).collect())
 }
 
 /// Writes what was required and does not hold, and the next step.
 fn unmet_lines(log: &VerifiedLog, code: Code) -> Vec<Line> {
     let report = &log.report;
-    let older = report.witnesses.iter().find(|witness| witness.run.is_some());
-    let (text, help) = match (code, older) {
-        (Code::E0312, _) => ("records may be missing, and all are required", None),
-        (Code::E0313, Some(Witness { uncovered: 1.., .. })) => {
+    let (text, note) = match code {
+        Code::E0312 => ("records may be missing, and all are required", None),
+        Code::E0313 if report.witnesses.iter().any(|witness| witness.uncovered > 0) => {
             ("no tip covers refusals and erasures, and a witness of all is required: give --checkpoint", None)
         }
-        (Code::E0313, Some(Witness { run: Some(run), to, .. })) => {
-            let what = "no witness agrees up to the last tick that was asked about, and one is required";
-            (what, Some(format!("{run}@{to}")))
-        }
-        (Code::E0313, _) => ("no witness agrees, and one is required: give --tip or --checkpoint", None),
+        Code::E0313 => match reached(report) {
+            None => ("no witness agrees, and one is required: give --tip or --checkpoint", None),
+            found => {
+                ("no witness agrees up to the last tick that was asked about, and one is required", found)
+            }
+        },
         _ => ("no other log of the same key could be compared, and that is required", None),
     };
     let mut lines = vec![Line::styled(Style::Bad, format!("error[{code}]: {text}"))];
-    lines.extend(help.map(|address| Line::note(format!("note: the tip that was given witnesses {address}"))));
+    lines.extend(note.map(|note| Line::note(format!("note: {note}"))));
     lines
+}
+
+/// Says how far a witness that was given reaches, and which runs go on behind it; `None` if none was given.
+fn reached(report: &VerifyReport) -> Option<String> {
+    let is_open = |run: &&RunReport| !report.witnesses.iter().any(|witness| witness.runs.contains(&run.run));
+    let open = facts::names(report.runs.iter().filter(is_open).map(|run| &run.run));
+    let behind = match open.is_empty() {
+        true => "records of no run follow".to_owned(),
+        false => format!("records of {open} follow, or are not in it"),
+    };
+    let best = report.witnesses.iter().max_by_key(|witness| witness.run.is_some());
+    match best {
+        Some(Witness { run: Some(run), to, .. }) => {
+            Some(format!("the tip that was given witnesses {run}@{to}"))
+        }
+        Some(Witness { kind, to, .. }) => {
+            let to = count(*to, "record", "records");
+            Some(format!("the {kind} that was given covers the first {to} of the log; {behind}"))
+        }
+        None if report.compared.as_ref().is_some_and(|log| log.word == ComparedWord::NotCompared) => {
+            Some("what was given cannot be compared: the bundle shows no node of its size".to_owned())
+        }
+        None => None,
+    }
 }
 
 fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
@@ -345,14 +385,4 @@ fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
     }
     lines.push(format!("      see: dendrer explain {}", finding.code).into());
     lines
-}
-
-/// Names the part that was verified, if it is not the whole: `, ticks 20 to 47 alone`.
-fn part_words(report: &VerifyReport) -> String {
-    let parts = report.runs.iter().filter_map(|run| run.part);
-    let words = parts.map(|(from, to)| match from {
-        0 => format!("@{to}"),
-        from => format!(", ticks {from} to {to} alone"),
-    });
-    words.take(1).collect()
 }

@@ -624,7 +624,7 @@ impl Repo {
                 }
                 Ok(_) => {
                     let head = TreeHead { size: checkpoint.size(), root: checkpoint.root() };
-                    not_remembered = turn.remember(head).err();
+                    not_remembered = turn.remember(head).and_then(|()| know(trust, id, &key)).err();
                 }
                 Err(error) => refused = Some(error.into()),
             }
@@ -678,6 +678,14 @@ pub(crate) fn open_with_keys(
     let mut store = Embedded::open(dir, options)?.with_key(key);
     store.set_writer(writer_of(trust, &store));
     Ok(store)
+}
+
+/// Remembers the key of a log with the head that it signed, where none is remembered yet: the key itself may lie elsewhere later.
+fn know(trust: &dyn Trust, id: StoreId, key: &SigningKey) -> Result<(), TrustError> {
+    match trust.known_keys(id)?.is_empty() {
+        true => trust.know_key(id, key.verifier_key()),
+        false => Ok(()),
+    }
 }
 
 fn system() -> Box<dyn Fn() -> Box<dyn Environment> + Send + Sync> {

@@ -102,7 +102,7 @@ pub trait Trust: Debug + Send + Sync {
         Ok(())
     }
 
-    /// Lists the keys of a log that this user has known, in order, if they were changed.
+    /// Lists the keys of a log that this user has known, in order.
     fn known_keys(&self, _store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
         Ok(Vec::new())
     }

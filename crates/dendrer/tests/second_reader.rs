@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use dendrer::bundle::{export, open};
 use dendrer::recorder::Fixed;
-use dendrer::verify::{self, VerifyTerms, VerifyVerdict};
+use dendrer::verify::{self, VerifyReport, VerifyTerms, VerifyVerdict};
 use dendrer::{Recorder, Trace};
 use dendrer_kernel::step::{Anomaly, Stage, Start};
 use dendrer_object::bundle::{Bundle, DRAFT, LogItem, Sealed};
@@ -24,7 +24,7 @@ use dendrer_object::keys::{recovery, rotation};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use dendrer_object::record::{Author, Body, Entry, Header, Kind, Link, Record, Rel, Seed, cut};
-use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, Value};
+use dendrer_object::{Code, Digest, Intent, Object, Pointer, RunName, StoreId, Timestamp, Value};
 use dendrer_store::prelude::*;
 use dendrer_store::{Memory, Shared, StoreInfo};
 
@@ -149,8 +149,11 @@ fn header(kind: Kind, run: &str) -> Header {
 
 /// A fork of `parent`: its `run` record and the marker that follows it.
 fn fork(parent: &Record, run: &str) -> [Record; 2] {
-    let begin =
-        seal(Header { prev: Some(parent.id()), ..header(Kind::Run, run) }, r#"{"kernel":1,"stage":1}"#);
+    let root = parent.body().value("/state_root").unwrap();
+    let begin = seal(
+        Header { prev: Some(parent.id()), ..header(Kind::Run, run) },
+        &format!(r#"{{"kernel":1,"stage":1,"state_root":{root}}}"#),
+    );
     let marker = Header {
         tick: Some(parent.header().tick.unwrap() + 1),
         prev: Some(begin.id()),
@@ -158,7 +161,7 @@ fn fork(parent: &Record, run: &str) -> [Record; 2] {
         links: vec![Link { rel: Rel::ForkOf, hash: parent.id() }],
         ..header(Kind::Transition, run)
     };
-    let marker = seal(marker, r#"{"agent_id":"kernel","delta":[]}"#);
+    let marker = seal(marker, &format!(r#"{{"agent_id":"kernel","delta":[],"state_root":{root}}}"#));
     [begin, marker]
 }
 
@@ -336,6 +339,108 @@ fn withheld_and_erased_values_are_unverifiable_and_named() {
     let erase = seal(header(Kind::Erase, "r"), r#"{"about":{"path":"/result"},"reason":"asked"}"#);
     store.erase(&erase, &[(2, vec!["/result".parse().unwrap()])]).unwrap();
     check("erased", &bundle_of(&mut store, &["r"]), &[], 6);
+}
+
+fn report(text: &[u8]) -> VerifyReport {
+    verify::bundle(&open(PathBuf::from("bundle.dnd"), text).unwrap(), &VerifyTerms::default()).unwrap()
+}
+
+#[test]
+fn a_value_that_was_erased_and_is_here_is_tampered() {
+    let mut store = memory();
+    record(&store, "r", "{}", &PLAIN[1..3]);
+    let whole = all_records(&store);
+    let place: Pointer = "/result/output".parse().unwrap();
+    let said =
+        format!(r#"{{"erased":[{{"place":"{place}","record":"{}"}}],"reason":"asked"}}"#, whole[2].id());
+    store.erase(&seal(header(Kind::Erase, "r"), &said), &[(2, vec![place.clone()])]).unwrap();
+    let text = bundle_of(&mut store, &["r"]);
+    check("erased", &text, &[], 6);
+    let mut bundle = Bundle::parse(&text).unwrap();
+    bundle.records[1] = withheld(&whole[1], &["/agent_id".parse().unwrap()]);
+    let text = bundle.write(&split);
+    check("erased-and-withheld", &text, &[], 6);
+    let unchecked = report(&text).not_checked;
+    for line in ["r@1: agent_id (withheld)", "r@2: result.output (erased)"] {
+        assert!(unchecked.iter().any(|one| one == line), "{unchecked:?}");
+    }
+    // The value fits its digest: it was put back from a bundle that was made before.
+    bundle.records[2] = Sealed::of(&whole[2]);
+    let text = bundle.write(&split);
+    check("put-back", &text, &[], 4);
+    let found: Vec<_> = report(&text).findings.iter().map(|one| (one.code, one.tick)).collect();
+    assert_eq!(found, [(Code::E0317, Some(2))]);
+    let opened = open(PathBuf::from("bundle.dnd"), &text[..]).unwrap();
+    assert_eq!(verify::opening(&opened)[0].code, Code::E0317, "every reader of the bundle says so");
+    // A store in which the value was never destroyed.
+    let mut store = memory();
+    record(&store, "r", "{}", &PLAIN[1..3]);
+    let id = all_records(&store)[2].id();
+    let said = format!(r#"{{"erased":[{{"place":"{place}","record":"{id}"}}],"reason":"asked"}}"#);
+    store.commit(&[seal(header(Kind::Erase, "r"), &said)]).unwrap();
+    let report = verify::store(&store, &VerifyTerms::default()).unwrap();
+    assert_eq!((report.verdict, report.findings[0].code), (VerifyVerdict::Tampered, Code::E0317));
+}
+
+/// A record with other content under the same header.
+fn resealed(record: &Record, header: Header, change: impl Fn(&str, &Value) -> Option<Value>) -> Record {
+    let content = record.content();
+    let kept = content.as_object().unwrap().iter();
+    let content: Object =
+        kept.filter_map(|(name, value)| Some((name.clone(), change(name, value)?))).collect();
+    Record::seal(header, Body::commit(cut(&content), Seed([1; 16])).unwrap()).unwrap()
+}
+
+/// The holder of the key can sign any record. Without these fields nothing behind would be compared.
+#[test]
+fn a_record_without_a_field_of_its_kind_is_malformed() {
+    let store = memory();
+    record(&store, "r", r#"{"risk":0.5}"#, &PLAIN[..2]);
+    let records = all_records(&store);
+    for (at, lost) in [(0, "state"), (0, "state_root"), (1, "delta"), (1, "state_root"), (2, "state_root")] {
+        let mut forged_log: Vec<Record> = Vec::new();
+        for (position, record) in records.iter().enumerate() {
+            let prev = record.header().prev.and(forged_log.last().map(Record::id));
+            let header = Header { prev, ..record.header().clone() };
+            let change = |name: &str, value: &Value| (position != at || name != lost).then(|| value.clone());
+            forged_log.push(resealed(record, header, change));
+        }
+        let text = forged(&forged_log, &[0, 1, 2], &["r"]).write(&split);
+        check(&format!("without-{lost}-{at}"), &text, &[], 4);
+        let report = report(&text);
+        assert_eq!(report.verdict, VerifyVerdict::Malformed, "{lost} of {at}: {:?}", report.findings);
+        assert_eq!(report.runs[0].line.last_good, (at as u64).checked_sub(1), "{lost} of {at}");
+    }
+}
+
+#[test]
+fn a_run_begins_with_the_state_that_it_says_and_links_lead_back() {
+    let store = memory();
+    record(&store, "r", r#"{"risk":0.5}"#, &PLAIN[..1]);
+    record(&store, "other", "{}", &[]);
+    let records = all_records(&store);
+    let other = Digest([7; 32]);
+    let change = |name: &str, value: &Value| match name {
+        "state_root" => Some(Value::from(other)),
+        _ => Some(value.clone()),
+    };
+    let begin = resealed(&records[0], records[0].header().clone(), change);
+    let text = forged(&[begin], &[0], &["r"]).write(&split);
+    check("other-root", &text, &[], 4);
+    assert_eq!(report(&text).runs[0].line.last_good, None);
+    // Of a transition, so that the ticks behind it rest on it.
+    let marked = resealed(&records[1], records[1].header().clone(), change);
+    let text = forged(&[records[0].clone(), marked], &[0, 1], &["r"]).write(&split);
+    check("other-root-of-tick-1", &text, &[], 4);
+    assert_eq!(report(&text).runs[0].line.last_good, Some(0));
+    // A link to a record of the same log that stands later.
+    let links = vec![Link { rel: Rel::Evidence, hash: records[2].id() }];
+    let linked = Header { links, ..records[0].header().clone() };
+    let linked = resealed(&records[0], linked, |_, value| Some(value.clone()));
+    let text = forged(&[linked.clone(), records[2].clone()], &[0, 1], &["r", "other"]).write(&split);
+    check("link-forward", &text, &[], 4);
+    let text = forged(&[records[2].clone(), linked], &[0, 1], &["r", "other"]).write(&split);
+    check("link-back", &text, &[], 0);
 }
 
 #[test]
@@ -700,7 +805,7 @@ fn what_is_no_bundle_gets_a_verdict_and_no_traceback() {
 #[test]
 fn verify_py_stays_small() {
     let text = std::fs::read_to_string(docs().join("verify.py")).unwrap();
-    assert!(text.lines().count() <= 220, "{} lines", text.lines().count());
+    assert!(text.lines().count() <= 240, "{} lines", text.lines().count());
     assert!(text.lines().all(|line| line.chars().count() <= 100));
     let imports: Vec<&str> = text.lines().filter(|line| line.contains("import ")).collect();
     assert_eq!(imports.len(), 2, "the standard library and one package: {imports:?}");

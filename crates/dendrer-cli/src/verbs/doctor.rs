@@ -46,6 +46,9 @@ pub(crate) struct Doctor {
     /// Sign what a writer without the secret of the log appended, and record that
     #[arg(long, requires = "why", conflicts_with_all = ["fix", "set_aside"])]
     pub(crate) adopt: bool,
+    /// The size of the log with the last record that was listed (-n): --adopt signs these, or nothing
+    #[arg(long, value_name = "SIZE", requires = "adopt")]
+    pub(crate) to: Option<u64>,
     /// The reason, which is put on record
     #[arg(long, value_name = "TEXT", group = "why", requires = "adopt")]
     pub(crate) reason: Option<String>,
@@ -60,13 +63,21 @@ pub(crate) struct Doctor {
 /// Lists the groups without a tag, or signs them knowingly.
 fn adopt(global: &Global, args: &Doctor, out: &mut Out) -> Result {
     let reason = args.reason.as_deref().filter(|_| !args.dry_run);
-    let Some(reason) = reason else {
-        return out.answer(&tags::list(&context::read_repo(global)?.0)?);
+    let (Some(reason), Some(to)) = (reason, args.to) else {
+        let listed = tags::list(&context::read_repo(global)?.0)?;
+        if reason.is_none() || listed.untagged.records == 0 {
+            return out.answer(&listed);
+        }
+        let to = listed.untagged.to.to_string();
+        let what = "--adopt signs what was listed, and --to says up to which size that is";
+        return Err(Failure::new(Code::E0106, what)
+            .note("nothing was signed; look at the records first: dendrer doctor --adopt -n")
+            .help(&["dendrer", "doctor", "--adopt", "--to", &to, "--reason", "TEXT"]));
     };
     let path = context::find(global)?;
     let repo = context::write_at(global, &path).map_err(mark::refused)?;
     let reason = clean_text(&repo, None, reason)?;
-    let adopted = tags::adopt(&repo, &reason)?;
+    let adopted = tags::adopt(&repo, to, &reason)?;
     context::close(repo)?;
     out.answer(&adopted)
 }

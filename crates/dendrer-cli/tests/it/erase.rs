@@ -78,7 +78,7 @@ fn an_erased_value_is_in_no_file_and_the_rest_verifies() {
 
     let verify = place.run(&["verify", "--all"]);
     assert_eq!(verify.code, 6, "{}", verify.stdout);
-    let closed = "not checked: r@3: delta, result.output, state_root (erased or withheld)";
+    let closed = "not checked: r@3: delta, result.output, state_root (erased)";
     assert!(verify.stdout.contains(closed) && verify.stdout.contains("UNVERIFIABLE"), "{}", verify.stdout);
     place.ok(&["export", "r", "-o", "r.dnd"]);
     let bundle = place.run(&["verify", "r.dnd"]);
@@ -296,4 +296,31 @@ fn a_place_that_goes_anyway_may_be_named() {
     assert!(!ran.stdout.contains("stays   r  tick 3"), "{}", ran.stdout);
     let idle = place.run(&[&ERASE[..], &["--although", "1:intent", "-n"]].concat());
     assert!(idle.code == 2 && idle.stderr.contains("E0106"), "{}", idle.stderr);
+}
+
+/// A value of an older bundle fits the digest that the newer one has.
+#[test]
+fn a_value_that_is_put_back_is_told_by_every_reader() {
+    use dendrer::object::bundle::Bundle;
+    let place = Place::with_store();
+    let line = br#"{"type":"observation.add","agent":"ann","intent":{"description":"12 Elm Street"}}"#;
+    place.run_with(&["commit", "--run", "r"], line);
+    place.ok(&["export", "r", "-o", "before.dnd"]);
+    place.ok(&["erase", "r@1", "intent.description", "--reason", "x"]);
+    place.ok(&["export", "r", "-o", "after.dnd"]);
+    let read = |name: &str| Bundle::parse(&std::fs::read(place.path().join(name)).unwrap()).unwrap();
+    let (before, mut after) = (read("before.dnd"), read("after.dnd"));
+    let at = |bundle: &Bundle| bundle.positions().position(|(_, entry)| entry.tick == Some(1)).unwrap();
+    let (from, to) = (at(&before), at(&after));
+    after.records[to] = before.records[from].clone();
+    std::fs::write(place.path().join("faked.dnd"), after.write(&dendrer::store::split)).unwrap();
+    let ran = place.run(&["verify", "faked.dnd"]);
+    assert!(ran.code == 4 && ran.stdout.contains("error[E0317]: r@1: "), "{}", ran.stdout);
+    let ran = place.run(&["log", "faked.dnd#r"]);
+    assert!(ran.stderr.contains("E0317"), "{}{}", ran.stdout, ran.stderr);
+    let other = Place::with_store();
+    let faked = place.path().join("faked.dnd");
+    let ran = other.run(&["import", faked.to_str().unwrap()]);
+    assert!(ran.code != 0 && ran.stderr.contains("error[E0317]"), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(other.json(&["runs"]).1.get("items").unwrap().to_string(), "[]", "nothing was taken");
 }

@@ -1,5 +1,11 @@
 //! Keys: one that somebody gives and nobody knows is not tampering; one that was put in place of another is.
 
+use std::sync::Arc;
+
+use dendrer::kernel::step::Start;
+use dendrer::repo::Repo;
+use dendrer::trust::{MemoryTrust, Trust};
+
 use crate::support::{Place, demo};
 
 /// A verifier key of another store.
@@ -63,6 +69,69 @@ fn another_key_under_the_same_store_is_tampering() {
     assert!(
         ran.stdout
             .contains("error[E0308]: the log names another key than the one its store was made with here"),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// A log of the same store id under a key of its own, with one run.
+fn twin(place: &Place, dir: &std::path::Path) -> dendrer_object::note::SigningKey {
+    let (_, shown) = place.json(&["key", "show"]);
+    let text = shown.to_string();
+    let id = text.split("dendrer/").nth(1).unwrap()[..32].parse::<dendrer_object::StoreId>().unwrap();
+    let seed = || dendrer_object::note::SigningKey::from_seed(&id.origin(), [9; 32]).unwrap();
+    let trust: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
+    let key = Arc::new(seed());
+    trust.keep_key(id, &key).unwrap();
+    let repo = Repo::create(dir, id, &key, &trust).unwrap();
+    repo.begin(&Start::new("r".parse().unwrap())).unwrap().commit().unwrap();
+    repo.sign().unwrap();
+    seed()
+}
+
+/// What was signed here is known by its key, not by the name of its log.
+#[test]
+fn a_remembered_head_does_not_make_every_key_known() {
+    let place = Place::with_store();
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    let other = Place::new();
+    let dir = other.path().join(".dendrer");
+    twin(&place, &dir);
+    other.ok(&["export", "r", "-o", "r.dnd"]);
+    let bundle = other.path().join("r.dnd");
+    let bundle = bundle.to_str().unwrap();
+    let keys = place.config().join("keys");
+    for file in std::fs::read_dir(&keys).unwrap().map(|file| file.unwrap().path()) {
+        if file.extension().is_some_and(|end| end == "key") {
+            std::fs::rename(&file, place.path().join("moved.key")).unwrap();
+        }
+    }
+    let own = place.run(&["verify", "r"]);
+    assert!(own.code == 0 && own.stdout.contains("the signer this machine knows"), "{}", own.stdout);
+    let ran = place.run(&["verify", bundle]);
+    assert!(ran.code == 4 && ran.stdout.contains("error[E0308]"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("the signer this machine knows"), "{}", ran.stdout);
+    // Where nothing of this log is known, it is intact and its signer unknown.
+    let ran = Place::new().run(&["verify", bundle]);
+    assert!(ran.code == 0 && ran.stdout.contains("unknown here"), "{}", ran.stdout);
+}
+
+/// The file is wrong, and not the log.
+#[test]
+fn the_key_file_of_another_store_is_named() {
+    let (place, other) = (Place::with_store(), Place::with_store());
+    place.run_with(&["commit", "--run", "r"], b"{\"type\":\"plan.update\"}\n");
+    let file = |place: &Place| {
+        let files = std::fs::read_dir(place.config().join("keys")).unwrap();
+        let mut files = files.map(|file| file.unwrap().path());
+        files.find(|file| file.extension().is_some_and(|end| end == "key")).unwrap()
+    };
+    std::fs::copy(file(&other), file(&place)).unwrap();
+    let ran = place.run(&["verify", "r"]);
+    assert_eq!(ran.code, 6, "{}", ran.stdout);
+    let name = file(&place).display().to_string();
+    assert!(
+        ran.stdout.contains(&name) && ran.stdout.contains("it is that of another store"),
         "{}",
         ran.stdout
     );

@@ -344,7 +344,7 @@ fn a_slip_is_met_with_what_was_meant() {
         (&["explain", "E0310x"], 3, &["error[E0109]"]),
         (&["verfy"], 2, &["error[E0106]", "verify"]),
         (&["log", "nowhere.dnd"], 3, &["error[E0108]: cannot read nowhere.dnd"]),
-        (&["verify", "logistics-run-47", "--tip", "sha256:0000"], 4, &["error[E0304]"]),
+        (&["verify", "logistics-run-47", "--tip", "sha256:0000"], 2, &["error[E0106]"]),
     ] {
         let ran = demo.run(args);
         assert_eq!(ran.code, code, "{args:?}: {}{}", ran.stdout, ran.stderr);

@@ -256,7 +256,20 @@ fn what_is_adopted_is_what_was_listed() {
     assert!(runs.contains(r#""run":"r""#) && runs.contains("mallory") && runs.contains("trent"), "{runs}");
     assert_eq!(log_of(&place), before, "a list changes nothing");
     assert_eq!(place.run(&["doctor", "--adopt"]).code, 2, "a reason is asked for");
-    let (code, adopted) = place.json(&["doctor", "--adopt", "--reason", "it was a test"]);
+    let to = number(&listed, &["to"]).unwrap().to_string();
+    let help = format!("help: dendrer doctor --adopt --to {to} --reason TEXT");
+    assert!(place.ok(&["doctor", "--adopt", "-n"]).contains(&help));
+    let unsaid = place.run(&["doctor", "--adopt", "--reason", "x"]);
+    assert!(unsaid.code == 2 && unsaid.stderr.contains(&help), "{}", unsaid.stderr);
+    // Another one came in between.
+    append_as(&place, "oscar");
+    let more = log_of(&place);
+    let ran = place.run(&["doctor", "--adopt", "--to", &to, "--reason", "x"]);
+    assert!(ran.code == 5 && ran.stderr.contains("error[E0814]: 3 records"), "{}", ran.stderr);
+    assert_eq!(log_of(&place), more, "nothing was signed");
+    let (_, listed) = place.json(&["doctor", "--adopt", "-n"]);
+    let to = number(&listed, &["to"]).unwrap().to_string();
+    let (code, adopted) = place.json(&["doctor", "--adopt", "--to", &to, "--reason", "it was a test"]);
     assert_eq!(
         (code, number(&adopted, &["from"]), number(&adopted, &["to"])),
         (0, number(&listed, &["from"]), number(&listed, &["to"]))
@@ -271,7 +284,7 @@ fn what_is_adopted_is_what_was_listed() {
     assert!(content.contains(r#""purpose":"adopt""#) && content.contains("it was a test"), "{content}");
     assert!(store.verify(&VerifyOptions::default()).is_ok());
     // There is nothing any more.
-    let (code, none) = place.json(&["doctor", "--adopt", "--reason", "again"]);
+    let (code, none) = place.json(&["doctor", "--adopt", "--to", &to, "--reason", "again"]);
     assert_eq!((code, number(&none, &["records"])), (0, Some(0)));
 }
 
@@ -300,7 +313,8 @@ fn groups_are_set_aside_or_stay() {
     // What was signed here follows them: the checkpoint was put back to an older one.
     let older = signed_of(&place);
     append_as(&place, "mallory");
-    place.ok(&["doctor", "--adopt", "--reason", "x"]);
+    let to = number(&place.json(&["doctor", "--adopt", "-n"]).1, &["to"]).unwrap().to_string();
+    place.ok(&["doctor", "--adopt", "--to", &to, "--reason", "x"]);
     std::fs::write(place.path().join(".dendrer/checkpoint"), older).unwrap();
     let ran = place.run(&["doctor", "--set-aside", "more"]);
     assert!(ran.code == 5 && ran.stderr.contains("error[E0815]"), "{}{}", ran.stdout, ran.stderr);

@@ -911,3 +911,71 @@ fn fields_that_stay_in_a_bundle_are_noted() {
     assert!(code == 6 && !places.is_empty() && places.iter().all(|place| note.contains(place)), "{json}");
     assert!(notes.iter().all(|note| *note.get("position").unwrap() == dendrer_object::Value::Null), "{json}");
 }
+
+/// Returns the id of the record at a tick.
+fn id_at(place: &Place, run: &str, tick: u64) -> String {
+    let (_, shown) = place.json(&["show", &format!("{run}@{tick}")]);
+    let text = shown.to_string();
+    let at = text.find(r#""id":"sha256:"#).unwrap() + 6;
+    text[at..at + 71].to_owned()
+}
+
+#[test]
+fn each_target_is_witnessed_by_itself() {
+    let place = recorded();
+    place.run_with(&["commit", "--run", "s"], LINE.repeat(2).as_bytes());
+    let (third, last) = (id_at(&place, "r", 3), id_at(&place, "r", 8));
+    let part = place.run(&["verify", "r@3", "--tip", &third, "--require-witness"]);
+    assert!(part.code == 0 && part.stdout.contains("VERIFIED  r@3 "), "{}", part.stdout);
+    // All of r was asked about as well, in either order.
+    for targets in [["r", "r@3"], ["r@3", "r"], ["r@3", "r@8"]] {
+        let args = [&["verify"][..], &targets, &["--tip", &third, "--require-witness"]].concat();
+        let ran = place.run(&args);
+        assert!(ran.code == 6 && ran.stdout.contains("error[E0313]"), "{targets:?}: {}", ran.stdout);
+        assert!(ran.stdout.contains("note: the tip that was given witnesses r@3"), "{}", ran.stdout);
+    }
+    // The part that was asked about is named, however far a tip leads.
+    let ran = place.run(&["verify", "s", "r@3", "--tip", &last]);
+    assert!(ran.stdout.contains("  s, r@3 "), "{}", ran.stdout);
+    // What a fork rests on is read, also of a run that is asked about in part.
+    place.ok(&["fork", "r@6", "--as", "f"]);
+    let ran = place.run(&["verify", "f", "r@3"]);
+    assert!(ran.code == 0 && ran.stdout.contains("INTACT    f, r@3 "), "{}", ran.stdout);
+    let (_, answer) = place.json(&["verify", "f", "r@3"]);
+    let items = answer.get("items").unwrap().to_string();
+    assert!(items.contains(r#""run":"r""#) && items.contains(r#""ticks":6"#), "{items}");
+    for tip in ["xyz".to_owned(), last.to_uppercase(), last[..20].to_owned()] {
+        let ran = place.run(&["verify", "r", "--tip", &tip]);
+        assert!(ran.code == 2 && ran.stderr.contains("error[E0106]"), "{tip}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn a_checkpoint_covers_the_runs_whose_records_are_in_it() {
+    let place = recorded();
+    place.ok(&["export", "--format", "checkpoint", "-o", "kept"]);
+    // The map of an export is of no run.
+    place.ok(&["export", "r", "-o", "r.dnd"]);
+    place.run_with(&["commit", "--run", "s"], LINE.as_bytes());
+    let with = |target: &[&str]| {
+        let args = [&["verify"][..], target, &["--checkpoint", "kept", "--require-witness"]].concat();
+        place.run(&args)
+    };
+    for target in [&["r"][..], &["r@3"]] {
+        let ran = with(target);
+        assert!(ran.code == 0 && ran.stdout.contains("VERIFIED"), "{target:?}: {}", ran.stdout);
+    }
+    for (target, open) in [(&["s"][..], "s"), (&["r", "s"], "s"), (&["--all"], "r, s")] {
+        let ran = with(target);
+        assert!(ran.code == 6 && ran.stdout.contains("error[E0313]"), "{target:?}: {}", ran.stdout);
+        let told = "note: the checkpoint that was given covers the first";
+        let behind = ["records of s follow", "records of r, s follow"];
+        let is_told = ran.stdout.contains(told) && behind.iter().any(|what| ran.stdout.contains(what));
+        assert!(is_told, "{target:?}, {open}: {}", ran.stdout);
+    }
+    let both = place.run(&["verify", "r", "s", "--checkpoint", "kept"]);
+    assert!(both.stdout.contains(", of r to the end, by the checkpoint given"), "{}", both.stdout);
+    place.run_with(&["commit", "--run", "r"], LINE.as_bytes());
+    assert_eq!(with(&["r"]).code, 6);
+    assert_eq!(with(&["r@8"]).code, 0);
+}

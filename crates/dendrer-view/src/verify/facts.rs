@@ -313,8 +313,12 @@ fn state(report: &VerifyReport) -> Known {
 
 /// Names runs: all of a few, the first and the number of many.
 pub(super) fn names<'r>(runs: impl IntoIterator<Item = &'r RunName>) -> String {
-    let runs: Vec<String> = runs.into_iter().map(|run| quote::escape(run.as_str())).collect();
-    verdict::list(&runs, NAMES_MAX).unwrap_or_default()
+    named(runs.into_iter().map(|run| quote::escape(run.as_str())).collect())
+}
+
+/// Lists texts: all of a few, the first and the number of many.
+pub(super) fn named(texts: Vec<String>) -> String {
+    verdict::list(&texts, NAMES_MAX).unwrap_or_default()
 }
 
 /// Returns a line: a label, the word, and the detail in a column of its own.
@@ -359,7 +363,9 @@ pub(super) fn lines(log: &VerifiedLog) -> Vec<Line> {
 fn record_line(report: &VerifyReport) -> Line {
     let word = record_word(report);
     let detail = match (word, report.findings.first(), &report.unreadable) {
-        ("MALFORMED", Some(finding), _) => format!("{}: {}", finding.code, quote::escape(&finding.message)),
+        ("MALFORMED", Some(finding), _) => {
+            format!("{}: {}{}", finding.code, place(finding), quote::escape(&finding.message))
+        }
         ("TAMPERED", Some(finding), _) => {
             let more = (report.findings.len() + report.findings_left_out) as u64 - 1;
             let more = if more == 0 { String::new() } else { format!(", and {more} more") };
@@ -491,14 +497,18 @@ fn witness_line(report: &VerifyReport) -> Line {
         return line(None, "witness", witness_word(report), detail);
     }
     let one = |witness: &Witness| {
-        let Witness { kind, run, to, after, .. } = witness;
-        let of = run
-            .as_ref()
-            .filter(|_| report.runs.len() > 1)
-            .map_or_else(String::new, |run| format!(" of {run}"));
+        let Witness { kind, run, to, after, runs } = witness;
+        let of = match (run, report.runs.len()) {
+            (_, 0 | 1) => String::new(),
+            (Some(run), _) => format!(" of {run}"),
+            // Where it does not reach the end of each run, those that it does are named.
+            (None, all) if runs.len() == all => String::new(),
+            (None, _) if runs.is_empty() => ", of no run to its end,".to_owned(),
+            (None, _) => format!(", of {} to the end,", names(runs)),
+        };
         let (place, unit) = match kind {
             WitnessKind::Tip => (format!("tick {to}{of}"), ["tick follows", "ticks follow"]),
-            _ => (to.to_string(), ["record follows", "records follow"]),
+            _ => (format!("{to}{of}"), ["record follows", "records follow"]),
         };
         let after =
             if *after == 0 { String::new() } else { format!(" ({})", count(*after, unit[0], unit[1])) };

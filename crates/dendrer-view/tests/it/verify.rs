@@ -249,8 +249,9 @@ fn every_word_is_explained() {
     let of_types = [VerifyVerdict::WORDS, PartialReason::WORDS, NoteCode::WORDS, ComparedWord::WORDS];
     let of_lines =
         ["INTACT so far", "COMPLETE", "partial", "OK", "NOT RUN", "KNOWN", "INCOMPLETE", "unknown here"];
-    let more = ["WITNESSED", "UNWITNESSED", "damaged", "none"];
-    for known in of_types.concat().iter().chain(&of_lines).chain(&more) {
+    let more = ["WITNESSED", "UNWITNESSED", "damaged", "none", "first", "apart"];
+    let lines = ["record", "whole", "replay", "state", "signer", "witness", "derived", "compared", "notes"];
+    for known in of_types.concat().iter().chain(&of_lines).chain(&more).chain(&lines) {
         assert!(word(known).is_some_and(|entry| entry.text.ends_with('.')), "{known}");
         assert!(word(&known.to_lowercase()).is_some(), "{known}");
     }

@@ -93,8 +93,9 @@ pub fn list(repo: &Repo) -> Result<Adopted, Error> {
 ///
 /// # Errors
 ///
-/// [`StoreError::NoWriter`] if the key of the log is not here.
-pub fn adopt(repo: &Repo, reason: &str) -> Result<Adopted, Error> {
+/// [`StoreError::NoWriter`] if the key of the log is not here, and [`StoreError::Untagged`] if the last of them does not end at
+/// the size that was listed.
+pub fn adopt(repo: &Repo, to: u64, reason: &str) -> Result<Adopted, Error> {
     if repo.signing_key()?.is_none() {
         return Err(StoreError::NoWriter.into());
     }
@@ -104,6 +105,9 @@ pub fn adopt(repo: &Repo, reason: &str) -> Result<Adopted, Error> {
     let (tree, untagged) = (writer.tree(), Untagged::of(&writer)?);
     if untagged.records == 0 {
         return Ok(Adopted { untagged, record: None });
+    }
+    if untagged.to != to {
+        StoreError::refuse_untagged(&writer.untagged()?.unwrap_or_default())?;
     }
     let content = content(&untagged, tree, reason);
     let record = seal_by_institution(repo.info().id, Kind::Key, None, &content, &mut *repo.environment())?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::chain_rules::{ChainFault, ChainLine, Chains};
 use dendrer_kernel::commitment::{CONTRACT, PARENTS};
-use dendrer_kernel::replay::ReplayError;
+use dendrer_kernel::replay::{ReplayError, lacking};
 use dendrer_kernel::step::RunState;
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::keys::{CHECKPOINT, KeyChange, KeyFault, KeyTrust, LogKeys};
@@ -27,6 +27,7 @@ use crate::run::parents::{Compared, compare};
 use crate::run::trace::{ReadHandle, Trace};
 use crate::run::unfinished::Unfinished;
 
+use erased::Erasures;
 use maps::Maps;
 use states::States;
 
@@ -36,6 +37,7 @@ use facts::{
 };
 
 pub use crate::run::replay::{replay, replay_range};
+mod erased;
 pub mod facts;
 pub mod judge;
 mod maps;
@@ -120,6 +122,8 @@ pub struct RunReport {
     pub part: Option<(u64, u64)>,
     /// The last tick that was asked about.
     pub asked: u64,
+    /// The position behind the last record that was asked about: a witness that knows a shorter log knows not all of the run.
+    pub end: u64,
     /// Replay: how many transitions were made again, or why not all.
     pub replay: Option<Result<u64, ReplayError>>,
     /// The places of the last state that are unknown, each with its cause: the state is incomplete from the earliest tick of
@@ -167,7 +171,7 @@ pub struct VerifyReport {
     pub records: u64,
     /// How many of these are of the runs that were asked about.
     pub asked_records: u64,
-    /// The position behind the last record that was asked for. A witness that knows a shorter log knows not all of it.
+    /// The position behind the last record of no run that is no map, where the whole log was asked about.
     pub reach: u64,
     /// The log: its size, and the root computed from the entries.
     pub log: (u64, Option<Digest>),
@@ -278,6 +282,7 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     checker.roots.extend(roots_of_changes(opened, &shown));
     checker.bundle_leaves_out = opened.left_out();
     checker.notes.list.extend(opened.bundle.although.iter().map(|place| VerifyNote::although(place)));
+    checker.find_parents();
     checker.walk_bundle(opened);
     checker.seal_of(opened);
     checker.judge_map(opened, &runs);
@@ -348,7 +353,17 @@ struct Checker<'a> {
     faulty: BTreeMap<Option<RunName>, usize>,
     records: u64,
     asked_records: u64,
+    /// The position behind the last record of no run that is no map.
     reach: u64,
+    /// Of each run the position behind the last record that was asked about.
+    asked_ends: BTreeMap<RunName, u64>,
+    /// Of each run the first tick of its chain at which something does not hold.
+    faulty_from: BTreeMap<RunName, u64>,
+    /// The number of findings of records that lack a field.
+    misshapen: usize,
+    erasures: Erasures,
+    /// Of parents of runs that are asked about the last tick that these rest on, where a part of a run is asked about.
+    rests_on: BTreeMap<RunName, u64>,
     /// Of each run the position of the newest record of its chain, and of its newest record of any kind.
     ends: BTreeMap<RunName, (u64, u64)>,
     closed: u64,
@@ -361,8 +376,8 @@ struct Checker<'a> {
     roots: BTreeMap<u64, Digest>,
     signed: Option<u64>,
     not_checked: Vec<String>,
-    /// The first value that is erased or withheld, or prefix that is missing, in words.
-    unreadable: Option<String>,
+    /// The first value that is erased or withheld, or prefix that is missing, among the parts that were not checked.
+    unreadable: Option<usize>,
     /// The first tick of each run with such a value.
     closed_from: BTreeMap<RunName, u64>,
     unknown_key: bool,
@@ -427,6 +442,11 @@ impl<'a> Checker<'a> {
             records: 0,
             asked_records: 0,
             reach: 0,
+            asked_ends: BTreeMap::new(),
+            faulty_from: BTreeMap::new(),
+            misshapen: 0,
+            erasures: Erasures::default(),
+            rests_on: BTreeMap::new(),
             ends: BTreeMap::new(),
             closed: 0,
             refusals: BTreeMap::new(),
@@ -467,6 +487,12 @@ impl<'a> Checker<'a> {
         message: String,
     ) {
         let run = entry.and_then(|(_, entry)| entry.run.clone());
+        if let (Some(run), Some((_, entry))) = (&run, entry)
+            && matches!(entry.kind, Kind::Run | Kind::Transition)
+        {
+            let tick = entry.tick.unwrap_or(0);
+            self.faulty_from.entry(run.clone()).and_modify(|from| *from = tick.min(*from)).or_insert(tick);
+        }
         let count = self.faulty.entry(run.clone()).or_default();
         *count += 1;
         if *count > FINDINGS_MAX {
@@ -504,14 +530,41 @@ impl<'a> Checker<'a> {
         entry.kind == Kind::Transition && entry.tick.is_some_and(|tick| tick < self.options.from)
     }
 
-    /// Whether a record of a run follows the last tick that is asked about. One that leads to a tip that was given is read.
-    fn is_after(&self, entry: &Entry) -> bool {
+    /// Whether a record of a run follows the last tick that is asked about.
+    fn is_behind(&self, entry: &Entry) -> bool {
         let Some((run, to)) = entry.run.as_ref().and_then(|run| self.options.to.get_key_value(run)) else {
             return false;
         };
         let line = self.chains.lines().get(run);
-        let is_behind = line.is_some_and(|line| line.genesis.is_some() && line.tick >= *to);
-        is_behind && self.options.tips.iter().all(|tip| self.tips.contains_key(tip))
+        line.is_some_and(|line| line.genesis.is_some() && line.tick >= *to)
+    }
+
+    /// Whether a record of a run that follows the last tick that is asked about is passed over. One that leads to a tip that was
+    /// given is read, and one that another run rests on.
+    fn is_after(&self, entry: &Entry) -> bool {
+        let is_needed = || {
+            let run = entry.run.as_ref();
+            let to = run.and_then(|run| self.rests_on.get(run));
+            let line = run.and_then(|run| self.chains.lines().get(run));
+            to.is_some_and(|to| line.is_none_or(|line| line.tick < *to))
+        };
+        self.is_behind(entry)
+            && !is_needed()
+            && self.options.tips.iter().all(|tip| self.tips.contains_key(tip))
+    }
+
+    /// Finds what runs that are asked about rest on, where a part of a run is asked about.
+    fn find_parents(&mut self) {
+        if self.options.to.is_empty() {
+            return;
+        }
+        for run in self.options.runs.iter().flatten() {
+            let Ok(trace) = Trace::open(&self.store, run) else { continue };
+            for (owner, to) in trace.lineage().iter().filter(|(owner, _)| owner != run) {
+                let known = self.rests_on.entry(owner.clone()).or_default();
+                *known = (*known).max(*to);
+            }
+        }
     }
 
     /// Passes by a transition whose record is not opened.
@@ -544,6 +597,7 @@ impl<'a> Checker<'a> {
         options: &'a VerifyTerms,
     ) -> Result<(Checker<'a>, Option<SignedNote>), Error> {
         let mut checker = Checker::new(store, options);
+        checker.find_parents();
         let note = match checker.store.checkpoint() {
             Ok(note) => note,
             // What could not be read may be as it was.
@@ -668,19 +722,24 @@ impl<'a> Checker<'a> {
         let mut begin = 0;
         while begin < size {
             let end = size.min(begin + ENTRIES);
-            let mut chosen = Vec::new();
+            let (mut chosen, mut erasures) = (Vec::new(), Vec::new());
             store.entries(begin..end, &mut |position, entry| {
                 self.fold(leaf_hash(&entry.text()), &entry);
                 let known = wanted.get(&entry.run).copied();
                 let is_wanted = known.unwrap_or_else(|| self.wanted(entry.run.as_ref()));
                 wanted.entry(entry.run.clone()).or_insert(is_wanted);
-                if is_wanted {
-                    chosen.push((position, entry));
+                match is_wanted {
+                    true => chosen.push((position, entry)),
+                    false => erasures.extend((entry.kind == Kind::Erase).then_some(position)),
                 }
                 ControlFlow::Continue(())
             })?;
+            erasures.into_iter().for_each(|position| self.take_erasure(position));
             for (position, entry) in chosen {
                 if self.is_after(&entry) {
+                    if entry.kind == Kind::Erase {
+                        self.take_erasure(position);
+                    }
                     continue;
                 }
                 if self.is_before(&entry) {
@@ -725,6 +784,9 @@ impl<'a> Checker<'a> {
         for fault in &opened.faults {
             self.found(Code::E0301, Some((fault.position, &fault.entry)), None, fault.why.to_string());
         }
+        let erasures = opened.bundle.positions().filter(|(_, entry)| entry.kind == Kind::Erase);
+        erasures.for_each(|(position, _)| self.take_erasure(position));
+        self.judge_erasures();
     }
 
     fn no_root(&mut self) {
@@ -742,10 +804,12 @@ impl<'a> Checker<'a> {
             self.options.runs.as_ref().is_none_or(|runs| opened.runs.iter().all(|run| runs.contains(run)));
         let mut wanted: BTreeMap<Option<RunName>, bool> = BTreeMap::new();
         for (position, entry) in opened.bundle.positions() {
-            if !all && !*wanted.entry(entry.run.clone()).or_insert_with(|| self.wanted(entry.run.as_ref())) {
-                continue;
-            }
-            if self.is_after(entry) {
+            let is_wanted =
+                all || *wanted.entry(entry.run.clone()).or_insert_with(|| self.wanted(entry.run.as_ref()));
+            if !is_wanted || self.is_after(entry) {
+                if entry.kind == Kind::Erase {
+                    self.take_erasure(position);
+                }
                 continue;
             }
             if self.is_before(entry) {
@@ -773,14 +837,7 @@ impl<'a> Checker<'a> {
     }
 
     fn take(&mut self, position: u64, entry: &Entry, record: Option<&Record>) {
-        self.reach = self.reach.max(position + 1);
-        if let Some(run) = &entry.run {
-            let is_chain = matches!(entry.kind, Kind::Run | Kind::Transition);
-            match self.ends.get_mut(run) {
-                Some((chain, last)) => (*chain, *last) = (if is_chain { position } else { *chain }, position),
-                None => drop(self.ends.insert(run.clone(), (position, position))),
-            }
-        }
+        self.mark_end(position, entry);
         self.records += u64::from(record.is_some());
         if record.is_some() && entry.run.as_ref().is_some_and(|run| self.is_asked(run)) {
             self.asked_records += 1;
@@ -789,7 +846,8 @@ impl<'a> Checker<'a> {
         self.count_beside(entry, record);
         if let Some(record) = record {
             self.notes.take(position, record);
-            self.note_closed(entry, record, refused);
+            self.take_values(refused.unwrap_or_else(|| place(entry)), entry, record);
+            self.check_links(position, entry, record);
         }
         if let (Some(run), true) = (&entry.run, matches!(entry.kind, Kind::Run | Kind::Transition)) {
             if record.is_none_or(may_mark) {
@@ -805,7 +863,6 @@ impl<'a> Checker<'a> {
         }
         self.check_key(position, entry, record);
         self.check_map(position, entry, record);
-        self.check_erased(entry, record);
         let store = Arc::clone(&self.store);
         let place_of = |id: &Digest| {
             let parent = store.find(id).ok().flatten().filter(|parent| *parent < position)?;
@@ -829,6 +886,7 @@ impl<'a> Checker<'a> {
         if matches!(entry.kind, Kind::Run | Kind::Transition) {
             self.mark_tip(entry);
         }
+        let record = record.filter(|record| self.has_shape(position, entry, record));
         let faults = match (self.options.quick, record) {
             (false, record) => self.states.take(&self.store, entry, record),
             (true, Some(record)) if self.authors_alone => states::author(record).into_iter().collect(),
@@ -839,24 +897,46 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes the values of a record that were erased or withheld.
-    fn note_closed(&mut self, entry: &Entry, record: &Record, refused: Option<String>) {
-        let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
-        let names: Vec<String> = closed.map(|field| field.pointer.dotted()).collect();
-        if names.is_empty() {
+    /// Keeps how far the records that were read reach, and those of them that were asked about.
+    fn mark_end(&mut self, position: u64, entry: &Entry) {
+        let Some(run) = &entry.run else {
+            if entry.kind != Kind::Map {
+                self.reach = position + 1;
+            }
             return;
+        };
+        if !self.is_behind(entry) {
+            self.asked_ends.insert(run.clone(), position + 1);
         }
-        self.closed += names.len() as u64;
-        let place = refused.unwrap_or_else(|| place(entry));
-        if let (Some(run), Kind::Run | Kind::Transition) = (&entry.run, entry.kind) {
-            self.closed_from.entry(run.clone()).or_insert(entry.tick.unwrap_or(0));
+        let is_chain = matches!(entry.kind, Kind::Run | Kind::Transition);
+        match self.ends.get_mut(run) {
+            Some((chain, last)) => (*chain, *last) = (if is_chain { position } else { *chain }, position),
+            None => drop(self.ends.insert(run.clone(), (position, position))),
         }
-        self.add_unreadable(format!("{place}: {} (erased or withheld)", names.join(", ")));
+    }
+
+    /// Whether a record has the fields of its kind. Behind one that has not the state of its run is not followed.
+    fn has_shape(&mut self, position: u64, entry: &Entry, record: &Record) -> bool {
+        let Some(field) = lacking(record) else { return true };
+        self.misshapen += 1;
+        let message = format!("a record of kind {} has no field {field}, which each must have", entry.kind);
+        self.found(Code::E0306, Some((position, entry)), None, message);
+        false
+    }
+
+    /// Checks that no link leads to a record that stands later in the log.
+    fn check_links(&mut self, position: u64, entry: &Entry, record: &Record) {
+        for link in record.header().links.iter().filter(|_| !self.options.quick) {
+            if self.store.find(&link.hash).ok().flatten().is_some_and(|target| target >= position) {
+                let message = format!("it links to {}, which stands after it in the log", link.hash.short());
+                self.found(Code::E0302, Some((position, entry)), None, message);
+            }
+        }
     }
 
     /// Adds a part that could not be read. The first one is the one that the line of the record names.
     fn add_unreadable(&mut self, what: String) {
-        self.unreadable.get_or_insert_with(|| what.clone());
+        self.unreadable.get_or_insert(self.not_checked.len());
         self.not_checked.push(what);
     }
 
@@ -956,29 +1036,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes values that are here although an `erase` record lists them as destroyed. A reader may come between that record and
-    /// the destruction, so it is no fault.
-    fn check_erased(&mut self, entry: &Entry, record: Option<&Record>) {
-        let Some(content) = record.filter(|_| entry.kind == Kind::Erase).map(Record::content) else { return };
-        let listed = content.get("erased").and_then(Value::as_array);
-        for erased in listed.into_iter().flat_map(|listed| listed.iter()) {
-            let text = |name: &str| erased.get(name).and_then(Value::as_str);
-            let place = text("place").and_then(|place| place.parse::<Pointer>().ok());
-            let (Some(id), Some(place)) = (text("record").and_then(|id| id.parse::<Digest>().ok()), place)
-            else {
-                continue;
-            };
-            let found = self.store.find(&id).ok().flatten();
-            let found = found.and_then(|at| Some((at, self.store.get(at).ok().flatten()?)));
-            let Some((position, record)) = found else { continue };
-            let body = record.body();
-            if body.fields().iter().any(|field| place.contains(&field.pointer) && body.text(field).is_some())
-            {
-                self.notes.list.push(VerifyNote::not_erased(position, &record, place.as_str()));
-            }
-        }
-    }
-
     fn checkpoint(&mut self, note: Option<&SignedNote>) {
         let Some(note) = note else { return };
         let Some(checkpoint) = self.open_note(note) else { return };
@@ -1071,6 +1128,7 @@ impl<'a> Checker<'a> {
                 "what ticks 1 to {last} hold: they were taken as they are, but for their places in the log"
             ));
         }
+        self.judge_erasures();
         self.check_said();
         let mut runs = self.run_reports()?;
         self.check_pinned();
@@ -1082,6 +1140,7 @@ impl<'a> Checker<'a> {
         if uncovered {
             runs.iter_mut().for_each(|run| run.line.last_good = None);
         }
+        let unreadable = self.unreadable.and_then(|line| self.not_checked.get(line).cloned());
         let tree = self.store.tree();
         let names: Vec<RunName> = runs.iter().map(|report| report.run.clone()).collect();
         let mut whole = self.whole(&names);
@@ -1100,8 +1159,8 @@ impl<'a> Checker<'a> {
             findings: self.findings,
             findings_left_out: self.left_out,
             records: self.records,
-            asked_records: self.asked_records,
-            reach: self.reach,
+            asked_records: if self.options.runs.is_none() { self.records } else { self.asked_records },
+            reach: if self.options.runs.is_none() { self.reach } else { 0 },
             log: (size, root),
             signed: self.signed,
             is_key_known: self.options.keys.iter().any(|given| keys.follows(given) == KeyTrust::Follows),
@@ -1112,7 +1171,7 @@ impl<'a> Checker<'a> {
             compared: None,
             notes: self.notes.list,
             not_checked: self.not_checked,
-            unreadable: self.unreadable,
+            unreadable,
             unmet: Vec::new(),
             is_quick: self.options.quick,
         };
@@ -1151,10 +1210,11 @@ impl<'a> Checker<'a> {
             if self.check_end(&run) {
                 continue;
             }
-            let Some(line) = self.chains.lines().get(&run).cloned() else {
+            let Some(mut line) = self.chains.lines().get(&run).cloned() else {
                 return Err(crate::run::trace::no_run(&*self.store, &run));
             };
             let asked = self.options.to.get(&run).map_or(line.tick, |to| line.tick.min(*to));
+            let end = self.asked_ends.get(&run).copied().unwrap_or(0);
             let replay =
                 (self.options.replay && !line.broken).then(|| self.replay(&run, asked)).transpose()?;
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
@@ -1165,9 +1225,26 @@ impl<'a> Checker<'a> {
                 Trace::open(&self.store, &run).and_then(|trace| trace.unfinished()).ok().flatten();
             let lineage =
                 Trace::open(&self.store, &run).map(|trace| trace.lineage().to_vec()).unwrap_or_default();
+            for (owner, to) in &lineage {
+                let faulty = self.faulty_from.get(owner).filter(|from| *owner == run || **from <= *to);
+                if let Some(from) = faulty {
+                    line.last_good = line.last_good.min(from.checked_sub(1));
+                }
+            }
             let closed = lineage.iter().filter_map(|(owner, _)| self.closed_from.get(owner).copied());
             let closed_from = closed.min();
-            runs.push(RunReport { run, line, passed, part, asked, replay, unknown, closed_from, unfinished });
+            runs.push(RunReport {
+                run,
+                line,
+                passed,
+                part,
+                asked,
+                end,
+                replay,
+                unknown,
+                closed_from,
+                unfinished,
+            });
         }
         Ok(runs)
     }
@@ -1268,7 +1345,7 @@ impl<'a> Checker<'a> {
                     run: None,
                     to: size,
                     after: now.saturating_sub(size),
-                    is_all: size >= self.reach,
+                    runs: covered(runs, self.options.runs.is_none().then_some(self.reach), size),
                     uncovered: 0,
                 }),
                 Some(found) => {
@@ -1317,7 +1394,7 @@ impl<'a> Checker<'a> {
             || Trace::open(&self.store, &report.run)
                 .is_ok_and(|trace| trace.lineage().iter().any(|(run, end)| *run == owner && to <= *end));
         // A tip binds the chain up to it, and no refusal after it.
-        let is_alone = self.ends.get(&report.run).is_none_or(|(chain, last)| chain == last);
+        let is_alone = self.ends.get(&report.run).is_none_or(|(chain, _)| report.end <= chain + 1);
         if is_on_chain && to >= report.asked && !is_alone {
             let run = &report.run;
             self.not_checked.push(format!("what stands beside {run} behind the tip that was given"));
@@ -1328,7 +1405,10 @@ impl<'a> Checker<'a> {
             run: Some(report.run.clone()),
             to,
             after: report.asked.saturating_sub(to),
-            is_all: to >= report.asked && is_alone && uncovered == 0,
+            runs: (to >= report.asked && is_alone && uncovered == 0)
+                .then(|| report.run.clone())
+                .into_iter()
+                .collect(),
             uncovered,
         })
     }
@@ -1338,7 +1418,8 @@ impl<'a> Checker<'a> {
             runs.iter().any(|report| matches!(&report.replay, Some(Err(error)) if wanted(error)))
         };
         if !self.findings.is_empty() {
-            return VerifyVerdict::Tampered;
+            let is_shape = self.findings.len() + self.left_out == self.misshapen;
+            return if is_shape { VerifyVerdict::Malformed } else { VerifyVerdict::Tampered };
         }
         if self.said_differs || failed(|error| !error.is_unverifiable()) {
             return VerifyVerdict::Diverged;
@@ -1348,6 +1429,14 @@ impl<'a> Checker<'a> {
         }
         VerifyVerdict::Intact
     }
+}
+
+/// The runs whose records that were asked about all are in a log of a size. Where the whole log is asked about, the records of no
+/// run before `reach` are, too.
+fn covered(runs: &[RunReport], reach: Option<u64>, size: u64) -> BTreeSet<RunName> {
+    let is_here = reach.is_none_or(|reach| reach <= size);
+    let within = runs.iter().filter(|run| is_here && run.end <= size);
+    within.map(|run| run.run.clone()).collect()
 }
 
 fn signed_size(note: &SignedNote) -> Option<u64> {

@@ -141,13 +141,44 @@ impl Trust for UserTrust {
         self.key_path(store).unwrap_or_default()
     }
 
+    fn known_keys(&self, store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
+        let Some(path) = self.known_path(store) else { return Ok(Vec::new()) };
+        let read = self.read_kept(&path);
+        let text = read.map_err(|source| TrustError::KeyNotRead { path: path.clone(), source })?;
+        let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_else(|_| "?".to_owned());
+        let keys: Result<_, NoteError> = text.lines().map(str::parse).collect();
+        keys.map_err(|error| TrustError::KeyUnusable { path, what: "read", why: error.to_string() })
+    }
+
+    fn know_key(&self, store: StoreId, key: &VerifierKey) -> Result<(), TrustError> {
+        let Some(path) = self.known_path(store) else { return Ok(()) };
+        let mut keys = self.known_keys(store)?;
+        keys.retain(|known| known != key);
+        let lines: String = keys.iter().chain([key]).map(|key| format!("{key}\n")).collect();
+        let write = || -> io::Result<()> {
+            files::make_dir(files::dir_of(&path))?;
+            let mut whole = Whole::create(&path)?;
+            whole.write_all(lines.as_bytes())?;
+            whole.finish()?;
+            files::sync_dir(files::dir_of(&path))
+        };
+        write().map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })
+    }
+
     fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
         let Some(path) = self.own_key_path(store) else { return Ok(None) };
         let bad = |what, why: String| TrustError::KeyUnusable { path: path.clone(), what, why };
         let text = self.read_kept(&path).map_err(|error| bad("read", error.to_string()))?;
         let Some(text) = text else { return Ok(None) };
         match Held::parse(&String::from_utf8_lossy(&text), &path) {
-            Ok(held) => Ok(Some(held.verifier_key().clone())),
+            Ok(held) => {
+                let key = held.verifier_key().clone();
+                // Under the name of this store it is that of another one.
+                if key.name() != store.origin() && key.name().starts_with("dendrer/") {
+                    return Err(bad("used", format!("it is that of another store, {}", key.name())));
+                }
+                Ok(Some(key))
+            }
             // It was being destroyed.
             Err(_) if beside(&path).exists() => Ok(None),
             Err(error) => Err(error),
@@ -198,31 +229,7 @@ impl Trust for UserTrust {
         };
         *self.key_text.lock().unwrap_or_else(PoisonError::into_inner) = None;
         ended.map_err(|source| TrustError::KeyNotWritten { path, source })
-    }
-
-    fn known_keys(&self, store: StoreId) -> Result<Vec<VerifierKey>, TrustError> {
-        let Some(path) = self.known_path(store) else { return Ok(Vec::new()) };
-        let read = self.read_kept(&path);
-        let text = read.map_err(|source| TrustError::KeyNotRead { path: path.clone(), source })?;
-        let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_else(|_| "?".to_owned());
-        let keys: Result<_, NoteError> = text.lines().map(str::parse).collect();
-        keys.map_err(|error| TrustError::KeyUnusable { path, what: "read", why: error.to_string() })
-    }
-
-    fn know_key(&self, store: StoreId, key: &VerifierKey) -> Result<(), TrustError> {
-        let Some(path) = self.known_path(store) else { return Ok(()) };
-        let mut keys = self.known_keys(store)?;
-        keys.retain(|known| known != key);
-        let lines: String = keys.iter().chain([key]).map(|key| format!("{key}\n")).collect();
-        let write = || -> io::Result<()> {
-            files::make_dir(files::dir_of(&path))?;
-            let mut whole = Whole::create(&path)?;
-            whole.write_all(lines.as_bytes())?;
-            whole.finish()?;
-            files::sync_dir(files::dir_of(&path))
-        };
-        write().map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })
-    }
+        }
 
     fn named_key(&self) -> Result<Option<VerifierKey>, TrustError> {
         let Some(path) = &self.key_file else { return Ok(None) };
@@ -345,6 +352,11 @@ impl Held {
 }
 
 impl UserTrust {
+    /// File with the keys that were known of a log, in order; `None` if there is no place for it.
+    fn known_path(&self, store: StoreId) -> Option<PathBuf> {
+        Some(self.own_key_path(store)?.with_extension("known"))
+    }
+
     /// Reads the key of a log, or the secret of its writers.
     fn held(&self, log: &StoreInfo) -> Result<Option<Held>, TrustError> {
         let Some(path) = self.key_path(log.id) else { return Ok(None) };

@@ -361,9 +361,9 @@ impl VerifyPlan<'_> {
         // A key file that is named is a key kept elsewhere, as a verifier key is.
         let file = desk.kept_key()?;
         let from = first_tick(self.question.from.as_ref(), &store, &names)?;
-        let places = self.runs.iter().zip(&names);
-        let places = places.filter_map(|(address, run)| Some(last_tick(address.pos.as_ref()?, &store, run)));
-        let to = places.collect::<Result<_, _>>()?;
+        let to = last_ticks(self.runs.iter().zip(&names), &store)?;
+        let mut named = BTreeSet::new();
+        names.retain(|run| named.insert(run.clone()));
         let runs = (!self.runs.is_empty()).then_some(names);
         let mut terms = VerifyTerms { runs, from, to, ..self.terms_of(&*store)? };
         terms.keys.extend(file);
@@ -434,12 +434,12 @@ pub fn verify_bundle(
 ///
 /// # Errors
 ///
-/// E0304 if the text is not a whole tip.
+/// E0106 if the text is no tip.
 pub fn tip(text: &str) -> Result<Digest, Problem> {
     let with_tag = if text.starts_with("sha256:") { text.to_owned() } else { format!("sha256:{text}") };
     with_tag.parse().map_err(|_| {
-        Problem::new(Code::E0304, format!("\"{text}\" is not a whole tip, so no run can have it"))
-            .note("a tip is sha256: and 64 hex digits; `dendrer runs --json` prints them whole")
+        Problem::new(Code::E0106, format!("\"{text}\" is no tip"))
+            .note("a tip is sha256: and 64 hex digits in lower case; `dendrer runs --json` prints them whole")
     })
 }
 
@@ -490,6 +490,24 @@ fn first_tick(from: Option<&Position>, store: &impl ReadHandle, runs: &[RunName]
 /// Returns a run with the last tick that is asked about.
 fn last_tick(place: &Position, store: &impl ReadHandle, run: &RunName) -> Result<(RunName, u64), Problem> {
     Ok((run.clone(), place.tick(&Trace::open(store, run)?)?))
+}
+
+/// Returns the last ticks that are asked about, of the runs that are not asked about whole. Of several targets of one run the one
+/// that reaches farthest is judged: what holds of it holds of the others.
+fn last_ticks<'a>(
+    targets: impl Iterator<Item = (&'a Address, &'a RunName)>,
+    store: &impl ReadHandle,
+) -> Result<BTreeMap<RunName, u64>, Problem> {
+    let mut ticks: BTreeMap<RunName, Option<u64>> = BTreeMap::new();
+    for (address, run) in targets {
+        let tick = match &address.pos {
+            Some(place) => Some(last_tick(place, store, run)?.1),
+            None => None,
+        };
+        let known = ticks.entry(run.clone()).or_insert(tick);
+        *known = known.zip(tick).map(|(known, tick)| known.max(tick));
+    }
+    Ok(ticks.into_iter().filter_map(|(run, tick)| Some((run, tick?))).collect())
 }
 
 /// Turns the problem of a run that is not found into that of the log, if the log is damaged: the run may be in the missing part.

@@ -191,8 +191,8 @@ pub struct Witness {
     pub to: u64,
     /// How many ticks or records that were asked about follow.
     pub after: u64,
-    /// Whether it covers the last tick that was asked about, and the records of the run that are off the chain.
-    pub is_all: bool,
+    /// The runs of which it covers the last tick that was asked about, and the records that are off the chain.
+    pub runs: BTreeSet<RunName>,
     /// Of a tip: how many refusals and erasures of the run lie among its ticks, which only a checkpoint covers.
     pub uncovered: u64,
 }
@@ -244,16 +244,15 @@ impl VerifyNote {
         VerifyNote { records, ..VerifyNote::at(NoteCode::Untagged, group.start, None) }
     }
 
+    /// Notes a value of a record that was to be erased.
+    pub(super) fn not_erased(position: u64, run: Option<RunName>, place: String) -> VerifyNote {
+        VerifyNote { place: Some(place), ..VerifyNote::at(NoteCode::NotErased, position, run) }
+    }
+
     /// Notes a value that stays in a bundle.
     pub(super) fn although(place: &str) -> VerifyNote {
         let (position, place) = (None, Some(place.to_owned()));
         VerifyNote { position, place, ..VerifyNote::at(NoteCode::Although, 0, None) }
-    }
-
-    /// Notes a value of a record that was to be erased.
-    pub(super) fn not_erased(position: u64, record: &Record, place: &str) -> VerifyNote {
-        let (run, place) = (record.header().run.clone(), Some(place.to_owned()));
-        VerifyNote { place, ..VerifyNote::at(NoteCode::NotErased, position, run) }
     }
 
     fn at(code: NoteCode, position: u64, run: Option<RunName>) -> VerifyNote {
@@ -313,11 +312,10 @@ impl Notes {
 impl VerifyReport {
     /// Whether every run that was asked about is witnessed to the last tick that was asked about.
     pub fn is_witnessed(&self) -> bool {
-        let is_by = |run: &RunName| {
-            let mut all = self.witnesses.iter().filter(|witness| witness.is_all);
-            all.any(|witness| witness.run.as_ref().is_none_or(|of| of == run))
-        };
-        !self.witnesses.is_empty() && self.runs.iter().all(|run| is_by(&run.run))
+        let is_by = |run: &RunName| self.witnesses.iter().any(|witness| witness.runs.contains(run));
+        // A log without runs has its other records.
+        let is_log = || self.witnesses.iter().any(|witness| witness.to >= self.reach);
+        self.runs.iter().all(|run| is_by(&run.run)) && (!self.runs.is_empty() || is_log())
     }
 
     /// Gives the verdict VERIFIED to a log that is intact, complete and witnessed. A value that an `erase` record lists and that is

@@ -13,7 +13,7 @@ use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::{DamageKind, LogReport as Structure, Store};
 
 use super::facts::{ComparedLog, ComparedWord, Derived, WholeFact, Witness, WitnessKind};
-use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict};
+use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict, covered};
 use crate::error::Error;
 use crate::evidence::shown::{ShownTree, TreesCompared};
 use crate::handle::ReadHandle;
@@ -137,16 +137,8 @@ impl VerifyReport {
             Some(Ok(agreed)) if !agreed.is_empty() => {
                 let to = self.signed.unwrap_or(0);
                 let after = self.log.0.saturating_sub(to);
-                let is_all = to >= self.reach;
-                let uncovered = 0;
-                self.witnesses.push(Witness {
-                    kind: WitnessKind::Key,
-                    run: None,
-                    to,
-                    after,
-                    is_all,
-                    uncovered,
-                });
+                let runs = covered(&self.runs, Some(self.reach), to);
+                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, runs, uncovered: 0 });
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
                 let message = "a signature in the name of the key that was given is not that key's";

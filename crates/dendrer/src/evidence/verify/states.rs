@@ -44,7 +44,7 @@ impl States {
             return Vec::new();
         };
         match entry.kind {
-            Kind::Run => self.begin(store, run, record),
+            Kind::Run => return self.begin(store, run, record).into_iter().collect(),
             Kind::Transition => return self.follow(run, record),
             Kind::End => drop(self.0.remove(run)),
             _ => {}
@@ -52,19 +52,26 @@ impl States {
         Vec::new()
     }
 
-    fn begin(&mut self, store: &Arc<dyn Store>, run: &RunName, record: &Record) {
-        let Ok(trace) = Trace::open(store, run) else { return };
-        if record.header().prev.is_none() {
-            let state = trace.genesis().ok().map(|moment| (0, moment.state));
-            self.0.extend(state.map(|state| (run.clone(), state)));
-            return;
-        }
-        // A fork begins with a state of its parent, which is at hand if the parent has not gone on.
-        let lineage = trace.lineage();
-        let Some((owner, tick)) = lineage.iter().rev().nth(1) else { return };
-        let known = self.0.get(owner).filter(|(at, _)| at == tick);
-        let state = known.cloned().or_else(|| Some((*tick, trace.state(*tick).ok()?)));
-        self.0.extend(state.map(|state| (run.clone(), state)));
+    fn begin(&mut self, store: &Arc<dyn Store>, run: &RunName, record: &Record) -> Option<Fault> {
+        let trace = Trace::open(store, run).ok()?;
+        let (tick, state) = match record.header().prev {
+            None => (0, trace.genesis().ok()?.state),
+            // A fork begins with a state of its parent, which is at hand if the parent has not gone on.
+            Some(_) => {
+                let (owner, tick) = trace.lineage().iter().rev().nth(1)?;
+                let known = self.0.get(owner).filter(|(at, _)| at == tick).cloned();
+                known.or_else(|| Some((*tick, trace.state(*tick).ok()?)))?
+            }
+        };
+        let made = Value::from(state.digest());
+        self.0.insert(run.clone(), (tick, state));
+        let said = record.body().value("/state_root").filter(|said| *said != made)?;
+        let sides = Some((said.to_string(), made.to_string()));
+        Some((
+            Code::E0301,
+            sides,
+            "the state that it begins with has another root than it records".to_owned(),
+        ))
     }
 
     fn follow(&mut self, run: &RunName, record: &Record) -> Vec<Fault> {
