@@ -127,7 +127,7 @@ is what the writer's clock said."
 The record that is named has the reason."
 "notes" "not_erased"
 "A record says that this value was erased, and it is here: it was put back from a copy, or the erasure is under way. The verdict is \
-INTACT at best. Erase the value again, or ask for the bundle again."
+INTACT at best. Erase the value again. In a bundle that is TAMPERED (E0317)."
 "notes" "although"
 "The exporter left values out of the bundle and these in, although they may follow from what was left out: what is here may tell what \
 is not. The header of the bundle lists them, as `export --withhold --although` named them; no digest covers that list."
