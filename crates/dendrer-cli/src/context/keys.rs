@@ -91,14 +91,6 @@ impl Trust for ProgramTrust {
         self.0.end_change(store, in_force, out)
     }
 
-    fn known_keys(&self, store: StoreId) -> std::result::Result<Vec<VerifierKey>, TrustError> {
-        self.0.known_keys(store)
-    }
-
-    fn know_key(&self, store: StoreId, key: &VerifierKey) -> std::result::Result<(), TrustError> {
-        self.0.know_key(store, key)
-    }
-
     fn writer_place(&self, store: StoreId) -> PathBuf {
         self.0.writer_place(store)
     }

@@ -404,7 +404,7 @@ fn whole_line(report: &VerifyReport) -> Line {
         imported.map(|found| format!("{}: {}", quote::escape(found.run.as_str()), found.lost().words())),
     );
     let detail = match parts.is_empty() {
-        true if report.runs.is_empty() && report.key.is_some() && report.findings.is_empty() => {
+        true if report.runs.is_empty() && report.keys.is_some() && report.findings.is_empty() => {
             "no run is in it".to_owned()
         }
         true => "nothing that is signed counts the records".to_owned(),
@@ -497,7 +497,7 @@ fn witness_line(report: &VerifyReport) -> Line {
         return line(None, "witness", witness_word(report), detail);
     }
     let one = |witness: &Witness| {
-        let Witness { kind, run, to, after, runs } = witness;
+        let Witness { kind, run, to, after, runs, uncovered } = witness;
         let of = match (run, report.runs.len()) {
             (_, 0 | 1) => String::new(),
             (Some(run), _) => format!(" of {run}"),
@@ -512,7 +512,7 @@ fn witness_line(report: &VerifyReport) -> Line {
         };
         let after =
             if *after == 0 { String::new() } else { format!(" ({})", count(*after, unit[0], unit[1])) };
-        let uncovered = match witness.uncovered {
+        let uncovered = match *uncovered {
             0 => String::new(),
             number => {
                 format!("; does not cover {}", count(number, "refusal or erasure", "refusals or erasures"))

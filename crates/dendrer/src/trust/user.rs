@@ -389,11 +389,6 @@ impl UserTrust {
         Ok(text.and_then(|text| Held::parse(&String::from_utf8_lossy(&text), &path).ok()))
     }
 
-    /// File with the keys that were known of a log, in order; `None` if there is no place for it.
-    fn known_path(&self, store: StoreId) -> Option<PathBuf> {
-        Some(self.own_key_path(store)?.with_extension("known"))
-    }
-
     /// Moves the next key and the key of the vault to a new place, and destroys the old ones. Files of a move that was stopped stay.
     fn move_keys(&self, store: StoreId, next: &Path, path: &Path, out: &Path) -> io::Result<()> {
         let text = std::fs::read_to_string(next)?;
