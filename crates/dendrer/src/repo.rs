@@ -547,8 +547,11 @@ impl Repo {
         let Some(next) = trust.next_key(id)? else { return Ok(()) };
         if next == *self.keys()?.now() {
             // The record is on disk before the old key is destroyed.
-            if let Signed::UpTo { not_remembered: Some(error), .. } = self.sign()? {
-                return Err(Error::NotSigned(error));
+            match self.sign() {
+                Ok(Signed::UpTo { not_remembered: Some(error), .. }) => return Err(Error::NotSigned(error)),
+                // The groups without a tag are adopted or set aside first.
+                Err(Error::Store(StoreError::Untagged { .. })) => return Ok(()),
+                signed => drop(signed?),
             }
         }
         // A process that changes the key has the turn until it is done.
