@@ -2730,9 +2730,11 @@ export type Verify = {
       /** The later time of an earlier record */
       after?: string;
       /** Its kind */
-      code: "stage_0" | "dated_back" | "untagged" | "adopted";
-      /** The position in the log */
-      position: number;
+      code: "stage_0" | "dated_back" | "untagged" | "adopted" | "although" | "not_erased";
+      /** The place of a value that stays in a bundle, as its header has it, or that was to be erased */
+      place?: string;
+      /** The position in the log; null if the remark is on no record */
+      position: number | null;
       /** The number of records of a group without a tag, or of those that were adopted */
       records?: number;
       /** The run; null if it concerns none */

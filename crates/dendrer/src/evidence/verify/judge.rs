@@ -10,7 +10,7 @@ use dendrer_kernel::chain_rules::ChainLine;
 use dendrer_object::keys::{KeyTrust, LogKeys};
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, StoreId};
-use dendrer_store::{DamageKind, LogReport as Structure, Store};
+use dendrer_store::{DamageKind, LogReport as Structure, RunSummary, Store};
 
 use super::facts::{ComparedLog, ComparedWord, Derived, WholeFact, Witness, WitnessKind};
 use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict, covered};
@@ -325,15 +325,42 @@ impl VerifyReport {
     }
 }
 
-/// Returns how many records a verification of a store reads.
+/// Returns how many records a verification of a store reads: of the runs that are asked about, of those that they branched off
+/// from, and of the states at which forks begin.
 pub fn records_to_read(store: &dyn Store, options: &VerifyTerms) -> Result<u64, Error> {
-    let mut records = 0;
-    let mut ticks = 0;
+    let mut runs: BTreeMap<RunName, (RunSummary, Option<RunName>)> = BTreeMap::new();
     for run in all_runs(store)? {
-        let wanted = options.runs.as_ref().is_none_or(|wanted| wanted.contains(&run.name));
-        records += if wanted { run.transitions + run.refusals + 1 } else { 0 };
-        ticks += if wanted { run.head.tick.unwrap_or(0) + run.refusals } else { 0 };
+        let parent = parent_of(store, &run)?;
+        runs.insert(run.name.clone(), (run, parent));
+    }
+    let asked = options.runs.clone().unwrap_or_else(|| runs.keys().cloned().collect());
+    let (mut left, mut taken) = (asked.clone(), BTreeSet::new());
+    let (mut records, mut states, mut ticks) = (0, 0, 0);
+    while let Some(name) = left.pop() {
+        let Some((run, parent)) = runs.get(&name).filter(|_| taken.insert(name.clone())) else { continue };
+        records += run.transitions + run.refusals + 1;
+        if asked.contains(&name) {
+            ticks += run.head.tick.unwrap_or(0) + run.refusals;
+        }
+        if let (Some(parent), Some(at)) = (parent, run.first_own_tick.and_then(|tick| tick.checked_sub(1))) {
+            // The state of a parent that has not gone on is at hand.
+            let next = store.at(parent, at + 1)?;
+            states += if next.is_some_and(|next| next < run.begin) { at } else { 0 };
+            left.push(parent.clone());
+        }
     }
     let read = if options.runs.is_some() { records } else { store.tree().size };
-    Ok(read + if options.replay { ticks } else { 0 })
+    let states = if options.quick { 0 } else { states };
+    Ok(read + states + if options.replay { ticks } else { 0 })
+}
+
+/// Returns the run that a fork branched off from; `None` for any other run, and if the log does not have it.
+fn parent_of(store: &dyn Store, run: &RunSummary) -> Result<Option<RunName>, Error> {
+    let Some(position) = run.parent.map(|id| store.find(&id)).transpose()?.flatten() else { return Ok(None) };
+    let mut parent = None;
+    store.entries(position..position + 1, &mut |_, entry| {
+        parent = entry.run;
+        ControlFlow::Break(())
+    })?;
+    Ok(parent)
 }
