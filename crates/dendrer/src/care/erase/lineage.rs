@@ -34,6 +34,9 @@ use crate::run::thread::{CHECKPOINT, PLACES, exact_places, is_of_thread, place_o
 /// Fields in which a number or a yes may be the value, or follow from it.
 const ANSWERS: [&str; 2] = ["/action/params", "/result/output"];
 
+/// Numbers of `metrics` that every step of a model has.
+const USAGE: [&str; 3] = ["cost_usd", "latency_ms", "tokens_used"];
+
 /// What a related run knows of the value.
 #[derive(Debug, Clone, Default)]
 struct Related {
@@ -778,7 +781,14 @@ fn may_follow(record: &Record, field: &Pointer, text: &str) -> bool {
         Author::Kernel => is_of_person(record, field),
         _ => filled(field) == Some(Filled::ByAuthor),
     };
-    is_authored && is_said && !is_place()
+    // How much a step took is not asked for: it would be every step of a model.
+    let is_usage = || {
+        let metrics = record.body().value("/metrics").filter(|_| field.as_str() == "/metrics");
+        let is_known =
+            |(name, value): (&Arc<str>, &Value)| USAGE.contains(&&**name) && value.as_str().is_none();
+        metrics.as_ref().and_then(Value::as_object).is_some_and(|all| all.iter().all(is_known))
+    };
+    is_authored && !is_usage() && is_said && !is_place()
 }
 
 /// Cuts a place of the state at the first index of a list: items of a list move.
