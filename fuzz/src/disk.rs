@@ -23,7 +23,7 @@ const SEGMENT: &str = "/store/segments/00000000.seg";
 type Small = (BTreeMap<PathBuf, Vec<u8>>, Vec<Record>);
 
 fn options(disk: &Faulty, write: bool) -> Options {
-    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 3000, write, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 3000, write, ..Options::untagged() }
 }
 
 /// A store with everything in it: two runs, a refusal, chunks, an erasure, a checkpoint; in one segment or in several.

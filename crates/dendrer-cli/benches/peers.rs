@@ -247,7 +247,7 @@ fn peer(bench: &Bench, name: &str, what: &str, env: &[(&str, &str)]) -> Figures 
 }
 
 fn update_index(path: &Path) {
-    let mut store = Embedded::open(path, Options::write()).expect("opened");
+    let mut store = Embedded::open(path, Options::untagged()).expect("opened");
     store.update_index().expect("an index");
 }
 

@@ -20,7 +20,7 @@ const BATCH: u32 = 50;
 const SHARE_MAX: f64 = 0.05;
 
 fn store(dir: &Path, name: &str, writer: LogWriter) -> (Embedded, Scribe) {
-    let options = Options { index: false, ..Options::write() };
+    let options = Options { index: false, ..Options::untagged() };
     let mut store = Embedded::create(&dir.join(name), info(), options).expect("a store");
     store.set_writer(writer);
     let mut scribe = Scribe::default();

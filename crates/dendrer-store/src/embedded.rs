@@ -83,6 +83,9 @@ pub struct Options {
     pub uncovered_max: u64,
     /// The file system. The index is always on that of the machine.
     pub disk: Arc<dyn Disk>,
+    /// Whether a handle that was given neither key nor secret appends groups without a tag: for tests, and for a store whose owner
+    /// wants no tags. Any other such handle is refused before it writes ([`StoreError::NoWriter`]).
+    pub untagged: bool,
 }
 
 impl Options {
@@ -96,7 +99,13 @@ impl Options {
             segment_size: SEGMENT_SIZE,
             uncovered_max: 20_000,
             disk: Arc::new(Real),
+            untagged: false,
         }
+    }
+
+    /// Opens for reading and appending, and appends groups without a tag if neither key nor secret is given.
+    pub fn untagged() -> Options {
+        Options { untagged: true, ..Options::write() }
     }
 
     /// Opens for reading only.
@@ -281,7 +290,10 @@ impl Embedded {
         // A record that cannot be read is reported by its reader.
         let now = self.log_keys().map_or_else(|_| self.info.key.clone(), |keys| keys.now().clone());
         self.key = key.filter(|key| *key.verifier_key() == now);
-        self.writer = LogWriter::of_key(self.key.as_ref());
+        self.writer = self
+            .key
+            .as_ref()
+            .map_or_else(|| LogWriter::without(self.options.untagged), |key| LogWriter::of(key));
         self
     }
 
@@ -305,7 +317,7 @@ impl Embedded {
         Embedded {
             info,
             key: None,
-            writer: LogWriter::default(),
+            writer: LogWriter::without(options.untagged),
             tags: Mutex::default(),
             keys: Mutex::default(),
             adopted: 0,

@@ -20,7 +20,7 @@ const DIR: &str = "/store";
 
 fn options(disk: &Faulty) -> Options {
     // The index is another thread's work, and that thread is not the scheduler's.
-    Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, ..Options::untagged() }
 }
 
 fn orders() -> usize {

@@ -92,8 +92,8 @@ fn compare(dir: &Path, what: &str, least: Duration, run: &dyn Fn(&Path, u64, Dur
 
 fn open(path: &Path, least: Duration) -> Embedded {
     let options = match least.is_zero() {
-        true => Options::write(),
-        false => Options { disk: Arc::new(Slow(least)), ..Options::write() },
+        true => Options::untagged(),
+        false => Options { disk: Arc::new(Slow(least)), ..Options::untagged() },
     };
     Embedded::open(path, options).expect("opened")
 }

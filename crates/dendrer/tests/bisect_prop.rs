@@ -120,7 +120,7 @@ fn record(store: &Shared, initial: &str, steps: &[Step]) {
 
 /// Opens a store, and brings its index up to the end of the log.
 fn indexed(path: &Path) -> Shared {
-    let mut store = Embedded::open(path, Options::write()).unwrap();
+    let mut store = Embedded::open(path, Options::untagged()).unwrap();
     store.update_index().unwrap();
     Shared::new(Box::new(store))
 }
@@ -274,7 +274,7 @@ proptest! {
         let memory = Shared::new(Box::new(Memory::new(info())));
         record(&memory, initial, &steps);
         let dir = tempfile::tempdir().unwrap();
-        let embedded = Embedded::create(&dir.path().join("s"), info(), Options::write()).unwrap();
+        let embedded = Embedded::create(&dir.path().join("s"), info(), Options::untagged()).unwrap();
         record(&Shared::new(Box::new(embedded)), initial, &steps);
         let embedded = indexed(&dir.path().join("s"));
         let tip = Trace::open(&memory, &run()).unwrap().tip();
@@ -358,7 +358,7 @@ fn several_questions_at_once_have_the_answers_of_each() {
 fn an_erased_change_is_not_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let store = Shared::new(Box::new(Embedded::create(&path, info(), Options::write()).unwrap()));
+    let store = Shared::new(Box::new(Embedded::create(&path, info(), Options::untagged()).unwrap()));
     let steps: Vec<Step> =
         [13, 1, 16, 0, 16, 16, 16, 16, 16].iter().map(|op| Step { ops: vec![*op], decision: None }).collect();
     record(&store, "{}", &steps);

@@ -525,7 +525,7 @@ fn a_clean_up_removes_leftovers_and_never_records() {
             clean(place.opened(".dendrer", Options::read()), rule, true, &place.trust, &mut ()).unwrap();
         assert!(would.dry_run && place.path(".dendrer/left.tmp").exists());
         let done =
-            clean(place.opened(".dendrer", Options::write()), rule, false, &place.trust, &mut ()).unwrap();
+            clean(place.opened(".dendrer", Options::untagged()), rule, false, &place.trust, &mut ()).unwrap();
         assert_eq!((would.leftovers.len(), done.leftovers.len(), done.bytes()), (1, 1, would.bytes()));
         assert!(!place.path(".dendrer/left.tmp").exists() && place.size(".dendrer") == size);
         std::fs::write(place.path(".dendrer/left.tmp"), "1234").unwrap();

@@ -41,7 +41,7 @@ impl Decode for Opaque {
 }
 
 fn options(disk: &Faulty) -> Options {
-    Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, ..Options::untagged() }
 }
 
 fn create(disk: &Faulty) {

@@ -428,8 +428,8 @@ fn under_a_pack_the_rest_is_what_the_door_makes_of_it() -> Result<(), Error> {
 #[test]
 fn the_ticks_of_a_fork_that_are_its_parents_count() -> Result<(), Error> {
     let dir = tempfile::TempDir::new().unwrap();
-    let open = || Shared::new(Box::new(Embedded::open(&dir.path().join("s"), Options::write()).unwrap()));
-    drop(Embedded::create(&dir.path().join("s"), info(1), Options::write()).unwrap());
+    let open = || Shared::new(Box::new(Embedded::open(&dir.path().join("s"), Options::untagged()).unwrap()));
+    drop(Embedded::create(&dir.path().join("s"), info(1), Options::untagged()).unwrap());
     let add = |n: i64| {
         let op = parse(&format!(r#"[{{"add":"/x","value":{n}}},{{"append":"/log","value":{n}}}]"#));
         Intent::new("memory.write".parse().unwrap(), "a").with_delta(Delta::from_value(&op).unwrap())

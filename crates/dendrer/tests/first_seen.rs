@@ -448,7 +448,7 @@ fn a_long_run_is_read_100_000_transitions_back() {
     }));
     lines.push(line("memory.write", &[], r#"[{"add":"/total","value":70310.5}]"#));
     let dir = tempfile::tempdir().unwrap();
-    let store = Embedded::create(&dir.path().join("s"), info(3), Options::write()).unwrap();
+    let store = Embedded::create(&dir.path().join("s"), info(3), Options::untagged()).unwrap();
     let store = Shared::new(Box::new(store.with_key(Some(Arc::new(key(3))))));
     let mut start = Start::new(run_name("r"));
     start.state = value(r#"{"total":0}"#);

@@ -35,12 +35,12 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let dir = TempDir::new().expect("a directory");
-        drop(Embedded::create(&dir.path().join("s"), info(1), Options::write()).expect("a store"));
+        drop(Embedded::create(&dir.path().join("s"), info(1), Options::untagged()).expect("a store"));
         Place { dir }
     }
 
     fn open(&self) -> Shared {
-        let store = Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened");
+        let store = Embedded::open(&self.dir.path().join("s"), Options::untagged()).expect("opened");
         Shared::new(Box::new(store.with_key(Some(Arc::new(key(1))))))
     }
 
@@ -318,7 +318,7 @@ fn forks_of_a_long_run_are_read_from_snapshots_of_the_parent() {
     place.record(&Start::new(run_name("p")), &lines.iter().map(String::as_str).collect::<Vec<_>>());
     let (forked, _) = place.fork("p", 599, &ForkTerms::new(run_name("c"))).unwrap();
     assert_eq!(forked.replayed_from, 0, "without an index nothing is kept");
-    Embedded::open(&place.dir.path().join("s"), Options::write()).unwrap().update_index().unwrap();
+    Embedded::open(&place.dir.path().join("s"), Options::untagged()).unwrap().update_index().unwrap();
     let store = place.open();
     let mut recorder = Recorder::resume(&store, &run_name("p"), surroundings("more")).unwrap();
     for line in &lines {

@@ -216,7 +216,7 @@ fn imports_are_what_the_rules_say_and_nothing_slips_through() -> Result<(), Erro
     while done < cases {
         let dir = TempDir::new().expect("a directory");
         let path = dir.path().join("s");
-        let writer = Embedded::create(&path, info(1), Options::write()).expect("a store");
+        let writer = Embedded::create(&path, info(1), Options::untagged()).expect("a store");
         let writer = Shared::new(Box::new(writer));
         // One store for several cases, so that making stores is not what takes the time.
         for _ in 0..20 {

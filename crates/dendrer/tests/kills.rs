@@ -118,7 +118,7 @@ impl Home {
 }
 
 fn options(disk: &Faulty) -> Options {
-    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 6000, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 6000, ..Options::untagged() }
 }
 
 fn embedded(disk: &Faulty) -> Embedded {

@@ -95,7 +95,7 @@ fn a_dry_run_replies_at_once_and_writes_nothing() {
 #[test]
 fn every_reply_is_of_a_record_that_another_handle_reads() {
     let dir = tempfile::tempdir().expect("a directory");
-    let store = Embedded::create(dir.path(), info(1), Options::write()).expect("a store");
+    let store = Embedded::create(dir.path(), info(1), Options::untagged()).expect("a store");
     let store = Shared::new(Box::new(store));
     let mut other = Embedded::open(dir.path(), Options::read()).expect("a store");
     let start = Start::new(run_name("r"));
@@ -121,12 +121,12 @@ fn every_reply_is_of_a_record_that_another_handle_reads() {
 #[test]
 fn lines_that_came_too_late_are_judged_again_and_committed() {
     let dir = tempfile::tempdir().expect("a directory");
-    let store = Embedded::create(dir.path(), info(1), Options::write()).expect("a store");
+    let store = Embedded::create(dir.path(), info(1), Options::untagged()).expect("a store");
     let store = Shared::new(Box::new(store));
     let run = run_name("r");
     let begun = Recorder::begin(&store, &Start::new(run.clone()), Box::new(Fixed::new("r", 0, 1)));
     begun.expect("a run begins").commit().expect("it is committed");
-    let late = Shared::new(Box::new(Embedded::open(dir.path(), Options::write()).expect("a store")));
+    let late = Shared::new(Box::new(Embedded::open(dir.path(), Options::untagged()).expect("a store")));
     let mut late = Recorder::resume(&late, &run, Box::new(Fixed::new("b", 9, 1))).expect("it exists");
     let mut first = Recorder::resume(&store, &run, Box::new(Fixed::new("a", 5, 1))).expect("it exists");
     let line = lines(&[r#"{"type":"plan.update"}"#]);

@@ -35,7 +35,7 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let dir = TempDir::new().expect("a directory");
-        drop(Embedded::create(&dir.path().join("s"), info(1), Options::write()).expect("a store"));
+        drop(Embedded::create(&dir.path().join("s"), info(1), Options::untagged()).expect("a store"));
         Place { dir, clock: 1_790_000_000_000.into() }
     }
 
@@ -45,7 +45,9 @@ impl Place {
     }
 
     fn open(&self) -> Shared {
-        Shared::new(Box::new(Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened")))
+        Shared::new(Box::new(
+            Embedded::open(&self.dir.path().join("s"), Options::untagged()).expect("opened"),
+        ))
     }
 
     fn record(&self, run: &str, state: &str, lines: &[&str]) {

@@ -38,12 +38,14 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let dir = TempDir::new().expect("a directory");
-        drop(Embedded::create(&dir.path().join("s"), info(1), Options::write()).expect("a store"));
+        drop(Embedded::create(&dir.path().join("s"), info(1), Options::untagged()).expect("a store"));
         Place { dir }
     }
 
     fn open(&self) -> Shared {
-        Shared::new(Box::new(Embedded::open(&self.dir.path().join("s"), Options::write()).expect("opened")))
+        Shared::new(Box::new(
+            Embedded::open(&self.dir.path().join("s"), Options::untagged()).expect("opened"),
+        ))
     }
 
     /// Records a run. `because` in a line names ticks of the run that it is caused by.

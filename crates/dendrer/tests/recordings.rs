@@ -30,7 +30,8 @@ fn mark(id: Digest) -> u64 {
 
 fn open(disk: &Faulty) -> Shared {
     let wait = Duration::from_secs(120);
-    let options = Options { index: false, lock_wait: wait, disk: Arc::new(disk.clone()), ..Options::write() };
+    let options =
+        Options { index: false, lock_wait: wait, disk: Arc::new(disk.clone()), ..Options::untagged() };
     Shared::new(Box::new(Embedded::open(Path::new("/s"), options).unwrap()))
 }
 
@@ -73,7 +74,7 @@ fn on_record(store: &Shared) -> (Vec<Digest>, BTreeMap<String, Vec<u64>>) {
 
 fn recording(seed: u64) {
     let (mut dice, disk) = (Dice(seed), Faulty::new());
-    let options = Options { index: false, disk: Arc::new(disk.clone()), ..Options::write() };
+    let options = Options { index: false, disk: Arc::new(disk.clone()), ..Options::untagged() };
     drop(Embedded::create(Path::new("/s"), info(1), options).unwrap());
     let shared = open(&disk);
     let fixed = Box::new(Fixed::new("begin", 0, 1));

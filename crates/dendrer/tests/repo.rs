@@ -174,7 +174,7 @@ fn a_rolled_back_store_is_never_intact() {
         assert_eq!(stranger.verify(&question, &mut ()).unwrap().verdict, VerifyVerdict::Tampered);
         // A store of any kind is held to what was signed.
         let store: Box<dyn dendrer::store::Store> = Box::new(
-            dendrer::store::Embedded::open(&path, dendrer::store::embedded::Options::write()).unwrap(),
+            dendrer::store::Embedded::open(&path, dendrer::store::embedded::Options::untagged()).unwrap(),
         );
         assert!(matches!(Repo::over(store, Arc::clone(&trust)), Err(Error::AnotherLog { .. })));
     }

@@ -143,7 +143,7 @@ fn bytes_a_probe(ticks: u64, snapshots: bool) -> Result<u64, Error> {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("store");
     let read = Arc::new(AtomicU64::new(0));
-    let options = Options::write();
+    let options = Options::untagged();
     let counting = Counting { inner: Arc::clone(&options.disk), read: Arc::clone(&read) };
     let options = Options { disk: Arc::new(counting), uncovered_max: 100, ..options };
     let run = run_name("long");
@@ -251,7 +251,7 @@ fn varied(dice: &mut Dice, n: u64) -> Intent {
 #[test]
 fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
     let dir = tempfile::tempdir().expect("a directory");
-    let options = Options { segment_size: 100_000, uncovered_max: 100, ..Options::write() };
+    let options = Options { segment_size: 100_000, uncovered_max: 100, ..Options::untagged() };
     let keyed = |store: Embedded| Shared::new(Box::new(store.with_key(Some(Arc::new(key(4))))));
     let store = keyed(Embedded::create(&dir.path().join("store"), info(4), options)?);
     let mut dice = Dice(11);
@@ -281,7 +281,7 @@ fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
         recorder.commit()?;
     }
     Box::new(store).close()?;
-    let mut store = keyed(Embedded::open(&dir.path().join("store"), Options::write())?);
+    let mut store = keyed(Embedded::open(&dir.path().join("store"), Options::untagged())?);
     let compare = |store: &Shared, run: &str, step: usize| -> Result<usize, Error> {
         let run = run_name(run);
         let all = Trace::open(store, &run)?.without_snapshots();

@@ -343,7 +343,7 @@ struct Place {
 impl Place {
     fn new() -> Place {
         let dir = TempDir::new().unwrap();
-        drop(Embedded::create(&dir.path().join("s"), info(3), Options::write()).unwrap());
+        drop(Embedded::create(&dir.path().join("s"), info(3), Options::untagged()).unwrap());
         Place { dir }
     }
 
@@ -358,7 +358,7 @@ impl Place {
 
     /// Records a run of so many lines, with an index from its beginning.
     fn record(&self, dice: &mut Dice, lines: u64) {
-        let store = self.open(Options { uncovered_max: 100, ..Options::write() });
+        let store = self.open(Options { uncovered_max: 100, ..Options::untagged() });
         let start = Start { state: value(r#"{"n":0}"#), ..Start::new(run_name("r")) };
         let mut recorder = recorder(&store, &start);
         go_on(dice, &mut recorder, lines);
@@ -372,7 +372,7 @@ impl Place {
 }
 
 fn update_index(path: &Path) {
-    Embedded::open(path, Options::write()).unwrap().update_index().unwrap();
+    Embedded::open(path, Options::untagged()).unwrap().update_index().unwrap();
 }
 
 /// How many records a timeline of the whole run reads.
@@ -429,7 +429,7 @@ fn an_erasure_by_another_handle_takes_the_tiles_away() {
     let mut reader = place.open(Options::read());
     let before = kept(&reader, 6, 2).unwrap();
     let old = Trace::open(&reader, &run_name("r")).unwrap();
-    erase(&mut place.open(Options::write()), "r", 130, "/agent_id");
+    erase(&mut place.open(Options::untagged()), "r", 130, "/agent_id");
     assert_eq!(kept(&place.open(Options::read()), 6, 2), None);
     reader.refresh().unwrap();
     let trace = Trace::open(&reader, &run_name("r")).unwrap();
@@ -451,7 +451,7 @@ fn a_timeline_is_the_same_while_a_writer_commits() {
     place.record(&mut Dice(8), 300);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let store = place.open(Options { uncovered_max: 100, ..Options::write() });
+            let store = place.open(Options { uncovered_max: 100, ..Options::untagged() });
             let surroundings = Box::new(Fixed::new("later", 1_000_000, 1));
             let mut recorder = Recorder::resume(&store, &run_name("r"), surroundings).unwrap();
             go_on(&mut Dice(9), &mut recorder, 1_500);
@@ -493,7 +493,7 @@ fn a_changed_tile_is_found_by_verify() {
     let other = honest.replace("\"id\":\"sha256:", "\"id\":\"sha256:0000");
     let (run, tile) = (run_name("r"), TilePlace { level: 6, number: 4 });
     for (text, is_found) in [(&*changed, true), ("{}", true), (&other, true), (&honest, false)] {
-        let store = open(Options::write());
+        let store = open(Options::untagged());
         store.keep(Slot::Tile { run: &run, place: tile, seen: None }, text.as_bytes()).unwrap();
         drop(store);
         for runs in [None, Some(vec![run.clone()])] {
@@ -507,7 +507,7 @@ fn a_changed_tile_is_found_by_verify() {
     let digits = honest.find("sha256:").unwrap() + "sha256:".len();
     let digit = if honest[digits..].starts_with('0') { '1' } else { '0' };
     let stale = format!("{}{digit}{}", &honest[..digits], &honest[digits + 1..]);
-    let store = open(Options::write());
+    let store = open(Options::untagged());
     store.keep(Slot::Tile { run: &run, place: tile, seen: None }, stale.as_bytes()).unwrap();
     drop(store);
     assert!(verified(None).findings.is_empty());

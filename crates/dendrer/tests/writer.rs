@@ -20,7 +20,7 @@ fn line_of(type_name: &str) -> Value {
 
 fn place() -> (tempfile::TempDir, Shared) {
     let dir = tempfile::tempdir().expect("a directory");
-    let store = Embedded::create(dir.path(), info(1), Options::write()).expect("a store");
+    let store = Embedded::create(dir.path(), info(1), Options::untagged()).expect("a store");
     (dir, Shared::new(Box::new(store)))
 }
 
@@ -73,7 +73,7 @@ fn lines_that_wait_are_judged_again_where_another_writer_moved_the_run_on() {
         record.id()
     );
     first.take(&line(&result)).expect("the line is taken");
-    let other = Shared::new(Box::new(Embedded::open(dir.path(), Options::write()).expect("a store")));
+    let other = Shared::new(Box::new(Embedded::open(dir.path(), Options::untagged()).expect("a store")));
     writer(&other, 1).take(&line(r#"{"type":"plan.update"}"#)).expect("the line is taken");
     assert_eq!(first.flush().expect("the lines are written"), 3);
     let trace = dendrer::Trace::open(&store, &run_name("r")).expect("the run opens");
@@ -92,7 +92,7 @@ fn lines_that_wait_are_judged_again_where_another_writer_moved_the_run_on() {
 fn a_line_without_a_base_is_judged_again_where_another_writer_moved_the_run_on() {
     let (dir, store) = place();
     let mut first = writer(&store, 1);
-    let other = Shared::new(Box::new(Embedded::open(dir.path(), Options::write()).expect("a store")));
+    let other = Shared::new(Box::new(Embedded::open(dir.path(), Options::untagged()).expect("a store")));
     let mut second = writer(&other, 1);
     let mut ticks = Vec::new();
     for _ in 0..20 {
@@ -230,7 +230,7 @@ fn a_line_that_fails_later_is_counted_and_takes_no_other_with_it() {
 #[test]
 fn a_reply_is_of_the_record_that_was_written() {
     let (dir, store) = place();
-    let other = || Shared::new(Box::new(Embedded::open(dir.path(), Options::write()).expect("a store")));
+    let other = || Shared::new(Box::new(Embedded::open(dir.path(), Options::untagged()).expect("a store")));
     let mut first = writer(&store, 100);
     let asks = line(r#"{"type":"action.request","action":{"tool":"pay","params":{}}}"#);
     for line in [&line_of("plan.update"), &asks] {

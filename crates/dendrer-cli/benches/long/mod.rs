@@ -26,7 +26,7 @@ pub(crate) fn record(dir: &Path, state: Value, ticks: u64) {
     std::fs::write(dir.join("key"), format!("{}\n", key.secret_text())).expect("written");
     let path = dir.join("store");
     let info = StoreInfo::new(id, key.verifier_key().clone());
-    let store = Embedded::create(&path, info, Options::write()).expect("a store");
+    let store = Embedded::create(&path, info, Options::untagged()).expect("a store");
     let mut store = Shared::new(Box::new(store.with_key(Some(Arc::clone(&key)))));
     begin_log(&mut store, &mut World::default()).expect("a log");
     let mut start = Start::new("long".parse().expect("a name"));

@@ -386,7 +386,7 @@ fn one_file_that_is_missing_need_not_keep_the_others_from_being_verified() {
 }
 
 fn store_of(place: &Place) -> Embedded {
-    Embedded::open(Path::new(&place.path().join(".dendrer")), Options::write()).unwrap()
+    Embedded::open(Path::new(&place.path().join(".dendrer")), Options::untagged()).unwrap()
 }
 
 /// A fork of a record, as the kernel would write it: the `run` record and the marker that follows it.

@@ -23,7 +23,7 @@ fn elsewhere(place: &Place, args: &[&str], input: &[u8]) -> Ran {
 
 /// Appends a well-formed record as another agent: a program that can write the files can do that.
 fn append_as(place: &Place, agent: &str) {
-    let store = Embedded::open(&place.path().join(".dendrer"), Options::write()).unwrap();
+    let store = Embedded::open(&place.path().join(".dendrer"), Options::untagged()).unwrap();
     let shared = Shared::new(Box::new(store));
     let mut recorder =
         Recorder::resume(&shared, &"r".parse().unwrap(), Box::new(Fixed::new(agent, 1 << 41, 1))).unwrap();

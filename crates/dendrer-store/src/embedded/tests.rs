@@ -9,7 +9,7 @@ use crate::faulty::{DiskFault, Faulty};
 use crate::store::EraseValues as _;
 
 fn on(disk: &Faulty) -> Options {
-    Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, ..Options::untagged() }
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn a_rewritten_log_is_not_signed() {
     let dir = tempfile::tempdir().unwrap();
     let (good, bad) = (dir.path().join("good"), dir.path().join("bad"));
     let key = crate::conformance::key();
-    let mut store = Embedded::create(&good, info(), Options::write()).unwrap();
-    let mut other = Embedded::create(&bad, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&good, info(), Options::untagged()).unwrap();
+    let mut other = Embedded::create(&bad, info(), Options::untagged()).unwrap();
     let (mut scribe, mut forger) = (Scribe::default(), Scribe::default());
     for (store, scribe) in [(&mut store, &mut scribe), (&mut other, &mut forger)] {
         store.commit(&[scribe.begin("r")]).unwrap();
@@ -177,7 +177,7 @@ fn a_rewritten_log_is_not_signed() {
         from = at + 1;
     };
     std::fs::write(&path, &bytes).unwrap();
-    let mut other = Embedded::open(&bad, Options::write()).unwrap();
+    let mut other = Embedded::open(&bad, Options::untagged()).unwrap();
     assert!(other.trouble().is_none(), "at {at}: {:?}", other.trouble());
     assert!(!other.extends(signed.size(), signed.root()).unwrap());
     let refused = other.sign_checkpoint(&key).unwrap_err();
@@ -215,7 +215,7 @@ fn a_rewritten_end_is_not_written_behind() {
     let key = crate::conformance::key();
     let mut root = None;
     for (path, last) in [(&good, 1000_u64), (&bad, 2000)] {
-        let mut store = Embedded::create(path, info(), Options::write()).unwrap();
+        let mut store = Embedded::create(path, info(), Options::untagged()).unwrap();
         let mut scribe = Scribe::default();
         store.commit(&[scribe.begin("r")]).unwrap();
         for n in 0..300 {
@@ -248,12 +248,12 @@ fn a_rewritten_end_is_not_written_behind() {
     assert_eq!(honest.len(), forged.len());
     assert_ne!(honest, forged);
     std::fs::write(segment(&good), &forged).unwrap();
-    let store = Embedded::open(&good, Options::write()).unwrap();
+    let store = Embedded::open(&good, Options::untagged()).unwrap();
     assert!(store.trouble().is_none() && store.tree() == signed, "nobody reads all of a log to open it");
     assert!(!store.extends(signed.size, signed.root).unwrap());
     drop(store);
     std::fs::write(segment(&good), &honest).unwrap();
-    let mut store = Embedded::open(&good, Options::write()).unwrap();
+    let mut store = Embedded::open(&good, Options::untagged()).unwrap();
     assert!(store.extends(signed.size, signed.root).unwrap());
     store.sign_checkpoint(&key).unwrap();
 }
@@ -265,7 +265,7 @@ fn an_index_ends_before_what_has_no_place_in_it() {
     for again in ["begin", "tick"] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+        let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
         let mut scribe = Scribe::default();
         store.commit(&[scribe.begin("r")]).unwrap();
         for _ in 0..9 {
@@ -282,7 +282,7 @@ fn an_index_ends_before_what_has_no_place_in_it() {
         for made_again in [false, true] {
             if made_again {
                 std::fs::remove_file(&index).unwrap();
-                let mut store = Embedded::open(&path, Options::write()).unwrap();
+                let mut store = Embedded::open(&path, Options::untagged()).unwrap();
                 store.rebuild_index(false).unwrap();
             }
             let db = rusqlite::Connection::open(&index).unwrap();
@@ -307,7 +307,7 @@ fn what_may_not_be_signed_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
     let key = crate::conformance::key();
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r")]).unwrap();
     store.sign_checkpoint(&key).unwrap();

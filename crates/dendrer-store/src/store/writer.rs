@@ -99,7 +99,7 @@ fn preimage(store: StoreId, tree: TreeHead) -> [u8; 56] {
 /// Who a handle writes for.
 #[derive(Debug, Clone, Default)]
 pub enum LogWriter {
-    /// Nothing was said: groups are written without a tag, and none is checked. For tools and tests below a `Repo`.
+    /// Groups are written without a tag, and none is checked: for tests, and for a store whose owner wants no tags.
     #[default]
     Unchecked,
     /// The opener has neither key nor secret: nothing is written ([`StoreError::NoWriter`]).
@@ -114,7 +114,12 @@ impl LogWriter {
         LogWriter::Secret(Arc::new(WriterSecret::of(key)))
     }
 
-    /// The writer who has the key of a store, if one is given.
+    /// The writer who has neither key nor secret.
+    pub(crate) fn without(untagged: bool) -> LogWriter {
+        if untagged { LogWriter::Unchecked } else { LogWriter::Missing }
+    }
+
+    /// The writer who has the key of a store in memory, if one is given.
     pub(crate) fn of_key(key: Option<&Arc<SigningKey>>) -> LogWriter {
         key.map_or(LogWriter::Unchecked, |key| LogWriter::of(key))
     }

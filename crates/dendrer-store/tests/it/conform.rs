@@ -88,29 +88,29 @@ fn the_memory_store_conforms() {
 
 #[test]
 fn the_embedded_store_conforms() {
-    conformance::run(&OnDisk::new(Options::write()));
+    conformance::run(&OnDisk::new(Options::untagged()));
 }
 
 #[test]
 fn the_embedded_store_conforms_without_an_index() {
-    conformance::run(&OnDisk::new(Options { index: false, ..Options::write() }));
+    conformance::run(&OnDisk::new(Options { index: false, ..Options::untagged() }));
 }
 
 #[test]
 fn the_embedded_store_conforms_with_an_index_that_covers_everything() {
-    let subject = OnDisk { reindex: true, ..OnDisk::new(Options::write()) };
+    let subject = OnDisk { reindex: true, ..OnDisk::new(Options::untagged()) };
     conformance::run(&subject);
     assert_eq!(subject.planted.get(), Lie::ALL.len());
 }
 
 #[test]
 fn the_embedded_store_conforms_with_an_index_always_at_work() {
-    conformance::run(&OnDisk::new(Options { uncovered_max: 1, ..Options::write() }));
+    conformance::run(&OnDisk::new(Options { uncovered_max: 1, ..Options::untagged() }));
 }
 
 #[test]
 fn the_embedded_store_conforms_with_many_small_segments() {
-    conformance::run(&OnDisk::new(Options { segment_size: 1, uncovered_max: 7, ..Options::write() }));
+    conformance::run(&OnDisk::new(Options { segment_size: 1, uncovered_max: 7, ..Options::untagged() }));
 }
 
 /// Another store behind a handle that threads share.
@@ -133,6 +133,6 @@ impl<S: Subject> Subject for Together<S> {
 #[test]
 fn a_shared_store_conforms() {
     conformance::run(&Together(InMemory));
-    conformance::run(&Together(OnDisk::new(Options::write())));
-    conformance::lies(&Together(OnDisk { reindex: true, ..OnDisk::new(Options::write()) }));
+    conformance::run(&Together(OnDisk::new(Options::untagged())));
+    conformance::lies(&Together(OnDisk { reindex: true, ..OnDisk::new(Options::untagged()) }));
 }

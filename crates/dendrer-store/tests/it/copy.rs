@@ -81,7 +81,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 fn copies_made_while_others_write_and_erase_are_whole_and_keep_nothing_erased() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let options = Options { segment_size: 40_000, uncovered_max: 50, ..Options::write() };
+    let options = Options { segment_size: 40_000, uncovered_max: 50, ..Options::untagged() };
     let mut store = Embedded::create(&path, info(), options).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r")]).unwrap();
@@ -154,7 +154,7 @@ fn copies_made_while_others_write_and_erase_are_whole_and_keep_nothing_erased() 
 fn what_was_erased_since_goes_from_the_backup_when_it_is_made_again() {
     let dir = tempfile::tempdir().unwrap();
     let (path, to) = (dir.path().join("store"), dir.path().join("backup"));
-    let options = Options { segment_size: 9000, ..Options::write() };
+    let options = Options { segment_size: 9000, ..Options::untagged() };
     let mut store = Embedded::create(&path, info(), options).unwrap();
     let mut scribe = Scribe::default();
     let mut records = vec![scribe.begin("r")];
@@ -195,7 +195,7 @@ const FROM: &str = "/work/store";
 const TO: &str = "/else/backup";
 
 fn options(disk: &Faulty) -> Options {
-    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 6000, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 6000, ..Options::untagged() }
 }
 
 fn open(disk: &Faulty, path: &str) -> Result<Embedded, StoreError> {
@@ -495,7 +495,7 @@ fn a_tampered_backup_is_found_out() {
 fn a_later_backup_is_no_damage_of_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
     let (path, to) = (dir.path().join("s"), dir.path().join("b"));
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r"), scribe.step("r")]).unwrap();
     store.sign_checkpoint(&key()).unwrap();
@@ -511,7 +511,7 @@ fn a_later_backup_is_no_damage_of_the_one_before() {
     let mut reader = reader;
     let restored = copy(&mut reader, &dir.path().join("restored"), CopyAs::Store).unwrap();
     assert_eq!((restored.tree, restored.signed), (second.tree, Some(second.tree.size)));
-    let restored = Embedded::open(&dir.path().join("restored"), Options::write()).unwrap();
+    let restored = Embedded::open(&dir.path().join("restored"), Options::untagged()).unwrap();
     assert!(restored.trouble().is_none(), "{:?}", restored.trouble());
     // A mark is there before its checkpoint, whoever is at work: one that lacks what was signed is damage.
     let older = dir.path().join("older");
@@ -537,7 +537,7 @@ fn a_later_backup_is_no_damage_of_the_one_before() {
 fn a_backup_waits_for_the_one_that_is_made_there() {
     let dir = tempfile::tempdir().unwrap();
     let (path, to) = (dir.path().join("s"), dir.path().join("b"));
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r"), scribe.step("r")]).unwrap();
     copy(&mut store, &to, CopyAs::Backup).unwrap();
@@ -548,7 +548,8 @@ fn a_backup_waits_for_the_one_that_is_made_there() {
     let lock = std::fs::File::create(to.join("lock")).unwrap();
     lock.lock().unwrap();
     let mut late =
-        Embedded::open(&path, Options { lock_wait: Duration::from_millis(50), ..Options::write() }).unwrap();
+        Embedded::open(&path, Options { lock_wait: Duration::from_millis(50), ..Options::untagged() })
+            .unwrap();
     let waited = late.start_copy(&to, CopyAs::Backup).map(drop).unwrap_err();
     assert!(matches!(waited, StoreError::Locked { .. }), "{waited}");
     lock.unlock().unwrap();
@@ -560,7 +561,7 @@ fn a_backup_waits_for_the_one_that_is_made_there() {
 fn a_backup_has_the_vault_of_the_store_and_loses_what_was_destroyed() {
     let dir = tempfile::tempdir().unwrap();
     let (from, to, back) = (dir.path().join("s"), dir.path().join("b"), dir.path().join("r"));
-    let mut store = Embedded::create(&from, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&from, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r")]).unwrap();
     let [a, b] = [dendrer_object::Digest([1; 32]), dendrer_object::Digest([2; 32])];
@@ -581,6 +582,6 @@ fn a_backup_has_the_vault_of_the_store_and_loses_what_was_destroyed() {
     assert_eq!(backup.secrets().unwrap(), [a]);
     assert!(!bytes_below(&to).windows(15).any(|part| part == b"ciphertext of b"));
     copy(&mut backup, &back, CopyAs::Store).unwrap();
-    let restored = Embedded::open(&back, Options::write()).unwrap();
+    let restored = Embedded::open(&back, Options::untagged()).unwrap();
     assert_eq!(restored.get_secret(&a).unwrap().as_deref(), Some(&b"another one of a"[..]));
 }

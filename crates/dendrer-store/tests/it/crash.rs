@@ -18,7 +18,7 @@ use crate::threads;
 pub(crate) const DIR: &str = "/work/.dendrer";
 
 pub(crate) fn options(disk: &Faulty) -> Options {
-    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 3000, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 3000, ..Options::untagged() }
 }
 
 fn secret() -> String {

@@ -19,7 +19,7 @@ use crate::{cases, deep, threads};
 const DIR: &str = "/store";
 
 fn options(disk: &Faulty, segment_size: u64) -> Options {
-    Options { disk: Arc::new(disk.clone()), index: false, segment_size, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, segment_size, ..Options::untagged() }
 }
 
 fn pointer(text: &str) -> Pointer {

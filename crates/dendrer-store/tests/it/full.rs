@@ -29,7 +29,7 @@ fn a_handle_goes_on_when_there_is_room_again() {
     let mut reopened = 0;
     for point in 0..50u64 {
         let (path, ballast) = (dir.join(format!("handle-{point}")), dir.join("ballast"));
-        let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+        let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
         let mut scribe = Scribe::default();
         let mut all = vec![scribe.begin("r")];
         store.commit(&all).unwrap();
@@ -61,7 +61,7 @@ fn a_handle_goes_on_when_there_is_room_again() {
             // A sync that failed stops the handle for good; the process goes on with another one.
             reopened += 1;
             drop(store);
-            store = Embedded::open(&path, Options::write()).unwrap();
+            store = Embedded::open(&path, Options::untagged()).unwrap();
         }
         store.refresh().unwrap();
         assert_eq!(store.tree().size, all.len() as u64, "nothing that failed is there");

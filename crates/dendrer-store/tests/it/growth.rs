@@ -21,7 +21,7 @@ fn message(turn: u64) -> Value {
 fn grow(turns: u64, reopen: bool) -> f64 {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     let mut records = vec![scribe.begin("r")];
     store.commit(&records).unwrap();
@@ -41,7 +41,7 @@ fn grow(turns: u64, reopen: bool) -> f64 {
         let record = scribe.transition("r", content);
         if reopen {
             store.close().unwrap();
-            store = Embedded::open(&path, Options::write()).unwrap();
+            store = Embedded::open(&path, Options::untagged()).unwrap();
         }
         store.commit(std::slice::from_ref(&record)).unwrap();
         records.push(record);
@@ -72,7 +72,7 @@ fn so_it_does_when_every_turn_is_a_process_of_its_own() {
 fn a_value_of_50_mb_comes_back() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     let large = Value::from(noise(50_000_000, 1));
     let content =
@@ -95,7 +95,7 @@ fn a_value_of_50_mb_comes_back() {
     println!("again {twice} bytes, changed {change} bytes");
     records.extend([again, changed]);
     drop(store);
-    let mut store = Embedded::open(&path, Options::write()).unwrap();
+    let mut store = Embedded::open(&path, Options::untagged()).unwrap();
     check_holds(&store, &records);
     // Erased from one, it is still there in the others.
     let places: Vec<Pointer> = vec!["/intent/large".parse().unwrap()];
@@ -116,7 +116,7 @@ fn a_value_of_50_mb_comes_back() {
 fn a_value_edited_near_its_begin_shares_the_rest() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r")]).unwrap();
     let mut text = noise(300_000, 4);

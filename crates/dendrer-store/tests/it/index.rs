@@ -25,11 +25,11 @@ impl Dir {
     }
 
     fn create(&self) -> Embedded {
-        Embedded::create(&self.path(), info(), Options::write()).unwrap()
+        Embedded::create(&self.path(), info(), Options::untagged()).unwrap()
     }
 
     fn open(&self) -> Embedded {
-        Embedded::open(&self.path(), Options::write()).unwrap()
+        Embedded::open(&self.path(), Options::untagged()).unwrap()
     }
 
     fn read(&self) -> Embedded {
@@ -522,7 +522,7 @@ fn an_index_that_does_not_know_of_an_erasure_yet_is_not_wrong() {
     let (store, mut scribe) = with_everything(&dir);
     drop(store);
     let before = std::fs::read(dir.index()).unwrap();
-    let mut store = Embedded::open(&dir.path(), Options { index: false, ..Options::write() }).unwrap();
+    let mut store = Embedded::open(&dir.path(), Options { index: false, ..Options::untagged() }).unwrap();
     let erase = scribe.beside(Kind::Erase, "a", Value::object());
     store.erase(&erase, &[(1, vec![pointer("/agent_id"), pointer("/delta")])]).unwrap();
     drop(store);
@@ -630,7 +630,7 @@ fn an_index_that_is_made_is_no_leftover() {
         .open(dir.path().join("index-lock"))
         .unwrap();
     makes.try_lock().unwrap();
-    let quick = Options { lock_wait: std::time::Duration::from_millis(50), ..Options::write() };
+    let quick = Options { lock_wait: std::time::Duration::from_millis(50), ..Options::untagged() };
     let mut store = Embedded::open(&dir.path(), quick).unwrap();
     let names = |left: Vec<Leftover>| left.into_iter().map(|left| left.file).collect::<Vec<_>>();
     assert_eq!(names(store.leftovers().unwrap()), ["store.tmp"]);
@@ -652,14 +652,14 @@ fn an_index_that_is_made_is_no_leftover() {
         let making: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut store = Embedded::open(&dir.path(), Options::write()).unwrap();
+                    let mut store = Embedded::open(&dir.path(), Options::untagged()).unwrap();
                     store.rebuild_index(false).unwrap();
                     assert_eq!(store.index_status().unwrap(), store.tree().size);
                 })
             })
             .collect();
         let cleaning = scope.spawn(|| {
-            let mut store = Embedded::open(&dir.path(), Options::write()).unwrap();
+            let mut store = Embedded::open(&dir.path(), Options::untagged()).unwrap();
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
                 store.remove_leftovers().unwrap();
                 std::thread::sleep(std::time::Duration::from_millis(1));
@@ -702,7 +702,7 @@ fn a_reader_never_writes() {
 fn a_commit_waits_for_nobody_to_make_an_index() {
     let dir = Dir::new();
     let lock_wait = std::time::Duration::from_secs(3600);
-    let options = Options { uncovered_max: 10, lock_wait, ..Options::write() };
+    let options = Options { uncovered_max: 10, lock_wait, ..Options::untagged() };
     let mut store = Embedded::create(&dir.path(), info(), options).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("a")]).unwrap();
@@ -720,7 +720,7 @@ fn a_commit_waits_for_nobody_to_make_an_index() {
 #[test]
 fn the_index_is_advanced_in_the_background() {
     let dir = Dir::new();
-    let options = Options { uncovered_max: 100, ..Options::write() };
+    let options = Options { uncovered_max: 100, ..Options::untagged() };
     let mut store = Embedded::create(&dir.path(), info(), options).unwrap();
     let mut scribe = Scribe::default();
     let mut records = vec![scribe.begin("a")];
@@ -786,7 +786,7 @@ fn a_long_file_with_nothing_in_it_keeps_nobody_waiting() {
         let path = dir.path().join(name);
         let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(&path).unwrap();
         file.set_len(1 << 42).unwrap();
-        for options in [Options::read(), Options::write()] {
+        for options in [Options::read(), Options::untagged()] {
             let store = Embedded::open(&dir.path(), options).unwrap();
             assert!(store.trouble().is_some(), "{name}");
             check_holds(&store, &records);

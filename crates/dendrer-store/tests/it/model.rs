@@ -111,7 +111,7 @@ proptest! {
     fn a_store_is_a_list(acts in proptest::collection::vec(act(), 1..60), segment in 500u64..9000) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
-        let options = Options { segment_size: segment, uncovered_max: 20, ..Options::write() };
+        let options = Options { segment_size: segment, uncovered_max: 20, ..Options::untagged() };
         let mut store = Embedded::create(&path, info(), options.clone()).unwrap();
         let mut memory = Memory::new(info());
         let mut model = Model::default();

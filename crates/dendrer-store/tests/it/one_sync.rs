@@ -397,7 +397,7 @@ fn a_sync_that_failed_is_not_forgotten_when_a_handle_is_closed() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("store");
     let told_once = ToldOnce::new(Real);
-    let options = || Options { disk: Arc::new(told_once.clone()), ..Options::write() };
+    let options = || Options { disk: Arc::new(told_once.clone()), ..Options::untagged() };
     for fails in [false, true] {
         let mut scribe = Scribe::default();
         let mut store = Embedded::create(&at, info(), options()).unwrap();
@@ -418,7 +418,7 @@ fn nothing_is_written_through_a_link() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().unwrap();
     let (at, outside) = (dir.path().join("store"), dir.path().join("outside"));
-    let options = || Options { index: false, ..Options::write() };
+    let options = || Options { index: false, ..Options::untagged() };
     let mut scribe = Scribe::default();
     let mut first = Embedded::create(&at, info(), options()).unwrap();
     first.commit(&[scribe.begin("a"), scribe.begin("b")]).unwrap();

@@ -18,7 +18,7 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
 
 /// A store of 650 records, of which 600 are signed and all are in the index.
 fn filled(at: &Path) -> Vec<Record> {
-    let mut store = Embedded::create(at, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(at, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     let mut records = vec![scribe.begin("r")];
     records.extend((1..600).map(|_| scribe.step("r")));
@@ -64,7 +64,7 @@ fn wrong_tiles_hide_no_record_and_make_none() {
 fn a_handle_proves_records_while_another_appends_and_signs() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("store");
-    let mut writer = Embedded::create(&at, info(), Options::write()).unwrap();
+    let mut writer = Embedded::create(&at, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     let mut records = vec![scribe.begin("r")];
     writer.commit(&records).unwrap();

@@ -376,14 +376,14 @@ fn an_index_without_a_row_keeps_no_value_from_being_destroyed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(".dendrer");
     let (begin, pairs) = pairs(9);
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     store.commit(&[begin]).unwrap();
     pairs.iter().for_each(|pair| put(&mut store, pair).unwrap());
     store.update_index().unwrap();
     // Found by the index alone, also by one that is made at once.
     for _ in 0..2 {
         drop(store);
-        store = Embedded::open(&path, Options::write()).unwrap();
+        store = Embedded::open(&path, Options::untagged()).unwrap();
         assert!(store.index_status().is_ok_and(|covered| covered == 10));
         for pair in &pairs {
             assert_eq!(store.get_secret(&pair.name).unwrap().as_ref(), Some(&pair.bytes));

@@ -83,7 +83,7 @@ const SECRET: u64 = 1;
 
 fn options(disk: &Faulty) -> Options {
     // Small enough for the second or third group to begin a segment.
-    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 2200, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, segment_size: 2200, ..Options::untagged() }
 }
 
 fn place() -> Pointer {

@@ -94,12 +94,30 @@ fn a_tag_that_was_flipped_or_moved_from_another_group_is_none() {
     assert_eq!(owner(&signed).untagged().unwrap(), Some(vec![]));
 }
 
+#[test]
+fn a_handle_without_key_and_secret_is_refused_before_it_writes() {
+    let (disk, mut scribe) = begun();
+    let plain = || Options { untagged: false, ..options(&disk) };
+    let (before, step) = (disk.files(), scribe.step("r"));
+    let mut store = Embedded::open(Path::new(DIR), plain()).unwrap();
+    for mut store in [store.with_key(None), Embedded::open(Path::new(DIR), plain()).unwrap()] {
+        assert_eq!(store.commit(std::slice::from_ref(&step)).unwrap_err().code(), "E0804");
+        assert_eq!(store.sign_checkpoint(&key()).unwrap_err().code(), "E0804");
+    }
+    assert_eq!(disk.files(), before);
+    store = Embedded::open(Path::new(DIR), plain()).unwrap().with_key(Some(Arc::new(key())));
+    store.commit(&[step]).unwrap();
+    // A test says so, and writes without a tag.
+    stranger(&disk).commit(&[scribe.step("r")]).unwrap();
+    assert_eq!(owner(&disk).untagged().unwrap(), Some(vec![5..6]));
+}
+
 /// The index covers the group, so opening reads none of its frames.
 #[test]
 fn a_group_that_the_index_covers_is_looked_at_too() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s");
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     store.set_writer(LogWriter::of(&key()));
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r")]).unwrap();
@@ -108,13 +126,13 @@ fn a_group_that_the_index_covers_is_looked_at_too() {
     store.update_index().unwrap();
     AppendLog::close(Box::new(store)).unwrap();
     let open = || {
-        let mut store = Embedded::open(&path, Options::write()).unwrap();
+        let mut store = Embedded::open(&path, Options::untagged()).unwrap();
         assert_eq!(store.index_status(), Ok(store.tree().size));
         store.set_writer(LogWriter::of(&key()));
         store
     };
     assert_eq!(open().untagged().unwrap(), Some(vec![]));
-    let mut other = Embedded::open(&path, Options::write()).unwrap();
+    let mut other = Embedded::open(&path, Options::untagged()).unwrap();
     other.commit(&[scribe.step("r"), scribe.step("r")]).unwrap();
     other.update_index().unwrap();
     AppendLog::close(Box::new(other)).unwrap();

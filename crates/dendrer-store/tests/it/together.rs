@@ -20,7 +20,7 @@ fn rival_writers_on_one_run_take_turns_and_losers_are_told() {
     const EACH: u64 = 60;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let options = Options { uncovered_max: 50, segment_size: 20_000, ..Options::write() };
+    let options = Options { uncovered_max: 50, segment_size: 20_000, ..Options::untagged() };
     let mut store = Embedded::create(&path, info(), options.clone()).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("shared")]).unwrap();
@@ -76,7 +76,7 @@ fn rival_writers_on_one_run_take_turns_and_losers_are_told() {
 fn a_reader_follows_a_writer_and_never_sees_half_a_group() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let options = Options { segment_size: 30_000, uncovered_max: 100, ..Options::write() };
+    let options = Options { segment_size: 30_000, uncovered_max: 100, ..Options::untagged() };
     let mut store = Embedded::create(&path, info(), options).unwrap();
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin("r")]).unwrap();
@@ -111,7 +111,7 @@ fn a_reader_follows_a_writer_and_never_sees_half_a_group() {
 fn a_reader_that_has_not_refreshed_reads_what_an_erasure_left() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     let mut scribe = Scribe::default();
     let large = || Value::record([("intent", Value::record([("text", Value::from(noise(4000, 1)))]))]);
     let mut records = vec![scribe.begin("r"), scribe.transition("r", large()), scribe.step("r")];
@@ -131,11 +131,11 @@ fn a_reader_that_has_not_refreshed_reads_what_an_erasure_left() {
 fn an_append_waits_no_longer_than_it_was_told() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
     let lock = std::fs::OpenOptions::new().write(true).open(path.join("lock")).unwrap();
     lock.lock().unwrap();
     drop(store);
-    store = open(&path, Options { lock_wait: Duration::from_millis(20), ..Options::write() });
+    store = open(&path, Options { lock_wait: Duration::from_millis(20), ..Options::untagged() });
     let mut scribe = Scribe::default();
     let begin = scribe.begin("r");
     let error = store.commit(std::slice::from_ref(&begin)).unwrap_err();
@@ -152,8 +152,8 @@ const COMMIT_SIZE: usize = 109;
 fn what_others_began_and_did_not_finish_is_cut_by_the_next_writer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let mut store = Embedded::create(&path, info(), Options::write()).unwrap();
-    let mut other = open(&path, Options::write());
+    let mut store = Embedded::create(&path, info(), Options::untagged()).unwrap();
+    let mut other = open(&path, Options::untagged());
     let mut scribe = Scribe::default();
     let mut records = vec![scribe.begin("r")];
     store.commit(&records).unwrap();
@@ -186,7 +186,7 @@ const CHILD: &str = "DENDRER_TEST_CHILD";
 fn child_that_appends() {
     let Ok(what) = std::env::var(CHILD) else { return };
     let (path, run) = what.split_once(' ').unwrap();
-    let mut store = open(Path::new(path), Options { uncovered_max: 30, ..Options::write() });
+    let mut store = open(Path::new(path), Options { uncovered_max: 30, ..Options::untagged() });
     let mut scribe = Scribe::default();
     store.commit(&[scribe.begin(run)]).unwrap();
     for _ in 0..50 {
@@ -200,7 +200,7 @@ fn processes_of_their_own_append_in_turns() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let mut store =
-        Embedded::create(&path, info(), Options { segment_size: 20_000, ..Options::write() }).unwrap();
+        Embedded::create(&path, info(), Options { segment_size: 20_000, ..Options::untagged() }).unwrap();
     let children: Vec<_> = (0..4)
         .map(|number| {
             std::process::Command::new(std::env::current_exe().unwrap())

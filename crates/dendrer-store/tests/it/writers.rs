@@ -24,7 +24,7 @@ fn scale() -> (u64, u64) {
 }
 
 fn options() -> Options {
-    Options { segment_size: 200_000, uncovered_max: 500, ..Options::write() }
+    Options { segment_size: 200_000, uncovered_max: 500, ..Options::untagged() }
 }
 
 /// Nanoseconds on the one clock that all processes of the machine read.
@@ -246,7 +246,7 @@ fn until(is_so: impl Fn() -> bool) {
 #[test]
 fn nobody_who_appends_waits_for_the_sync_of_somebody_else() {
     let disk = Faulty::new();
-    let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
+    let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::untagged() };
     let mut store = Shared::new(Box::new(Embedded::create(Path::new("/s"), info(), options).unwrap()));
     let mut scribe = Scribe::default();
     let runs = ["a", "b", "c", "d"];
@@ -280,7 +280,7 @@ fn after_a_sync_that_failed_no_thread_is_told_that_its_group_is_durable() {
     for lasting in [false, true] {
         let disk = Faulty::new();
         let path = Path::new("/work/.dendrer");
-        let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
+        let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::untagged() };
         let store = Shared::new(Box::new(Embedded::create(path, info(), options.clone()).unwrap()));
         // All have begun before anything fails: a thread may be a long time in starting.
         let begun = Barrier::new(8);

@@ -26,7 +26,7 @@ fn what_an_import_that_failed_has_told_is_what_is_on_record() {
         let disk = Faulty::new();
         let key = dendrer_testkit::key(1);
         let info = StoreInfo::new(dendrer_testkit::store_id(1), key.verifier_key().clone());
-        let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
+        let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::untagged() };
         let store = Shared::new(Box::new(Embedded::create(Path::new("/store"), info, options).unwrap()));
         disk.fail(at, DiskFault::Error(ErrorKind::StorageFull), false);
         let (mut told, surroundings) = (0, Box::new(Fixed::new("import", 0, 1)));

@@ -82,7 +82,7 @@ pub(crate) fn new_store(dir: &Path, name: &str) -> Shared {
     let path = dir.join(name);
     fs::create_dir_all(&path).expect("a directory");
     let info = StoreInfo::new(StoreId([7; 16]), key().verifier_key().clone());
-    let store = Embedded::create(&path, info, Options::write()).expect("a store");
+    let store = Embedded::create(&path, info, Options::untagged()).expect("a store");
     let mut store = Shared::new(Box::new(store.with_key(Some(Arc::new(key())))));
     begin_log(&mut store, &mut World::default()).expect("a log");
     store

@@ -26,7 +26,7 @@ pub(crate) fn lift(dir: &Path) {
     println!("a lifted predicate over {TICKS} ticks, 1 of {EVERY} of which writes what it reads (limit: 20)");
     // Without the key nothing is kept, so each question is answered from the records.
     drop(new_store(dir, "lift"));
-    let open = || Embedded::open(&dir.join("lift"), Options::write()).expect("opened");
+    let open = || Embedded::open(&dir.join("lift"), Options::untagged()).expect("opened");
     let store = Shared::new(Box::new(open()));
     let run = "bench".parse().expect("a name");
     let list =

@@ -1290,7 +1290,7 @@ mod tests {
     fn store(disk: &Faulty) -> Shared {
         let key = dendrer_testkit::key(1);
         let info = StoreInfo::new(dendrer_testkit::store_id(1), key.verifier_key().clone());
-        let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
+        let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::untagged() };
         Shared::new(Box::new(Embedded::create(Path::new("/store"), info, options).unwrap()))
     }
 

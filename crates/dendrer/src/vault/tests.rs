@@ -36,7 +36,7 @@ fn dir_of_store(home: &Path) -> PathBuf {
 
 /// A store on disk, with keys in files.
 fn on_disk(home: &Path) -> Vault {
-    let store = Embedded::create(&dir_of_store(home), dendrer_testkit::info(1), Options::write()).unwrap();
+    let store = Embedded::create(&dir_of_store(home), dendrer_testkit::info(1), Options::untagged()).unwrap();
     Vault::open(&Shared::new(Box::new(store)), Arc::new(UserTrust::at(home.join("config"))))
 }
 
@@ -338,7 +338,7 @@ fn processes_that_begin_a_vault_at_once_have_one_key() {
         for number in 0..4 {
             let home = home.path();
             scope.spawn(move || {
-                let store = Embedded::open(&dir_of_store(home), Options::write()).unwrap();
+                let store = Embedded::open(&dir_of_store(home), Options::untagged()).unwrap();
                 let trust = Arc::new(UserTrust::at(home.join("config")));
                 let mut vault = Vault::open(&Shared::new(Box::new(store)), trust);
                 vault.put(&run("r"), &number.to_string(), &noise(9000, number)).unwrap();
@@ -356,7 +356,7 @@ fn processes_that_begin_a_vault_at_once_have_one_key() {
 const DIR: &str = "/work/.dendrer";
 
 fn options(disk: &Faulty) -> Options {
-    Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() }
+    Options { disk: Arc::new(disk.clone()), index: false, ..Options::untagged() }
 }
 
 /// Opens the vault of a disk that a crash left.
@@ -491,7 +491,7 @@ fn puts_and_destroys_of_several_handles_lose_nothing_of_each_other() {
     let home = tempfile::tempdir().unwrap();
     drop(on_disk(home.path()));
     let open = || {
-        let store = Embedded::open(&dir_of_store(home.path()), Options::write()).unwrap();
+        let store = Embedded::open(&dir_of_store(home.path()), Options::untagged()).unwrap();
         Vault::open(&Shared::new(Box::new(store)), Arc::new(UserTrust::at(home.path().join("config"))))
     };
     let bytes = noise(40_000, 9);
