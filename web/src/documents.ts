@@ -33,6 +33,8 @@ export type ActionWhy = {
     /** The tick */
     tick: number;
   } | null;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The places that rules read for the transition */
   reads: {
     /** The place */
@@ -79,6 +81,8 @@ export type Backtrack = {
   from: number;
   /** The ticks whose change was erased or withheld */
   hidden: number[];
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The value after; absent if it is missing or it was not asked for */
     after?: unknown;
@@ -209,6 +213,8 @@ export type Badge = {
   at: string | null;
   /** The number of records that the verification has read */
   done: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The number of records of the log when that verification began; null if none has ended */
   log_size: number | null;
   /** The number of records of the log */
@@ -536,6 +542,8 @@ export type Bisect = {
     /** The place, as a JSON pointer */
     path: string;
   }[];
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The first and the last tick that may be the onset afterwards */
     left: number[];
@@ -795,6 +803,8 @@ export type BisectAll = {
   caveat?: string;
   /** The worst exit code of all answers */
   exit: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The last tick at which the type was allowed, for a policy flip */
     allowed: number | null;
@@ -818,6 +828,8 @@ export type BisectAll = {
       /** The place, as a JSON pointer */
       path: string;
     }[];
+    /** The runs that were read of which records are or may be missing, each with the reason in words */
+    incomplete?: string[];
     items: {
       /** The first and the last tick that may be the onset afterwards */
       left: number[];
@@ -982,6 +994,8 @@ export type Commitments = {
   };
   /** The first tick whose lists were erased or withheld; what they brought is not counted */
   hidden: number | null;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The author, if a user or the institution adopted it */
     adopted_from?: string;
@@ -1153,6 +1167,8 @@ export type Compare = {
   certainty: "exact" | "unavailable";
   /** The percentage of nodes that verify and whose state, made again, is the same; null if none was made again */
   congruent: number | null;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The nodes that were made again */
   made_again: {
     /** The number of nodes */
@@ -1196,6 +1212,8 @@ export type Compare = {
 export type Conflicts = {
   /** The number of places that a strategy decided; --decided lists them */
   decided: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: ({
     /** The value at the last common record; null if it is missing */
     base: unknown;
@@ -1327,6 +1345,8 @@ export type ContractCheck = {
     /** The version */
     version: string;
   }[];
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The first tick that was judged */
     from: number | null;
@@ -1466,6 +1486,8 @@ export type Diff = {
     /** The place, as a JSON pointer */
     path: string;
   }[];
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The transition of the left run */
     a: {
@@ -1733,6 +1755,8 @@ export type Failure = {
     /** The arguments */
     argv: string[];
   }[];
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items?: Record<string, unknown>[] | number;
   /** The kind of the fault */
   kind: string;
@@ -1762,6 +1786,8 @@ export type Frontier = {
   edges: number;
   /** The name of the graph; null for a run of no graph, whose calls are listed */
   graph: string | null;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: ({
     /** The arguments */
     args: unknown[];
@@ -1825,6 +1851,8 @@ export type Heatmap = {
   complete: boolean;
   /** The formula of the value */
   formula: string;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The agent */
     agent: string | null;
@@ -1870,6 +1898,8 @@ export type Layout = {
   }[];
   /** The height */
   height: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The nodes */
   nodes: {
     /** The height */
@@ -1926,6 +1956,8 @@ export type Log = {
   }[];
   /** Whether no record was left out because of the limit */
   complete?: boolean;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The agent; null if the record names none */
     agent: string | null;
@@ -2021,6 +2053,8 @@ export type Log = {
 export type Progress = {
   /** The number of units so far */
   done: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The number of units a second */
   rate: number;
   /** The seconds that are left at that rate; null if they are not known */
@@ -2049,6 +2083,8 @@ export type Runs = {
   complete: boolean;
   /** The number of runs that are left out because they are dropped */
   hidden: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** Whether the run is the casebook */
     casebook: boolean;
@@ -2195,6 +2231,8 @@ export type Show = {
   }[];
   /** The id */
   id: string;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The kind of the record */
   kind: "run" | "transition" | "refusal" | "register" | "erase" | "key" | "end" | "map";
   /** The links to other records */
@@ -2311,6 +2349,8 @@ export type State = {
   caveat?: string;
   /** The certainty */
   certainty: "recorded" | "derived" | "unavailable";
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The place; empty for the whole state */
   path: string;
   /** The store and the bundles that were read, as paths */
@@ -2359,6 +2399,8 @@ export type StateDifference = {
   caveat?: string;
   /** The certainty */
   certainty: "recorded" | "unavailable";
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The value after; absent if it is missing */
     after?: unknown;
@@ -2400,6 +2442,8 @@ export type StateDifference = {
 
 /** The document `dendrer.steps/1`. */
 export type Steps = {
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items?: {
     /** The action; null if it is erased or withheld, or the row cannot be read */
     action: "user_input" | "tool_call" | "llm_reply" | "cli_cmd" | "gate" | "gate_check" | "external" | "payment" | "training_step" | "eval_phase" | "reward" | "checkpoint" | "memory_read" | "memory_write" | "heartbeat_cycle" | "sticky_note" | "secret_mint" | "secret_resolve" | "secret_revoke" | "clipboard_write" | "data_open" | "data_read" | "data_transform" | "data_publish" | "resource_open" | "resource_act" | "resource_close" | null;
@@ -2483,6 +2527,8 @@ export type Timeline = {
   caveat?: string;
   /** The first tick */
   from: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The number of anomalies */
     anomalies: number;
@@ -2572,6 +2618,8 @@ export type Timeline = {
 export type Transcript = {
   /** For a run of stage 0: what the answer does not claim */
   caveat?: string;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** The agent; null if none is named */
     agent: string | null;
@@ -2651,6 +2699,8 @@ export type Verify = {
   }[];
   /** The number of findings that are left out */
   findings_left_out: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   items: {
     /** Whether the run was closed */
     ended: boolean;
@@ -2713,6 +2763,8 @@ export type Verify = {
     compared?: {
       /** The size up to which it holds; null if they were not compared */
       at: number | null;
+      /** In words, that the log ends before the other one, or was rewritten; absent if it is not known to */
+      older?: string;
       /** The other log, as it was named */
       with: string;
       /** The result */
@@ -2757,7 +2809,7 @@ export type Verify = {
       }[];
       /** The checks that were left out */
       left_out: string[];
-      /** The number of records of the runs that were opened; of all records if no run was named */
+      /** The number of records of the runs that were opened */
       records: number;
       /** The result */
       word: "INTACT" | "INTACT so far" | "TAMPERED" | "MALFORMED" | "UNVERIFIABLE";
@@ -2839,6 +2891,8 @@ export type Verify = {
         run?: string;
         /** The tick of a tip, or the size of the log */
         to: number;
+        /** Of a tip: the number of refusals and erasures of the run that it does not cover; absent if there are none */
+        uncovered?: number;
       }[];
       /** The result */
       word: "WITNESSED" | "UNWITNESSED";
@@ -2879,6 +2933,8 @@ export type Verify = {
 export type Version = {
   /** The version of bundles that are written */
   bundle: number;
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The version of the rules of the kernel */
   kernel: number;
   /** The version of records that are written */
@@ -2936,6 +2992,8 @@ export type Why = {
   followed: string;
   /** The ticks whose change was erased or withheld */
   hidden: number[];
+  /** The runs that were read of which records are or may be missing, each with the reason in words */
+  incomplete?: string[];
   /** The places and the ticks that moved and first_seen are about */
   looked?: {
     /** The first tick; 0 is the state with which the run begins */

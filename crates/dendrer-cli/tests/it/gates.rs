@@ -175,7 +175,6 @@ fn a_gate_over_a_bundle_that_does_not_hold_has_no_answer() {
         );
     }
     assert_eq!(place.run(&["diff", "pay", "cut.dnd#pay", "--exit-code"]).code, 4);
-    assert_eq!(place.run(&["cherrypick", "cut.dnd#pay@1", "--into", "pay"]).code, 4);
     assert_eq!(Place::with_store().run(&["import", place.path().join("cut.dnd").to_str().unwrap()]).code, 4);
     let ran = place.run(&["show", "cut.dnd@1"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -165,6 +165,7 @@ impl ReplayQuestion {
         let source = desk.open(&address)?;
         let address = address.resolve(&source.store)?;
         let trace = source.trace(&address)?;
+        desk.reads_run(&trace);
         let print = self.print.unwrap_or_default();
         let is_in_part = self.from.is_some() || self.to.is_some() || address.pos.is_some() || self.twice;
         let is_in_part = is_in_part || print != ReplayPrint::None || calls_tools;

@@ -206,7 +206,7 @@ fn records(count: u64) -> String {
     format!("{count} record{}", if count == 1 { "" } else { "s" })
 }
 
-/// Says that this machine has signed another log of a size.
+/// The sentence about another log of a size that this machine has signed.
 pub(crate) fn signed_otherwise(size: u64) -> String {
     format!("{} were signed here with another root: there are two histories", records(size))
 }
@@ -1375,7 +1375,7 @@ impl<'a> Checker<'a> {
             || !runs.is_empty() && runs.iter().all(|report| report.line.ended)
     }
 
-    /// Says that the log ends before what was given. Whether it was rewritten instead, it cannot show.
+    /// Adds the comparison with what was given and lies beyond the end of the log. Whether the log was rewritten instead, it cannot show.
     fn ends_before(&mut self, with: &str, more: Option<u64>) {
         self.is_older = true;
         let more = more.map_or_else(String::new, |more| match more {
