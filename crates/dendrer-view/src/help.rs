@@ -143,10 +143,10 @@ impl Answer for ExplainAnswer {
                 return [&format!("{code}  {title}"), "", *text, "", &exit].map(Line::from).into();
             }
             ExplainAnswer::Word(WordEntry { word, line, text }) => {
-                let of = if line.is_empty() {
-                    "a verdict".to_owned()
-                } else {
-                    format!("a word of the line {line}")
+                let of = match *line {
+                    "" => "a verdict".to_owned(),
+                    line if line == *word => "a line".to_owned(),
+                    line => format!("a word of the line {line}"),
                 };
                 return [&format!("{word}  {of} of verify"), "", *text].map(Line::from).into();
             }

@@ -258,7 +258,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
         let detail = format!("{}: {ticks} of {of} ticks; the same import goes on with it", run.run);
         Some(facts::line(Some(Style::Warn), "import", "UNFINISHED", &detail))
     }));
-    // Of bytes that are no record the first line has all there is to say.
+    // The first line has all there is to know of bytes that are no record.
     if report.verdict != VerifyVerdict::Malformed || !report.runs.is_empty() {
         lines.extend(report.findings.iter().flat_map(|finding| finding_lines(report, finding)));
     }
@@ -276,7 +276,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     let name = asked_words(log);
     lines.push(verdict_line(style, report.verdict, &name, if is_good { MEANING } else { "" }));
     let is_found = |run: &&RunReport| report.findings.iter().any(|one| one.run.as_ref() == Some(&run.run));
-    // What a fork rests on may not be among the runs that were asked about.
+    // The parent of a fork may not be among the runs that were asked about.
     let is_cut = |run: &&RunReport| run.line.last_good < Some(run.line.tick);
     let found = report.runs.iter().find(is_found).or_else(|| report.runs.iter().find(is_cut));
     let sound = found.and_then(|run| Some((&run.run, run.line.last_good?)));
@@ -334,7 +334,7 @@ fn unmet_lines(log: &VerifiedLog, code: Code) -> Vec<Line> {
     lines
 }
 
-/// Says how far a witness that was given reaches, and which runs go on behind it; `None` if none was given.
+/// Returns how far a witness that was given reaches, and the runs with later records; `None` if none was given.
 fn reached(report: &VerifyReport) -> Option<String> {
     let is_open = |run: &&RunReport| !report.witnesses.iter().any(|witness| witness.runs.contains(&run.run));
     let open = facts::names(report.runs.iter().filter(is_open).map(|run| &run.run));

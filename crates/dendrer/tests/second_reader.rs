@@ -391,7 +391,7 @@ fn resealed(record: &Record, header: Header, change: impl Fn(&str, &Value) -> Op
     Record::seal(header, Body::commit(cut(&content), Seed([1; 16])).unwrap()).unwrap()
 }
 
-/// The holder of the key can sign any record. Without these fields nothing behind would be compared.
+/// The holder of the key can sign any record. Without these fields no later one would be compared.
 #[test]
 fn a_record_without_a_field_of_its_kind_is_malformed() {
     let store = memory();

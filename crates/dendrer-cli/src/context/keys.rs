@@ -100,7 +100,7 @@ impl Trust for ProgramTrust {
     }
 
     fn know_key(&self, store: StoreId, key: &VerifierKey) -> std::result::Result<(), TrustError> {
-        // The key of the demo is known to everybody.
+        // The key of the demo is public.
         if store == demo::STORE_ID { Ok(()) } else { self.0.know_key(store, key) }
     }
 

@@ -89,7 +89,7 @@ fn twin(place: &Place, dir: &std::path::Path) -> dendrer_object::note::SigningKe
     seed()
 }
 
-/// What was signed here is known by its key, not by the name of its log.
+/// The signer of a log is known by its key, not by the name of the log.
 #[test]
 fn a_remembered_head_does_not_make_every_key_known() {
     let place = Place::with_store();

@@ -119,7 +119,7 @@ fn a_file_of_a_writer_appends_and_signs_nothing() {
     assert!(ran.stdout.contains(r#""here":{"signing":false,"vault":false,"writer":true}"#), "{}", ran.stdout);
 }
 
-/// The public half of the key is known to everybody, so a file that only names it is no secret.
+/// The public half of the key is public, so a file that only names it is no secret.
 #[test]
 fn a_secret_that_is_not_that_of_the_log_writes_nothing() {
     let place = begun();
@@ -153,7 +153,7 @@ fn a_secret_that_is_not_that_of_the_log_writes_nothing() {
         }
         let doctor = elsewhere(&place, &["doctor", "--key", key], b"");
         assert!(doctor.stdout.contains("is not that of this log"), "{}", doctor.stdout);
-        // A reader needs none, and blames nobody for what it cannot check.
+        // A reader needs none, and blames no writer for what it cannot check.
         let ran = elsewhere(&place, &["verify", "r", "--key", key], b"");
         assert!(ran.code == 0 && !ran.stdout.contains("untagged"), "{}{}", ran.stdout, ran.stderr);
     }

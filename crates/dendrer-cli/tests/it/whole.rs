@@ -937,10 +937,12 @@ fn each_target_is_witnessed_by_itself() {
     // The part that was asked about is named, however far a tip leads.
     let ran = place.run(&["verify", "s", "r@3", "--tip", &last]);
     assert!(ran.stdout.contains("  s, r@3 "), "{}", ran.stdout);
-    // What a fork rests on is read, also of a run that is asked about in part.
+    // The ticks that a fork needs are read, also of a run that is asked about in part.
     place.ok(&["fork", "r@6", "--as", "f"]);
     let ran = place.run(&["verify", "f", "r@3"]);
     assert!(ran.code == 0 && ran.stdout.contains("INTACT    f, r@3 "), "{}", ran.stdout);
+    let ran = place.run(&["verify", "f", "r@3", "--tip", &third]);
+    assert!(ran.stdout.contains("WITNESSED    to tick 3 of r by the tip given\n"), "{}", ran.stdout);
     let (_, answer) = place.json(&["verify", "f", "r@3"]);
     let items = answer.get("items").unwrap().to_string();
     assert!(items.contains(r#""run":"r""#) && items.contains(r#""ticks":6"#), "{items}");

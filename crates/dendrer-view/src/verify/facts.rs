@@ -501,7 +501,7 @@ fn witness_line(report: &VerifyReport) -> Line {
         let of = match (run, report.runs.len()) {
             (_, 0 | 1) => String::new(),
             (Some(run), _) => format!(" of {run}"),
-            // Where it does not reach the end of each run, those that it does are named.
+            // Runs are named if it does not reach the end of each.
             (None, all) if runs.len() == all => String::new(),
             (None, _) if runs.is_empty() => ", of no run to its end,".to_owned(),
             (None, _) => format!(", of {} to the end,", names(runs)),

@@ -7,7 +7,7 @@
 pub struct WordEntry {
     /// The word.
     pub word: &'static str,
-    /// The line that has it; empty for the verdict.
+    /// The line that has it; empty for the verdict, and the word itself for a line.
     pub line: &'static str,
     /// Its meaning, and the next step.
     pub text: &'static str,
@@ -41,24 +41,24 @@ the two was recorded cannot be known from them. Exit code 4."
 "" "MALFORMED"
 "The bytes are no bundle and no store: cut short, not canonical, or of another shape; or a record lacks a field of its kind, so that nothing \
 behind it could be compared. It says nothing of who did it. Ask for the file again. Exit code 4."
-"" "record"
+"record" "record"
 "The line says whether each byte, the chain, the tree, the maps, each delta against its state root and each author hold: INTACT, TAMPERED, \
 MALFORMED or UNVERIFIABLE, with the place."
-"" "whole"
+"whole" "whole"
 "The line says whether every record is here: COMPLETE, or partial with the reason and the numbers."
-"" "replay"
+"replay" "replay"
 "The line says whether each transition was made again and came out the same: OK, NOT RUN, DIVERGED or UNVERIFIABLE."
-"" "state"
+"state" "state"
 "The line says whether every place of the last state is known: KNOWN, or INCOMPLETE from a tick on, with the cause."
-"" "signer"
+"signer" "signer"
 "The line has the key that signs the log by its first digits, how much it signed, and whether this machine or --verifier knows it."
-"" "witness"
+"witness" "witness"
 "The line says whether something from outside agrees, and how far: a tip, a checkpoint or a key that was given."
-"" "derived"
+"derived" "derived"
 "The line says whether data that follows from the log fits it: the index. The verdict does not depend on it."
-"" "compared"
+"compared" "compared"
 "The line is there if a second log of the same key was given: same history, EQUIVOCATION or NOT COMPARED."
-"" "notes"
+"notes" "notes"
 "The lines have remarks on records that are no faults: stage_0, dated_back, untagged, adopted."
 "record" "INTACT so far"
 "Bytes, chain and tree hold. --quick left out whether each delta makes its state root, and whether each author may write what it wrote."

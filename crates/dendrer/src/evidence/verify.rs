@@ -27,7 +27,7 @@ use crate::run::parents::{Compared, compare};
 use crate::run::trace::{ReadHandle, Trace};
 use crate::run::unfinished::Unfinished;
 
-use erased::Erasures;
+use erased::{ClosedFields, Erasures};
 use maps::Maps;
 use states::States;
 
@@ -122,7 +122,7 @@ pub struct RunReport {
     pub part: Option<(u64, u64)>,
     /// The last tick that was asked about.
     pub asked: u64,
-    /// The position behind the last record that was asked about: a witness that knows a shorter log knows not all of the run.
+    /// The position after the last record that was asked about: a witness that knows a shorter log knows not all of the run.
     pub end: u64,
     /// Replay: how many transitions were made again, or why not all.
     pub replay: Option<Result<u64, ReplayError>>,
@@ -171,7 +171,7 @@ pub struct VerifyReport {
     pub records: u64,
     /// How many of these are of the runs that were asked about.
     pub asked_records: u64,
-    /// The position behind the last record of no run that is no map, where the whole log was asked about.
+    /// The position after the last record of no run that is no map, where the whole log was asked about.
     pub reach: u64,
     /// The log: its size, and the root computed from the entries.
     pub log: (u64, Option<Digest>),
@@ -353,17 +353,17 @@ struct Checker<'a> {
     faulty: BTreeMap<Option<RunName>, usize>,
     records: u64,
     asked_records: u64,
-    /// The position behind the last record of no run that is no map.
+    /// The position after the last record of no run that is no map.
     reach: u64,
-    /// Of each run the position behind the last record that was asked about.
+    /// The position after the last record of each run that was asked about.
     asked_ends: BTreeMap<RunName, u64>,
-    /// Of each run the first tick of its chain at which something does not hold.
+    /// The first tick of the chain of each run at which something does not hold.
     faulty_from: BTreeMap<RunName, u64>,
     /// The number of findings of records that lack a field.
     misshapen: usize,
     erasures: Erasures,
-    /// Of parents of runs that are asked about the last tick that these rest on, where a part of a run is asked about.
-    rests_on: BTreeMap<RunName, u64>,
+    /// The last ticks of parents that runs need which are asked about, where a part of a run is asked about.
+    needed: BTreeMap<RunName, u64>,
     /// Of each run the position of the newest record of its chain, and of its newest record of any kind.
     ends: BTreeMap<RunName, (u64, u64)>,
     closed: u64,
@@ -446,7 +446,7 @@ impl<'a> Checker<'a> {
             faulty_from: BTreeMap::new(),
             misshapen: 0,
             erasures: Erasures::default(),
-            rests_on: BTreeMap::new(),
+            needed: BTreeMap::new(),
             ends: BTreeMap::new(),
             closed: 0,
             refusals: BTreeMap::new(),
@@ -540,11 +540,11 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether a record of a run that follows the last tick that is asked about is passed over. One that leads to a tip that was
-    /// given is read, and one that another run rests on.
+    /// given is read, and one that another run needs.
     fn is_after(&self, entry: &Entry) -> bool {
         let is_needed = || {
             let run = entry.run.as_ref();
-            let to = run.and_then(|run| self.rests_on.get(run));
+            let to = run.and_then(|run| self.needed.get(run));
             let line = run.and_then(|run| self.chains.lines().get(run));
             to.is_some_and(|to| line.is_none_or(|line| line.tick < *to))
         };
@@ -553,7 +553,7 @@ impl<'a> Checker<'a> {
             && self.options.tips.iter().all(|tip| self.tips.contains_key(tip))
     }
 
-    /// Finds what runs that are asked about rest on, where a part of a run is asked about.
+    /// Finds what runs that are asked about need of their parents, where a part of a run is asked about.
     fn find_parents(&mut self) {
         if self.options.to.is_empty() {
             return;
@@ -561,7 +561,7 @@ impl<'a> Checker<'a> {
         for run in self.options.runs.iter().flatten() {
             let Ok(trace) = Trace::open(&self.store, run) else { continue };
             for (owner, to) in trace.lineage().iter().filter(|(owner, _)| owner != run) {
-                let known = self.rests_on.entry(owner.clone()).or_default();
+                let known = self.needed.entry(owner.clone()).or_default();
                 *known = (*known).max(*to);
             }
         }
@@ -897,6 +897,62 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Takes the `erase` record at a position that is not otherwise looked at: a value of another run may be in it.
+    fn take_erasure(&mut self, position: u64) {
+        // An unreadable one is a finding where its own run is asked about.
+        if let Ok(Some(record)) = self.store.get(position) {
+            self.erasures.take(&record);
+        }
+    }
+
+    /// Keeps the fields of a record that are not here. Why is known at the end of the log.
+    fn take_values(&mut self, place: String, entry: &Entry, record: &Record) {
+        self.erasures.take(record);
+        let closed = record.body().fields().iter().filter(|field| record.body().text(field).is_none());
+        let fields: Vec<Pointer> = closed.map(|field| field.pointer.clone()).collect();
+        if fields.is_empty() {
+            return;
+        }
+        self.closed += fields.len() as u64;
+        if let (Some(run), Kind::Run | Kind::Transition) = (&entry.run, entry.kind) {
+            self.closed_from.entry(run.clone()).or_insert(entry.tick.unwrap_or(0));
+        }
+        let line = self.not_checked.len();
+        self.add_unreadable(place.clone());
+        self.erasures.closed.push(ClosedFields { line, place, id: record.id(), fields });
+    }
+
+    /// Looks for values that are here although they were erased, and names for the others the reason why they are not.
+    fn judge_erasures(&mut self) {
+        let erasures = std::mem::take(&mut self.erasures);
+        for closed in &erasures.closed {
+            self.not_checked[closed.line] = erasures.words(closed);
+        }
+        let mut open = Vec::new();
+        for (id, places) in &erasures.named {
+            let Ok(Some(position)) = self.store.find(id) else { continue };
+            // A record that cannot be read was reported.
+            let Ok(Some(record)) = self.store.get(position) else { continue };
+            if !self.wanted(record.header().run.as_ref()) {
+                continue;
+            }
+            let body = record.body();
+            let fields = body.fields().iter().filter(|field| places.contains(&field.pointer));
+            let here = fields.filter(|field| body.text(field).is_some());
+            open.extend(here.map(|field| (position, record.log_entry(), field.pointer.dotted())));
+        }
+        open.sort_by_key(|(position, ..)| *position);
+        for (position, entry, field) in open {
+            if !self.is_bundle {
+                // A reader may come between the record of an erasure and the destruction of the value.
+                self.notes.list.push(VerifyNote::not_erased(position, entry.run.clone(), field));
+                continue;
+            }
+            let message = format!("{field} is here although the log says that it was erased");
+            self.found(Code::E0317, Some((position, &entry)), None, message);
+        }
+    }
+
     /// Keeps how far the records that were read reach, and those of them that were asked about.
     fn mark_end(&mut self, position: u64, entry: &Entry) {
         let Some(run) = &entry.run else {
@@ -915,7 +971,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a record has the fields of its kind. Behind one that has not the state of its run is not followed.
+    /// Whether a record has the fields of its kind. After one that lacks a field the state of its run is not followed.
     fn has_shape(&mut self, position: u64, entry: &Entry, record: &Record) -> bool {
         let Some(field) = lacking(record) else { return true };
         self.misshapen += 1;
@@ -924,7 +980,7 @@ impl<'a> Checker<'a> {
         false
     }
 
-    /// Checks that no link leads to a record that stands later in the log.
+    /// Checks that no link leads to a later record of the log.
     fn check_links(&mut self, position: u64, entry: &Entry, record: &Record) {
         for link in record.header().links.iter().filter(|_| !self.options.quick) {
             if self.store.find(&link.hash).ok().flatten().is_some_and(|target| target >= position) {
@@ -1314,16 +1370,20 @@ impl<'a> Checker<'a> {
     fn witnesses(&mut self, runs: &[RunReport]) -> Vec<Witness> {
         let (mut agreed, options) = (Vec::new(), self.options);
         for tip in &options.tips {
-            match runs.iter().find_map(|report| self.tip_of(report, tip)) {
-                Some(witness) => agreed.push(witness),
-                None if self.contradicts(runs, tip) => {
+            let found: Vec<Witness> = runs.iter().filter_map(|report| self.tip_of(report, tip)).collect();
+            // It may be on the chains of forks, too. Those that it covers are named, else the first.
+            let is_some = found.iter().any(|witness| !witness.runs.is_empty());
+            match found.is_empty() {
+                false if is_some => agreed.extend(found.into_iter().filter(|one| !one.runs.is_empty())),
+                false => agreed.extend(found.into_iter().take(1)),
+                true if self.contradicts(runs, tip) => {
                     let found = runs.first().and_then(|report| report.line.tip);
                     // Found is what the run has; given is what it was to be.
                     let sides = found.map(|found| (tip.to_string(), found.to_string()));
                     let message = "the record is consistent with itself, but the tip that was given is not on its chain";
                     self.found(Code::E0304, None, sides, message.to_owned());
                 }
-                None => self.ends_before("the tip given", None),
+                true => self.ends_before("the tip given", None),
             }
         }
         let now = self.store.tree().size;
@@ -1431,8 +1491,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The runs whose records that were asked about all are in a log of a size. Where the whole log is asked about, the records of no
-/// run before `reach` are, too.
+/// The runs whose records that were asked about all are in a log of a size. The records of no run before `reach` must be in it, if
+/// the whole log is asked about.
 fn covered(runs: &[RunReport], reach: Option<u64>, size: u64) -> BTreeSet<RunName> {
     let is_here = reach.is_none_or(|reach| reach <= size);
     let within = runs.iter().filter(|run| is_here && run.end <= size);

@@ -1,4 +1,4 @@
-//! Who a store is written for.
+//! The writer of a store.
 //!
 //! Rule: a secret is used only if it made the tag of the group with the record that binds the key of the log; test
 //! `a_secret_that_is_not_that_of_the_log_writes_nothing`.
@@ -14,7 +14,7 @@ use crate::trust::{Trust, TrustError};
 /// The position of the record that binds the key of a log. Its group was written with the key.
 const KEY_RECORD: u64 = 0;
 
-/// Who a store is written for: with the key of its log, with the secret of its writers, or not at all.
+/// Returns the writer of a store: with the key of its log, with the secret of its writers, or not at all.
 pub fn writer_of(trust: &dyn Trust, store: &dyn Store) -> LogWriter {
     match (store.key(), writer_secret(trust, store)) {
         (Some(key), _) => LogWriter::of(key),

@@ -352,9 +352,9 @@ impl Held {
 }
 
 impl UserTrust {
-    /// File with the keys that were known of a log, in order; `None` if there is no place for it.
+    /// File with the keys that were known of a log, in order, in the folder of its remembered head; `None` if there is no place for it.
     fn known_path(&self, store: StoreId) -> Option<PathBuf> {
-        Some(self.own_key_path(store)?.with_extension("known"))
+        Some(self.head_path(store)?.with_extension("known"))
     }
 
     /// Reads the key of a log, or the secret of its writers.
