@@ -251,7 +251,7 @@ impl World {
             assert_eq!(untagged, [strangers.1.clone()], "{what}");
             assert_eq!(append(&repo, "r").unwrap_err().code(), "E0814", "{what}");
             assert_eq!(repo.sign().unwrap_err().code(), "E0814", "{what}");
-            let adopted = tags::adopt(&repo, "looked at").unwrap();
+            let adopted = tags::adopt(&repo, untagged[0].end, "looked at").unwrap();
             assert_eq!(adopted.untagged.records, 1, "{what}");
             go_on(&repo, &what);
             set_aside(&image(), owner.at(moment), &what);
@@ -359,7 +359,10 @@ fn a_stranger_is_never_signed_and_never_stops_the_owner() {
     // A writer with the secret goes on behind it no more than the owner does.
     let writer = Home::writer(&world.disk);
     assert_eq!(append(&open(&world.disk, writer).unwrap(), "r").unwrap_err().code(), "E0814");
-    tags::adopt(&open(&world.disk, owner.clone()).unwrap(), "looked at").unwrap();
+    let repo = open(&world.disk, owner.clone()).unwrap();
+    let to = tags::list(&repo).unwrap().untagged.to;
+    tags::adopt(&repo, to, "looked at").unwrap();
+    drop(repo);
     world.acknowledge();
     world.append(&owner, "r");
     world.sign(&owner);

@@ -2,9 +2,10 @@ use dendrer::care::verify::question::{VerifyOutcome, malformed};
 use dendrer::evidence::shown::ShownTree;
 use dendrer::store::Shared;
 use dendrer::verify::facts::{ComparedWord, NoteCode, PartialReason};
-use dendrer::verify::judge::{VerifiedLog, compare_histories};
+use dendrer::verify::judge::{KnownKey, VerifiedLog, compare_histories};
 use dendrer::verify::{self, VerifyTerms, VerifyVerdict};
 use dendrer_object::Code;
+use dendrer_object::keys::LogKeys;
 use dendrer_object::merkle::leaf_hash;
 use dendrer_testkit::{info, key, memory, records_of, store_of};
 use dendrer_view::answer::{Answer as _, End, Page};
@@ -130,9 +131,10 @@ fn another_tip_is_a_run_that_was_rewritten() {
 fn own_key_that_was_replaced_is_tampered_and_a_given_key_unknown() {
     let mut log = verified("risky.dnd", &risky(), &VerifyTerms::default());
     let other = key(8).verifier_key().clone();
-    log.report.judge_keys(&info(7), None, None, &[other.clone()]);
+    let keys = LogKeys::new(info(7).id, info(7).key);
+    log.report.judge_keys(&keys, None, &KnownKey::No, &[other.clone()]);
     assert_eq!(log.report.verdict, VerifyVerdict::Unverifiable);
-    log.report.judge_keys(&info(7), None, Some(&other), &[]);
+    log.report.judge_keys(&keys, None, &KnownKey::Another(Box::new(other)), &[]);
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"

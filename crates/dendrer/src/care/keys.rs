@@ -169,7 +169,7 @@ fn new_writer(repo: &Repo) -> Result<Option<Shared>, Error> {
     }
     let unsupported = StoreError::Unsupported("only the key of a store in a directory is recovered");
     let dir = repo.dir().ok_or(unsupported)?;
-    Ok(Some(Shared::new(Box::new(Embedded::open(dir, Options::write().untagged())?))))
+    Ok(Some(Shared::new(Box::new(Embedded::open(dir, Options::untagged())?))))
 }
 
 fn signed_after(
