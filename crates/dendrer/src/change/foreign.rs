@@ -2,7 +2,7 @@
 //!
 //! Each record is sealed again as a record of this store, with the same content and the same commitments: a value that the bundle
 //! withholds is withheld here. The record with which a foreign run begins has one member more, `inputs.foreign`: the store, key, size
-//! and root of the log that it is of, the digest of the bundle, and the last tick of each of its runs. What a bundle lacks of a run, and the
+//! and root of the log that it is of, the digest of the bundle, and the last tick of each of its runs. The records that a bundle lacks, and the
 //! places that it withholds although others may have a value of them, are there as well, so that answers go on to say it. A fork in the bundle is a fork
 //! here. Nothing is added to a foreign run but what a later bundle of the same store has of it; a fork of it is a run like any other.
 
@@ -49,7 +49,7 @@ pub struct ForeignRun {
     pub added: u64,
     /// The id of its newest record here.
     pub tip: Digest,
-    /// What the bundle lacks of it.
+    /// The records that the bundle lacks of it.
     pub lost: Option<Lost>,
 }
 
@@ -213,7 +213,7 @@ impl Taking<'_> {
         }
         let made = self.seal(run, record, body)?;
         let taken = &self.names[run];
-        // A refusal has its place behind the record that it was judged against, and here others stand behind that.
+        // A refusal follows the record that it was judged against, and here others follow that.
         if let (Some(_), Some(head)) = (&taken.there, made.header().head)
             && head != taken.run.tip
         {

@@ -46,7 +46,7 @@ pub enum ForeignError {
     Partial {
         /// The run, as it is named here.
         run: RunName,
-        /// What is missing of it.
+        /// The missing records, in words.
         why: String,
     },
     /// A record has its place between others that are here.
