@@ -359,7 +359,7 @@ struct Checker<'a> {
     closed_from: BTreeMap<RunName, u64>,
     unknown_key: bool,
     is_bundle: bool,
-    /// Of each run the refusals and erasures beside its chain.
+    /// Of each run the refusals and erasures off its chain.
     beside: BTreeMap<RunName, u64>,
     /// Of each run the refusals that its chain names.
     named: BTreeMap<RunName, u64>,
