@@ -2891,7 +2891,7 @@ export type Verify = {
         run?: string;
         /** The tick of a tip, or the size of the log */
         to: number;
-        /** Of a tip: the number of refusals and erasures of the run that it does not cover; absent if there are none */
+        /** Of a tip: the number of refusals and erasures of the run that it does not cover; absent if it covers all */
         uncovered?: number;
       }[];
       /** The result */

@@ -45,7 +45,7 @@ document! {
         added: u64 = taken.added,
         /// The id of its newest record here
         tip: Digest = taken.tip,
-        /// What the bundle lacks of it, in words; absent if nothing
+        /// The records that the bundle lacks of it, in words; absent if it lacks nothing
         incomplete?: String = taken.lost.map(|lost| lost.words()),
     }
 }

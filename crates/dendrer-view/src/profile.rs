@@ -10,7 +10,7 @@ use crate::answer::{End, ItemAnswer, Line, Page};
 use crate::branches::{FileBranch, branch_lines};
 use crate::quote;
 
-/// What no file shows that has hashes of its lines and nothing that counts them.
+/// The fact that no file shows whose lines have hashes, and which nothing counts.
 const CUT: &str = "whether lines are missing at the end: a file that was cut there has the same hashes";
 
 /// The code of a line whose hash does not fit.
@@ -162,7 +162,7 @@ document! {
         profile: ["paper" | "cfd" | "carl"] = name,
         /// The files
         items: stream CheckedFile,
-        /// What these hashes do not show of any file
+        /// The facts that these hashes do not show of any file
         not_checked: [&str; 1] = [CUT],
     }
 

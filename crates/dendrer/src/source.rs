@@ -19,11 +19,12 @@ use dendrer_store::embedded::{KeptMemory, Options};
 use dendrer_store::{Embedded, Shared, Store};
 
 use crate::address::{Address, Position};
-use crate::care::verify::another_log;
 use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::evidence::bundle::{self, Opened};
+use crate::evidence::verify::judge::another_log;
+use crate::evidence::verify::opening;
 use crate::pack::{self, Files, Source};
 use crate::problem::{Problem, READS_ONLY};
 use crate::record::recorder::redactor_over;
@@ -71,8 +72,10 @@ impl SourceFault {
     /// The fault of a bundle, by what its opening shows and what is known here of its log.
     fn of_bundle(opened: &Opened, trust: &dyn Trust) -> Option<SourceFault> {
         let path = opened.path.display().to_string();
-        let Some(finding) = opened.opening().findings.first() else {
-            let (code, message) = another_log(opened, trust)?;
+        let Some(finding) = &opening(opened).fault else {
+            let id = opened.store.info().id;
+            let head = trust.head(id).ok().flatten().map(|head| (head.size, head.root));
+            let (code, message) = another_log(opened, trust.own_key(id).ok().flatten(), head)?;
             return Some(SourceFault { code, message, path, place: String::new() });
         };
         let place = match (&finding.run, finding.tick) {
@@ -80,7 +83,7 @@ impl SourceFault {
             (Some(run), None) => run.to_string(),
             _ => String::new(),
         };
-        Some(SourceFault { code: finding.refusal(), message: finding.message.clone(), path, place })
+        Some(SourceFault { code: finding.code, message: finding.message.clone(), path, place })
     }
 
     /// The problem of a question that has no answer here.
@@ -115,13 +118,12 @@ impl QuestionSource {
 
     /// A bundle, with what speaks against it: every door to one is this.
     pub fn of_bundle(opened: &Opened, trust: &dyn Trust) -> QuestionSource {
-        let partial = opened.opening().partial.iter();
         QuestionSource {
             store: Arc::clone(&opened.store),
             runs: opened.runs.clone(),
             repo: None,
             fault: SourceFault::of_bundle(opened, trust),
-            partial: partial.map(|found| (found.run.clone(), found.lost())).collect(),
+            partial: opening(opened).partial.clone(),
         }
     }
 

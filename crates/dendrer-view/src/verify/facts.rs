@@ -157,7 +157,7 @@ document! {
         to: u64 = witness.to,
         /// The number of ticks or records that follow
         after: u64 = witness.after,
-        /// Of a tip: the number of refusals and erasures of the run that it does not cover; absent if there are none
+        /// Of a tip: the number of refusals and erasures of the run that it does not cover; absent if it covers all
         uncovered?: u64 = (witness.uncovered > 0).then_some(witness.uncovered),
     }
 

@@ -427,14 +427,12 @@ pub fn diff(
         question,
         rules,
         f,
-        report: DiffReport {
-            missing: [a.missing_to(question.ends.0)?, b.missing_to(question.ends.1)?],
-            ..DiffReport::new(shared)
-        },
+        report: DiffReport::new(shared),
         last: None,
         shifting: None,
         is_touched: false,
     };
+    walk.report.missing = [a.missing_to(question.ends.0)?, b.missing_to(question.ends.1)?];
     let flow = walk.beginning()?;
     let flow = match (flow, question.align) {
         (ControlFlow::Break(()), _) => flow,

@@ -17,8 +17,7 @@ use super::Follow;
 use super::tiles::TileCheck;
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
-use crate::evidence::shown::ShownTree;
-use crate::evidence::verify::judge::{self, KnownKey, records_to_read};
+use crate::evidence::verify::judge::{KnownKey, records_to_read};
 use crate::evidence::verify::{self, VerifyReading, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::repo::keys::{accept, known_key};
 use crate::repo::mark;
@@ -68,19 +67,6 @@ pub fn of_bundle(opened: &Opened, question: &VerifyTerms, trust: &dyn Trust) -> 
     let report = verify::bundle(opened, &kept.pin(question))?;
     let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
     kept.judge(report, info, note.as_ref(), &question.keys)
-}
-
-/// Returns code and sentence of why a bundle is not of the log that is known here: its key is another one, or it shows another
-/// root for the size that was signed here. `None` if neither is known.
-pub fn another_log(opened: &Opened, trust: &dyn Trust) -> Option<(Code, String)> {
-    let info = opened.store.info();
-    if trust.own_key(info.id).ok().flatten().is_some_and(|own| own != info.key) {
-        return Some((Code::E0308, judge::OTHER_KEY.to_owned()));
-    }
-    let head = trust.head(info.id).ok().flatten()?;
-    let shown = ShownTree::of_bundle(&opened.bundle);
-    let is_other = head.size <= shown.size && shown.root(head.size).is_some_and(|root| root != head.root);
-    is_other.then(|| (Code::E0307, verify::signed_otherwise(head.size)))
 }
 
 /// Verifies a store in a directory, as [`Repo::verify`] does. The store may be damaged; `store` has no other handle.

@@ -2,7 +2,7 @@
 //!
 //! Each record is sealed again as a record of this store, with the same content and the same commitments: a value that the bundle
 //! withholds is withheld here. The record with which a foreign run begins has one member more, `inputs.foreign`: the store, key, size
-//! and root of the log that it is of, the digest of the bundle, and the last tick of each of its runs. What a bundle lacks of a run, and the
+//! and root of the log that it is of, the digest of the bundle, and the last tick of each of its runs. The records that a bundle lacks, and the
 //! places that it withholds although others may have a value of them, are there as well, so that answers go on to say it. A fork in the bundle is a fork
 //! here. Nothing is added to a foreign run but what a later bundle of the same store has of it; a fork of it is a run like any other.
 
@@ -14,11 +14,10 @@ use dendrer_object::{Digest, Object, Pointer, RunName, StoreId, Value, json};
 use dendrer_store::prelude::*;
 
 use crate::address::OF_STORE;
-use crate::care::verify::another_log;
 use crate::environment::Environment;
 use crate::error::{Error, ForeignError};
 use crate::evidence::bundle::Opened;
-use crate::evidence::verify::facts::IncompleteRun;
+use crate::evidence::verify::judge::another_log;
 use crate::evidence::verify::{self, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::repo::Repo;
 use crate::run::casebook_name;
@@ -50,7 +49,7 @@ pub struct ForeignRun {
     pub added: u64,
     /// The id of its newest record here.
     pub tip: Digest,
-    /// What the bundle lacks of it.
+    /// The records that the bundle lacks of it.
     pub lost: Option<Lost>,
 }
 
@@ -84,7 +83,9 @@ impl Repo {
         sha256: Digest,
         dry: bool,
     ) -> Result<ForeignRuns, Error> {
-        if let Some((code, what)) = another_log(opened, &**self.trust()) {
+        let (trust, id) = (self.trust(), opened.bundle.store);
+        let head = trust.head(id).ok().flatten().map(|head| (head.size, head.root));
+        if let Some((code, what)) = another_log(opened, trust.own_key(id).ok().flatten(), head) {
             return Err(ForeignError::Unsound { code, what, run: None, tick: None }.into());
         }
         let report = sound(opened)?;
@@ -212,7 +213,7 @@ impl Taking<'_> {
         }
         let made = self.seal(run, record, body)?;
         let taken = &self.names[run];
-        // A refusal has its place behind the record that it was judged against, and here others stand behind that.
+        // A refusal follows the record that it was judged against, and here others follow that.
         if let (Some(_), Some(head)) = (&taken.there, made.header().head)
             && head != taken.run.tip
         {
@@ -232,7 +233,7 @@ impl Taking<'_> {
         // A run that was foreign there has one mark all the same.
         let name = format!("{}/{}", self.name, run.as_str().replace(OF_STORE, "."));
         let name: RunName = name.parse().map_err(ForeignError::Name)?;
-        let lost = self.opened.opening().partial.iter().find(|found| found.run == *run);
+        let lost = verify::opening(self.opened).partial.get(run).copied();
         let made = ForeignRun {
             run: name.clone(),
             of: run.clone(),
@@ -240,11 +241,11 @@ impl Taking<'_> {
             was_here: false,
             added: 0,
             tip: Digest([0; 32]),
-            lost: lost.map(IncompleteRun::lost),
+            lost,
         };
         if store.run(&name)?.is_none() {
             if let Some(lost) = lost.filter(|_| self.is_root_here(run)) {
-                return Err(ForeignError::Partial { run: name, why: lost.lost() }.into());
+                return Err(ForeignError::Partial { run: name, why: lost.words() }.into());
             }
             return Ok(Taken { run: made, there: None });
         }
@@ -260,7 +261,7 @@ impl Taking<'_> {
         if let Some(lost) = lost
             && self.adds(run, &there)?
         {
-            return Err(ForeignError::Partial { run: name, why: lost.lost() }.into());
+            return Err(ForeignError::Partial { run: name, why: lost.words() }.into());
         }
         let (ticks, tip) = (there.tip(), there.summary().head.id);
         Ok(Taken { run: ForeignRun { ticks, tip, was_here: true, ..made }, there: Some(there) })
@@ -357,9 +358,9 @@ impl Taking<'_> {
             }
         }
         let mut partial = Object::default();
-        for found in &self.opened.opening().partial {
-            if let Some(summary) = self.opened.store.run(&found.run)? {
-                partial.set(found.run.as_str(), found.lost().to_value(&*self.opened.store, &summary)?);
+        for (of, lost) in &verify::opening(self.opened).partial {
+            if let Some(summary) = self.opened.store.run(of)? {
+                partial.set(of.as_str(), lost.to_value(&*self.opened.store, &summary)?);
             }
         }
         let although = Value::array(bundle.although.iter().map(|place| Value::from(place.as_str())));

@@ -4,8 +4,6 @@ use dendrer_object::name::NameError;
 use dendrer_object::record::Kind;
 use dendrer_object::{Code, RunName, StoreId};
 
-use crate::run::lost::Lost;
-
 /// Why the runs of a bundle are not taken in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForeignError {
@@ -43,14 +41,13 @@ pub enum ForeignError {
     },
     /// The bundle is a part of a run that is here, and has more of it; the beginning of the run cannot say so any more.
     #[error(
-        "{run} is here, and in this bundle {}: what is missing has no place on record; import the whole of it, or into a new store",
-        .why.words()
+        "{run} is here, and in this bundle {why}: what is missing has no place on record; import the whole of it, or into a new store"
     )]
     Partial {
         /// The run, as it is named here.
         run: RunName,
-        /// What is missing of it.
-        why: Lost,
+        /// The missing records, in words.
+        why: String,
     },
     /// A record has its place between others that are here.
     #[error(

@@ -18,7 +18,7 @@ use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 use crate::error::Error;
 use crate::evidence::file_kind::{LOOKED_AT, file_kind};
 use crate::evidence::page::{self, PageLines};
-use crate::evidence::verify::{self, Opening};
+use crate::run::lost::Lost;
 use crate::run::trace::{ReadHandle, Trace, no_run, read};
 use crate::run::unfinished;
 
@@ -39,16 +39,33 @@ pub struct Opened {
     pub runs: Vec<RunName>,
     /// Whether it is in a page, whose words it does not prove.
     pub is_page: bool,
-    /// What every reader asks of it, once it was asked.
-    opening: OnceLock<Opening>,
+    /// The answer to what every reader asks of it, once it was asked.
+    pub(super) opening: OnceLock<Opening>,
+}
+
+/// The facts that every reader of a bundle must know before anything is read in it.
+#[derive(Debug, Clone, Default)]
+pub struct Opening {
+    /// The first fault; `None` if nothing speaks against it.
+    pub fault: Option<OpeningFault>,
+    /// The runs of which records are or may be missing.
+    pub partial: BTreeMap<RunName, Lost>,
+}
+
+/// A fault of a bundle for which answers are refused.
+#[derive(Debug, Clone)]
+pub struct OpeningFault {
+    /// The code.
+    pub code: Code,
+    /// The fault in one sentence.
+    pub message: String,
+    /// The run that it concerns.
+    pub run: Option<RunName>,
+    /// The tick that it concerns.
+    pub tick: Option<u64>,
 }
 
 impl Opened {
-    /// What must be known of the bundle before anything is read in it. It is looked at once, with the first reader.
-    pub fn opening(&self) -> &Opening {
-        self.opening.get_or_init(|| verify::opening(self))
-    }
-
     /// The bundle as one that is in a page.
     #[must_use]
     pub fn in_page(self) -> Opened {

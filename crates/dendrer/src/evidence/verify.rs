@@ -21,7 +21,7 @@ use dendrer_store::{Store, StoreError};
 
 use crate::address::RecordAt;
 use crate::error::Error;
-use crate::evidence::bundle::Opened;
+use crate::evidence::bundle::{Opened, Opening, OpeningFault};
 use crate::evidence::shown::ShownTree;
 use crate::run::parents::{Compared, compare};
 use crate::run::trace::{ReadHandle, Trace};
@@ -32,8 +32,7 @@ use maps::Maps;
 use states::States;
 
 use facts::{
-    ComparedLog, ComparedWord, Derived, IncompleteRun, MapFact, Notes, VerifyNote, WholeFact, Witness,
-    WitnessKind,
+    ComparedLog, ComparedWord, Derived, MapFact, Notes, VerifyNote, WholeFact, Witness, WitnessKind,
 };
 
 pub use crate::run::replay::{replay, replay_range};
@@ -100,7 +99,16 @@ pub struct VerifyFinding {
 impl VerifyFinding {
     /// The code of an answer that is refused for it: that of a record that does not hold, whatever rule found it.
     pub fn refusal(&self) -> Code {
-        if self.code.as_str().starts_with("E03") { self.code } else { Code::E0302 }
+        match self.code {
+            Code::E0301
+            | Code::E0303
+            | Code::E0304
+            | Code::E0305
+            | Code::E0307
+            | Code::E0308
+            | Code::E0316 => self.code,
+            _ => Code::E0302,
+        }
     }
 
     /// What to call the two sides.
@@ -295,20 +303,16 @@ pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Er
     checker.finish()
 }
 
-/// What the opening of a bundle shows of it to every reader.
-#[derive(Debug, Clone, Default)]
-pub struct Opening {
-    /// What is not as it must be.
-    pub findings: Vec<VerifyFinding>,
-    /// The runs of which records are or may be missing.
-    pub partial: Vec<IncompleteRun>,
+/// The facts that every reader of a bundle must know. They are found once, with the first reader.
+pub fn opening(opened: &Opened) -> &Opening {
+    opened.opening.get_or_init(|| look(opened))
 }
 
 /// Asks of an opened bundle what `verify --quick` asks, and for the authors: whether its entries give the root that was signed,
 /// by the key that the log was begun under, whether every record opened, the chains, and what its map counts. No state is made.
-pub(super) fn opening(opened: &Opened) -> Opening {
+fn look(opened: &Opened) -> Opening {
     let options = VerifyTerms { runs: Some(opened.runs.clone()), quick: true, ..VerifyTerms::default() };
-    // What another run rests on can be asked about as well, and is here up to there.
+    // A parent can be asked about as well, and is here up to where another run branched off.
     let begun = opened.bundle.positions().filter(|(_, entry)| entry.kind == Kind::Run);
     let begun = begun.filter_map(|(_, entry)| entry.run.clone());
     let parents: BTreeSet<RunName> = begun.filter(|run| !opened.runs.contains(run)).collect();
@@ -326,7 +330,14 @@ pub(super) fn opening(opened: &Opened) -> Opening {
         }
     }
     let whole = checker.whole(&runs);
-    Opening { findings: checker.findings, partial: whole.partial }
+    let fault = checker.findings.into_iter().next().map(|finding| OpeningFault {
+        code: finding.refusal(),
+        message: finding.message,
+        run: finding.run,
+        tick: finding.tick,
+    });
+    let partial = whole.partial.iter().map(|found| (found.run.clone(), found.lost()));
+    Opening { fault, partial: partial.collect() }
 }
 
 /// The roots of the log of a bundle at the sizes that changes of its keys name.
@@ -382,7 +393,7 @@ struct Checker<'a> {
     closed_from: BTreeMap<RunName, u64>,
     unknown_key: bool,
     is_bundle: bool,
-    /// Of each run the refusals and erasures beside its chain.
+    /// Of each run the refusals and erasures off its chain.
     beside: BTreeMap<RunName, u64>,
     /// Of each run the refusals that its chain names.
     named: BTreeMap<RunName, u64>,

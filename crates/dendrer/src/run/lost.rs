@@ -73,7 +73,7 @@ impl MissingRecords {
     }
 }
 
-/// What a run lacks, or may lack.
+/// The records that a run lacks, or may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     /// The reason.
@@ -108,7 +108,7 @@ impl Lost {
         format!("{place}: {what}")
     }
 
-    /// Whether an answer up to a tick may depend on what is missing. The chain has no gaps, so transitions are missing behind the
+    /// Whether an answer up to a tick may depend on what is missing. The chain has no gaps, so transitions are missing after the
     /// last one alone; a refusal or an erasure has no such place.
     pub fn reaches(&self, is_tip: bool) -> bool {
         let is_beside = self.missing.is_some_and(|missing| missing.refusals + missing.erasures > 0);

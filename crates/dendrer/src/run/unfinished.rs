@@ -45,7 +45,7 @@ pub struct Unfinished {
     pub of: u64,
     /// The number of branches of the source that are no forks yet.
     pub branches_missing: u64,
-    /// What is missing of it, if that is not the end of an import that was stopped.
+    /// The records that are missing of it, if that is not the end of an import that was stopped.
     pub lost: Option<Lost>,
 }
 
@@ -69,7 +69,7 @@ impl Unfinished {
         self.ticks < self.of
     }
 
-    /// The ticks behind the last one that is known, of which nothing can be said.
+    /// The ticks after the last one that is known, of which nothing can be said.
     pub(crate) fn behind(&self, last: u64) -> Interval {
         let verdict = Verdict::Uncertain(self.words());
         Interval { from: last + 1, to: self.of.max(last + 1), verdict }

@@ -15,6 +15,7 @@ use dendrer_store::{DamageKind, LogReport as Structure, RunSummary, Store};
 use super::facts::{ComparedLog, ComparedWord, Derived, WholeFact, Witness, WitnessKind};
 use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict, covered};
 use crate::error::Error;
+use crate::evidence::bundle::Opened;
 use crate::evidence::shown::{ShownTree, TreesCompared};
 use crate::handle::ReadHandle;
 use crate::run::trace::{Trace, all_runs};
@@ -23,7 +24,23 @@ use crate::run::trace::{Trace, all_runs};
 pub const ANOTHER_LOG: Code = Code::E0307;
 
 /// The sentence about a log under another key than that of its store.
-pub(crate) const OTHER_KEY: &str = "the log names another key than the one its store was made with here";
+const OTHER_KEY: &str = "the log names another key than the one its store was made with here";
+
+/// Returns code and sentence of why a bundle is not of the log that is known here: its key is not its own one, or it has another
+/// root for the head that was signed here. `None` if neither is known.
+pub(crate) fn another_log(
+    opened: &Opened,
+    own: Option<VerifierKey>,
+    head: Option<(u64, Digest)>,
+) -> Option<(Code, String)> {
+    if own.is_some_and(|own| own != opened.store.info().key) {
+        return Some((Code::E0308, OTHER_KEY.to_owned()));
+    }
+    let (size, root) = head?;
+    let shown = ShownTree::of_bundle(&opened.bundle);
+    let is_other = size <= shown.size && shown.root(size).is_some_and(|found| found != root);
+    is_other.then(|| (Code::E0307, super::signed_otherwise(size)))
+}
 
 /// A log that was verified.
 #[derive(Debug, Clone)]
