@@ -395,6 +395,8 @@ fn the_exact_file_is_in_the_vault() {
         "intent",
         "--although",
         "redaction",
+        "--although",
+        "2:result.output",
         // The run of the same file has a copy of the value.
         "--also",
         "c@1:result.output",

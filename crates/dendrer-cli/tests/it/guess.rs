@@ -35,7 +35,7 @@ fn told_and_stays(runs: &[&'static str], place: impl Into<String>) -> Told {
 /// A case: its name, and what it records with a value.
 type Case = (&'static str, fn(&Place, &Value) -> Told);
 
-const CASES: [Case; 23] = [
+const CASES: [Case; 25] = [
     ("delta", delta),
     ("every tick", every_tick),
     ("fold", fold),
@@ -57,6 +57,8 @@ const CASES: [Case; 23] = [
     ("said again", said_again),
     ("removed", removed),
     ("pointers", pointers),
+    ("named", named_so),
+    ("words", words),
     ("sums", sums),
     ("added up", added_up),
 ];
@@ -378,6 +380,29 @@ fn pointers(place: &Place, value: &Value) -> Told {
     }
     assert_eq!(commit(place, "r", &[step("yes", json!({}))], &[]), 0);
     told(&["r"], OUTPUT)
+}
+
+/// The value is the name of a member in a refused line: its place is in the reason, and in the kernel's note on it.
+fn named_so(place: &Place, value: &Value) -> Told {
+    base(place, &json!(7), &[]);
+    let name = format!("earns_{}", value.to_string().trim_matches('"'));
+    assert_eq!(commit(place, "r", &[step("no", json!({ name.as_str(): 1 }))], &["--redact", "none"]), 5);
+    assert_eq!(commit(place, "r", &[step("yes", json!({}))], &[]), 0);
+    told(&["r"], "r@refused:1:line")
+}
+
+/// The words of a person who read the value: in the marker of a fork, and in a delegation.
+fn words(place: &Place, value: &Value) -> Told {
+    base(place, value, &[]);
+    let (why, risk) = (chosen(value, ORDERS), chosen(value, RISKS));
+    let fork = ["fork", "r@3", "--as", "f", "--reason", why, "--note", why, "--set"];
+    place.ok(&[&fork[..], &[&format!("risk=\"{risk}\"")]].concat());
+    let goal = json!({"type": "plan.update", "agent": "a", "commitments": [{"id": "G1", "type": "goal", "gloss": "Tidy."}]});
+    assert_eq!(commit(place, "r", &[goal], &["--as", "user"]), 0);
+    let scope = json!({"id": "D1", "gloss": why, "goal": "G1"});
+    std::fs::write(place.path().join("scope.json"), scope.to_string()).unwrap();
+    place.ok(&["commitments", "delegate", "r", "--scope", "scope.json", "--as", "kid"]);
+    told(&["r", "f", "kid"], OUTPUT)
 }
 
 /// A sum over calls, which a merged run and a child begin with.

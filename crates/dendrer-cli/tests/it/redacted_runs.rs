@@ -119,6 +119,8 @@ fn what_is_said_of_a_run_has_none_of_its_secrets() {
         "delta",
         "--although",
         "line",
+        "--although",
+        "fork",
     ]);
     place.ok(&["export", "dd", "-o", "dd.dnd"]);
     let clear = files_with(place.path(), secret);

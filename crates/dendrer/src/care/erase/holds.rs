@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use dendrer_kernel::step::ROUNDED;
+use dendrer_object::intent::line;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value};
 
@@ -112,9 +113,11 @@ pub(super) struct Seen<'r> {
     pub(super) is_related: bool,
     /// Whether the run has the value in its history.
     pub(super) is_behind: bool,
+    /// Whether it is a refusal of which a member was named as a whole.
+    pub(super) is_whole: bool,
     /// Whether the run has the value since a refusal of it.
     pub(super) is_after: bool,
-    /// Whether it is about a refusal of which something is gone.
+    /// Whether it is about a refusal of which something is gone, and may have it in a place.
     pub(super) of_refusal: bool,
     /// The fields that are gone of the records that this one was made of.
     pub(super) of_origin: Vec<Pointer>,
@@ -211,18 +214,20 @@ const HELD: [(&str, EraseReason, When); 28] = [
     ("/messages", EraseReason::Copy, |seen| seen.gone.iter().any(holds_messages)),
     ("/anomalies", EraseReason::Copy, |seen| {
         seen.is_gone(&["delta", "intent", "action", "result"]) && seen.has("anomalies", &QUOTED)
-            || seen.is_behind && seen.of_refusal
+            || seen.of_refusal
     }),
     ("/would_refuse", EraseReason::Copy, |seen| {
         (!seen.gone.is_empty() || !seen.before.is_empty()) && seen.has("would_refuse", &QUOTED)
     }),
     // The reason of a refusal names places as its author wrote them.
     ("/reason", EraseReason::Copy, |seen| {
-        seen.is_behind && seen.record.header().kind == Kind::Refusal && !seen.gone.is_empty()
+        seen.record.header().kind == Kind::Refusal
+            && !seen.gone.is_empty()
+            && (seen.is_behind || seen.is_whole && names_places(seen.record, "reason"))
             || (!seen.gone.is_empty() || !seen.before.is_empty() || seen.is_held())
                 && seen.has("reason", &QUOTED)
     }),
-    // What a call adds to the sums of commitments is computed from it, and from the state before.
+    // Amounts of a call, which commitments sum up, are computed from it and from the state before.
     ("/spent", EraseReason::Copy, |seen| seen.is_gone(&["action"]) || !seen.before.is_empty()),
     // The text of an imported row has all that its record has, and each later row a hash over that text.
     ("/intent/row", EraseReason::Digest, |seen| seen.is_related || seen.is_after),
@@ -284,6 +289,49 @@ pub(super) fn held_by(mut seen: Seen<'_>) -> Vec<(Pointer, EraseReason)> {
         if found.len() == known {
             return found;
         }
+    }
+}
+
+/// Whether a member of the kernel has a place that an author named: one of the state, or none that a line has.
+pub(super) fn names_places(record: &Record, member: &str) -> bool {
+    fn is_there(value: &Value) -> bool {
+        let is_of_author = |path: &str| {
+            let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+            value.get("operation").is_some() || !line::MEMBERS.iter().any(|member| member.name == first)
+        };
+        match value {
+            Value::Object(members) => {
+                value.get("path").and_then(Value::as_str).is_some_and(is_of_author)
+                    || members.iter().any(|(_, value)| is_there(value))
+            }
+            Value::Array(items) => items.iter().any(is_there),
+            _ => false,
+        }
+    }
+    record.body().value(Pointer::of([member]).as_str()).is_some_and(|value| is_there(&value))
+}
+
+/// Members that the kernel writes, with words and decisions of a person who asked for it.
+const OF_PERSON: [&str; 4] = ["cherrypick", "contract", "fork", "meta"];
+
+/// The names of those words and decisions.
+const WORDED: [&str; 7] =
+    ["although", "constants", "enforced", "fork_reason", "gloss", "guidance", "import_reason"];
+
+/// Whether a person filled a field of a record that the kernel wrote: the marker of a fork, a delegation, an import, a beginning.
+pub(super) fn is_of_person(record: &Record, field: &Pointer) -> bool {
+    let header = record.header();
+    let is_fork = header.type_name.as_ref().is_some_and(|name| name.as_str() == "run.fork");
+    let has_words = |member: &str| {
+        let member = Pointer::of([member]);
+        member.contains(field)
+            && record.body().value(field.as_str()).is_some_and(|value| has_name(&value, &WORDED))
+    };
+    match field.as_str() {
+        "/delta" => is_fork,
+        "/goal" => header.kind == Kind::Run,
+        "/commitments" => header.kind != Kind::Run && has_words("commitments"),
+        _ => OF_PERSON.iter().any(|member| has_words(member)),
     }
 }
 

@@ -19,13 +19,12 @@ use dendrer_object::{Digest, MESSAGES, Pointer, RunName, Value, tag};
 use dendrer_store::Store;
 
 use super::holds::{
-    Filled, Reducer, Seen, Source, digests_in, filled, held_by, holds_messages, sources_of, spellings,
-    touches,
+    Filled, Reducer, Seen, Source, digests_in, filled, held_by, holds_messages, is_of_person, names_places,
+    sources_of, spellings, touches,
 };
 use super::needles::{Found, Needles};
 use super::place::Named;
-use super::search::{Assumed, Fields, Search};
-use super::{EraseError, ErasePlace, EraseReason};
+use super::{Assumed, EraseError, ErasePlace, EraseReason, Fields, Goal, Search};
 use crate::address::RecordAt;
 use crate::error::Error;
 use crate::run::casebook_name;
@@ -33,6 +32,9 @@ use crate::run::thread::{CHECKPOINT, PLACES, exact_places, is_of_thread, place_o
 
 /// Fields in which a number or a yes may be the value, or follow from it.
 const ANSWERS: [&str; 2] = ["/action/params", "/result/output"];
+
+/// Numbers of `metrics` that every step of a model has.
+const USAGE: [&str; 3] = ["cost_usd", "latency_ms", "tokens_used"];
 
 /// What a related run knows of the value.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +80,8 @@ pub(super) struct Lineage<'s> {
     asked: BTreeMap<u64, Vec<Pointer>>,
     /// The runs whose records they are.
     owners: BTreeSet<RunName>,
+    /// The refusals of which a member was named as a whole: the value has the names inside.
+    wholes: HashSet<Digest>,
     /// The runs that have the value since a refusal of theirs.
     refused: HashSet<RunName>,
     /// The number of refusals of each run that were walked.
@@ -122,6 +126,10 @@ impl<'s> Lineage<'s> {
         let mut asked: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
         let mut owners = BTreeSet::new();
         let mut digests = HashSet::new();
+        let is_whole = |goal: &&Goal| {
+            goal.record.header().kind == Kind::Refusal && goal.target.place.tokens().count() == 1
+        };
+        let wholes = goals.iter().filter(is_whole).map(|goal| goal.record.id()).collect();
         for goal in goals {
             asked.entry(goal.position).or_default().extend(goal.target.fields.iter().cloned());
             owners.extend(goal.record.header().run.clone());
@@ -140,6 +148,7 @@ impl<'s> Lineage<'s> {
             assumed,
             asked,
             owners,
+            wholes,
             refused: HashSet::new(),
             refusals: HashMap::new(),
             at: None,
@@ -197,7 +206,8 @@ impl<'s> Lineage<'s> {
         }
         let is_on_chain = header.kind != Kind::Refusal;
         let is_here = |one: &Verdict| is_open(record, &one.place) && !FINDINGS.contains(&one.place.as_str());
-        if !is_related && is_on_chain && erased.iter().any(is_here) {
+        // The kernel's note on a refusal may have a place that goes: then the state has that, too.
+        if !is_related && is_on_chain && (erased.iter().any(is_here) || self.is_of_refusal(record)) {
             self.relate_from(record);
         }
         self.add_held(record, &mut erased);
@@ -561,6 +571,7 @@ impl<'s> Lineage<'s> {
             before: before.unwrap_or_default(),
             is_related: related.is_some() || is_asked,
             is_behind: related.is_some(),
+            is_whole: self.wholes.contains(&record.id()),
             of_refusal: self.is_of_refusal(record),
             is_after: run.is_some_and(|run| self.refused.contains(run)),
             of_origin: self.copied(record).flatten().map(|(field, _)| field.clone()).collect(),
@@ -579,12 +590,17 @@ impl<'s> Lineage<'s> {
         }
     }
 
-    /// Whether a record of the kernel is about a refusal of which something is gone.
+    /// Whether a record of the kernel is about a refusal of which something is gone, and may have it in a place.
     fn is_of_refusal(&self, record: &Record) -> bool {
+        let run = record.header().run.as_ref();
+        let is_related = run.is_some_and(|run| self.related.contains_key(run));
         let anomalies = record.body().value("/anomalies");
         let all = anomalies.as_ref().and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
         let mut refusals = all.filter_map(|one| one.get("refusal")?.as_str()?.parse::<Digest>().ok());
-        refusals.any(|refusal| self.touched.contains_key(&refusal))
+        refusals.any(|refusal| {
+            self.touched.contains_key(&refusal)
+                && (is_related || self.wholes.contains(&refusal) && names_places(record, "anomalies"))
+        })
     }
 
     /// Notes what is gone of a record: what was made from it, the digests over it, and what reaches back to the beginning of its run.
@@ -760,10 +776,18 @@ fn may_follow(record: &Record, field: &Pointer, text: &str) -> bool {
         || PLACES.iter().any(|name| Pointer::of(["intent", *name]).contains(field)) && is_of_thread(record);
     // An answer or an argument that is a number or a yes is as much of it as a text.
     let is_said = is_said(text) || ANSWERS.contains(&field.as_str()) && text != "null";
-    record.header().author != Author::Kernel
-        && filled(field) == Some(Filled::ByAuthor)
-        && is_said
-        && !is_place()
+    let is_authored = match record.header().author {
+        Author::Kernel => is_of_person(record, field),
+        _ => filled(field) == Some(Filled::ByAuthor),
+    };
+    // How much a step took is not asked for: it would be every step of a model.
+    let is_usage = || {
+        let metrics = record.body().value("/metrics").filter(|_| field.as_str() == "/metrics");
+        let is_known =
+            |(name, value): (&Arc<str>, &Value)| USAGE.contains(&&**name) && value.as_str().is_none();
+        metrics.as_ref().and_then(Value::as_object).is_some_and(|all| all.iter().all(is_known))
+    };
+    is_authored && !is_usage() && is_said && !is_place()
 }
 
 /// Cuts a place of the state at the first index of a list: items of a list move.
