@@ -4,6 +4,9 @@
 //! text of an agent follows from the value is not on record: such places are returned as open, and nothing is erased until the
 //! caller names each of them. [`plan`] only reads; [`ErasePlan::carry_out`] commits the `erase` record and destroys the values.
 //!
+//! The first walk of a search takes an open field to stay. If there is one, a second takes all of them to go: one answer asks also for what
+//! may follow from them (test `all_open_places_are_listed_at_once`).
+//!
 //! Rule: what is destroyed is what the `erase` record lists; test `an_erased_value_is_in_no_file_and_the_rest_verifies`.
 
 mod holds;
@@ -11,18 +14,19 @@ mod lineage;
 mod needles;
 mod place;
 pub mod question;
-mod search;
 pub(in crate::care) mod withhold;
 
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::prelude::*;
 
+use self::lineage::Lineage;
 pub(crate) use self::lineage::said_in;
-use self::place::{Named, Unmeant};
-use self::search::{Goal, Search};
+use self::needles::Needles;
+use self::place::{Named, Target, Unmeant};
 use super::{CareNote, Follow};
 use crate::address::{Address, Position, RecordAt};
 use crate::environment::seal_by_institution;
@@ -408,5 +412,128 @@ impl ErasePlace {
             (Some(run), Some(at)) => format!("{run}@{at}:{field}"),
             _ => field,
         }
+    }
+}
+
+/// A value that is looked for: the record that has it, and what it is there.
+#[derive(Debug)]
+struct Goal {
+    record: Record,
+    position: u64,
+    target: Target,
+}
+
+/// The terms of a search.
+#[derive(Debug, Default)]
+struct Search {
+    /// The values.
+    goals: Vec<Goal>,
+    /// The `run` records of the runs that have them.
+    begins: Vec<Record>,
+    /// Places that are erased as well.
+    also: Vec<Named>,
+    /// Places that stay.
+    although: Vec<Named>,
+    /// Whether copies are erased wherever they are.
+    everywhere: bool,
+    /// The positions of the records that are looked at; the whole log if it is missing.
+    scope: Option<BTreeSet<u64>>,
+}
+
+/// The open fields that a walk takes to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Assumed {
+    /// None of them.
+    Nothing,
+    /// Those that the caller did not name.
+    Open,
+    /// Those that the caller lets stay, too.
+    All,
+}
+
+/// The fields that a walk found.
+#[derive(Debug, Default)]
+struct Fields {
+    /// They are erased.
+    erased: Vec<ErasePlace>,
+    /// They stay, each under the names that the caller gave.
+    although: Vec<(ErasePlace, Vec<String>)>,
+    /// The caller named none of them.
+    open: Vec<ErasePlace>,
+    /// The places of the vault with the exact bytes of an erased field, and the field that names each.
+    exact: Vec<(ErasePlace, Arc<str>)>,
+    /// The names of fields outside of the bundle that stay.
+    apart: BTreeSet<String>,
+    /// The names that name a field.
+    used: BTreeSet<String>,
+    /// Those of them that name one that is erased.
+    gone: BTreeSet<String>,
+}
+
+/// The fields of a search.
+#[derive(Debug)]
+struct Found {
+    erased: Vec<ErasePlace>,
+    although: Vec<ErasePlace>,
+    exact: Vec<(ErasePlace, Arc<str>)>,
+    /// The names with which the caller lets fields stay that all go with the value.
+    anyway: Vec<String>,
+}
+
+impl Fields {
+    /// Sorts the fields that are erased, and leaves them out of those that stay.
+    fn in_order(mut self) -> Fields {
+        // Fields at the beginning of a run were found after it.
+        self.erased.sort_by(|a, b| key(a).cmp(&key(b)));
+        self.erased.dedup_by(|a, b| key(a) == key(b));
+        let gone: HashSet<_> = self.erased.iter().map(key).collect();
+        self.although.retain(|(place, _)| !gone.contains(&key(place)));
+        self
+    }
+
+    /// The open fields of this walk and of another, in order of the log, without those that go in any case.
+    fn left_open(&self, others: &[ErasePlace]) -> Vec<ErasePlace> {
+        let gone: HashSet<_> = self.erased.iter().map(key).collect();
+        let open = self.open.iter().chain(others).filter(|place| !gone.contains(&key(place)));
+        let mut open: Vec<ErasePlace> = open.cloned().collect();
+        open.sort_by(|a, b| key(a).cmp(&key(b)));
+        open.dedup_by(|a, b| key(a) == key(b));
+        open
+    }
+}
+
+fn key(place: &ErasePlace) -> (u64, &str) {
+    (place.position, place.place.as_str())
+}
+
+impl Search {
+    /// Whether a text contains one of the values, or a part of it.
+    fn is_in(&self, text: &str) -> bool {
+        let text = dendrer_object::json::to_string(&Value::from(text));
+        Needles::of(self.goals.iter().flat_map(|goal| &goal.target.values)).find(&text).is_some()
+    }
+
+    /// Returns the fields of a log up to a size, or those that the caller has to name first.
+    fn find(&self, store: &dyn dendrer_store::Store, size: u64) -> Result<Found, EraseError> {
+        let walk = |assumed: Assumed| Lineage::new(self, assumed).read(store, size);
+        let fields = walk(Assumed::Nothing)?;
+        if !fields.left_open(&[]).is_empty() {
+            return Err(EraseError::Open { open: fields.left_open(&walk(Assumed::Open)?.open) });
+        }
+        let is_idle = |named: &&Named| !fields.used.contains(&named.text);
+        let idle: Vec<&Named> = self.also.iter().chain(&self.although).filter(is_idle).collect();
+        if !idle.is_empty() {
+            // An answer to what would be asked if another place went.
+            let used = walk(Assumed::All)?.used;
+            if let Some(named) = idle.iter().find(|named| !used.contains(&named.text)) {
+                return Err(EraseError::Idle { text: named.text.clone() });
+            }
+        }
+        let stay = fields.although.iter().flat_map(|(_, names)| names);
+        let stay: BTreeSet<&String> = stay.chain(&fields.apart).collect();
+        let is_gone = |named: &&Named| fields.gone.contains(&named.text) && !stay.contains(&named.text);
+        let anyway = self.although.iter().filter(is_gone).map(|named| named.text.clone()).collect();
+        let although = fields.although.into_iter().map(|(place, _)| place).collect();
+        Ok(Found { erased: fields.erased, although, exact: fields.exact, anyway })
     }
 }

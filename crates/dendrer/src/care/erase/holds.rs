@@ -227,7 +227,7 @@ const HELD: [(&str, EraseReason, When); 28] = [
             || (!seen.gone.is_empty() || !seen.before.is_empty() || seen.is_held())
                 && seen.has("reason", &QUOTED)
     }),
-    // What a call adds to the sums of commitments is computed from it, and from the state before.
+    // Amounts of a call, which commitments sum up, are computed from it and from the state before.
     ("/spent", EraseReason::Copy, |seen| seen.is_gone(&["action"]) || !seen.before.is_empty()),
     // The text of an imported row has all that its record has, and each later row a hash over that text.
     ("/intent/row", EraseReason::Digest, |seen| seen.is_related || seen.is_after),

@@ -24,8 +24,7 @@ use super::holds::{
 };
 use super::needles::{Found, Needles};
 use super::place::Named;
-use super::search::{Assumed, Fields, Goal, Search};
-use super::{EraseError, ErasePlace, EraseReason};
+use super::{Assumed, EraseError, ErasePlace, EraseReason, Fields, Goal, Search};
 use crate::address::RecordAt;
 use crate::error::Error;
 use crate::run::casebook_name;
@@ -207,7 +206,7 @@ impl<'s> Lineage<'s> {
         }
         let is_on_chain = header.kind != Kind::Refusal;
         let is_here = |one: &Verdict| is_open(record, &one.place) && !FINDINGS.contains(&one.place.as_str());
-        // Where the kernel's note on a refusal has a place that goes, the state has that, too.
+        // The kernel's note on a refusal may have a place that goes: then the state has that, too.
         if !is_related && is_on_chain && (erased.iter().any(is_here) || self.is_of_refusal(record)) {
             self.relate_from(record);
         }

@@ -33,7 +33,7 @@ question! {
     }
 }
 
-/// Counts the records that are searched, and passes on what is said of the places.
+/// Counts the records that are searched, and passes notes on places on.
 struct Counted<'d>(&'d mut dyn Desk);
 
 impl Follow for Counted<'_> {

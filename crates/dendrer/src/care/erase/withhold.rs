@@ -10,8 +10,7 @@ use dendrer_object::{Code, Pointer, RunName};
 use dendrer_store::prelude::*;
 
 use super::place::{Named, Unmeant};
-use super::search::{Goal, Search};
-use super::{EraseError, ErasePlace, named};
+use super::{EraseError, ErasePlace, Goal, Search, named};
 use crate::address::RecordAt;
 use crate::error::Error;
 use crate::run::trace::read;

@@ -33,8 +33,14 @@ pub(crate) fn another_log(
     own: Option<VerifierKey>,
     head: Option<(u64, Digest)>,
 ) -> Option<(Code, String)> {
-    if own.is_some_and(|own| own != opened.store.info().key) {
-        return Some((Code::E0308, OTHER_KEY.to_owned()));
+    let keys = opened.store.keys().ok();
+    match own.zip(keys).map(|(own, keys)| keys.follows(&own)) {
+        Some(KeyTrust::Another) => return Some((Code::E0308, OTHER_KEY.to_owned())),
+        Some(KeyTrust::Without(position)) => {
+            let why = format!("record {position} changed the key of its log without the old one, which this machine knows");
+            return Some((Code::E0812, why));
+        }
+        Some(KeyTrust::Follows) | None => {}
     }
     let (size, root) = head?;
     let shown = ShownTree::of_bundle(&opened.bundle);
