@@ -118,7 +118,8 @@ pub struct LogKeys {
 impl LogKeys {
     /// A log with the key that it began with.
     pub fn new(store: StoreId, first: VerifierKey) -> LogKeys {
-        let first = KeySpan { key: first, from: 0, to: None, is_signed_for: true, revoked: None, writer: None };
+        let first =
+            KeySpan { key: first, from: 0, to: None, is_signed_for: true, revoked: None, writer: None };
         LogKeys { store, spans: vec![first] }
     }
 

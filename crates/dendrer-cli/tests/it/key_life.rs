@@ -435,7 +435,15 @@ fn a_forged_change_is_tampered_and_nothing_goes_behind_it() {
         // Over another log of the same size, as a change that was moved from a copy.
         &|head| rotation(id, (head.size, Digest([1; 32])), &own, (&thief, Digest([9; 32]))),
         // A checkpoint that the old key never signed.
-        &|head| recovery(id, tree(head), (&tag(&own), &kept.sign(&thief).unwrap()), (&thief, Digest([9; 32])), "mine"),
+        &|head| {
+            recovery(
+                id,
+                tree(head),
+                (&tag(&own), &kept.sign(&thief).unwrap()),
+                (&thief, Digest([9; 32])),
+                "mine",
+            )
+        },
         &|head| revocation(id, tree(head), (&tag(&own), 0), &thief, "mine"),
     ];
     for (at, forge) in forged.iter().enumerate() {

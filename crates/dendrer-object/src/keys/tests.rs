@@ -43,7 +43,8 @@ fn taken(keys: &mut LogKeys, position: u64, content: &Value) -> Result<Option<Ke
 #[test]
 fn a_key_signs_from_the_record_that_brought_it_to_the_next() {
     let mut keys = begun();
-    let change = taken(&mut keys, 4, &rotation(STORE, (4, ROOT), &key(1), (&key(2), WRITER))).unwrap().unwrap();
+    let change =
+        taken(&mut keys, 4, &rotation(STORE, (4, ROOT), &key(1), (&key(2), WRITER))).unwrap().unwrap();
     assert_eq!((change.before, change.checkpoint), ((4, ROOT), None));
     taken(&mut keys, 9, &rotation(STORE, (9, ROOT), &key(2), (&key(3), WRITER))).unwrap();
     for (size, seed) in [(0, 1), (4, 1), (5, 2), (9, 2), (10, 3), (99, 3)] {
@@ -65,7 +66,10 @@ fn no_key_comes_without_the_signatures_it_takes() {
     let swapped = rotation(STORE, (4, ROOT), &key(2), (&key(1), WRITER));
     let cases = [
         with("signatures", Value::array([])),
-        with("signatures", rotation(STORE, (4, ROOT), &key(3), (&key(2), WRITER)).get("signatures").unwrap().clone()),
+        with(
+            "signatures",
+            rotation(STORE, (4, ROOT), &key(3), (&key(2), WRITER)).get("signatures").unwrap().clone(),
+        ),
         with("signatures", swapped.get("signatures").unwrap().clone()),
         with("root", Digest([8; 32]).into()),
         with("new", key(3).verifier_key().to_string().into()),
@@ -95,7 +99,8 @@ fn no_key_comes_without_the_signatures_it_takes() {
 #[test]
 fn a_recovery_is_told_to_those_who_know_the_key_before() {
     let mut keys = begun();
-    let content = recovery(STORE, (4, ROOT), (key(1).verifier_key(), &note(3, &key(1))), (&key(2), WRITER), "lost");
+    let content =
+        recovery(STORE, (4, ROOT), (key(1).verifier_key(), &note(3, &key(1))), (&key(2), WRITER), "lost");
     let change = taken(&mut keys, 4, &content).unwrap().unwrap();
     assert_eq!(change.checkpoint, Some((3, ROOT)));
     taken(&mut keys, 6, &rotation(STORE, (6, ROOT), &key(2), (&key(3), WRITER))).unwrap();

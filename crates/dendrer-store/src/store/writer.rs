@@ -7,9 +7,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use dendrer_object::{Digest, StoreId};
 use dendrer_object::digest::{decode_base64url, encode_base64url};
 use dendrer_object::note::{SigningKey, VerifierKey};
+use dendrer_object::{Digest, StoreId};
 use ring::hmac;
 
 use super::TreeHead;

@@ -50,7 +50,8 @@ pub fn rotate(repo: Repo, out: Option<&Path>) -> Result<KeyChanged, Error> {
     let (id, trust) = (repo.info().id, Arc::clone(repo.trust()));
     let tags = trust.tag_key(&repo.log()?)?;
     let new = Arc::new(make_key(&id.origin())?);
-    let mut content = |_: &dyn ReadLog, before| Ok(rotation(id, before, &old, (&new, WriterSecret::of(&new).mark())));
+    let mut content =
+        |_: &dyn ReadLog, before| Ok(rotation(id, before, &old, (&new, WriterSecret::of(&new).mark())));
     let position = change(&repo, &new, tags, &mut content)?;
     for key in [old.verifier_key(), new.verifier_key()] {
         trust.know_key(id, key)?;

@@ -34,7 +34,9 @@ pub fn writer_secret(trust: &dyn Trust, store: &dyn Store) -> Result<Option<Arc<
     let is_proven = match keys.writer() {
         // A change of the key states the digest of the secret that follows from the new one.
         Some(mark) => secret.mark() == mark,
-        None => store.group_of(KEY_RECORD)?.is_some_and(|group| secret.has_tagged(log.id, group.tree, &group.tag)),
+        None => {
+            store.group_of(KEY_RECORD)?.is_some_and(|group| secret.has_tagged(log.id, group.tree, &group.tag))
+        }
     };
     if is_proven || trust.key(&log).is_ok_and(|key| key.is_some()) {
         return Ok(Some(secret));

@@ -229,7 +229,7 @@ impl Trust for UserTrust {
         };
         *self.key_text.lock().unwrap_or_else(PoisonError::into_inner) = None;
         ended.map_err(|source| TrustError::KeyNotWritten { path, source })
-        }
+    }
 
     fn named_key(&self) -> Result<Option<VerifierKey>, TrustError> {
         let Some(path) = &self.key_file else { return Ok(None) };

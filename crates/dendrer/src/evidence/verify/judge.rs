@@ -37,7 +37,9 @@ pub(crate) fn another_log(
     match own.zip(keys).map(|(own, keys)| keys.follows(&own)) {
         Some(KeyTrust::Another) => return Some((Code::E0308, OTHER_KEY.to_owned())),
         Some(KeyTrust::Without(position)) => {
-            let why = format!("record {position} changed the key of its log without the old one, which this machine knows");
+            let why = format!(
+                "record {position} changed the key of its log without the old one, which this machine knows"
+            );
             return Some((Code::E0812, why));
         }
         Some(KeyTrust::Follows) | None => {}
@@ -161,7 +163,14 @@ impl VerifyReport {
                 let to = self.signed.unwrap_or(0);
                 let after = self.log.0.saturating_sub(to);
                 let runs = covered(&self.runs, Some(self.reach), to);
-                self.witnesses.push(Witness { kind: WitnessKind::Key, run: None, to, after, runs, uncovered: 0 });
+                self.witnesses.push(Witness {
+                    kind: WitnessKind::Key,
+                    run: None,
+                    to,
+                    after,
+                    runs,
+                    uncovered: 0,
+                });
             }
             Some(Err(NoteError::WrongSignature { .. })) => {
                 let message = "a signature in the name of the key that was given is not that key's";
