@@ -932,7 +932,7 @@ fn each_target_is_witnessed_by_itself() {
         let args = [&["verify"][..], &targets, &["--tip", &third, "--require-witness"]].concat();
         let ran = place.run(&args);
         assert!(ran.code == 6 && ran.stdout.contains("error[E0313]"), "{targets:?}: {}", ran.stdout);
-        assert!(ran.stdout.contains("note: the tip that was given witnesses r@3"), "{}", ran.stdout);
+        assert!(ran.stderr.contains("note: the tip that was given witnesses r@3"), "{}", ran.stderr);
     }
     // The part that was asked about is named, however far a tip leads.
     let ran = place.run(&["verify", "s", "r@3", "--tip", &last]);
@@ -972,8 +972,8 @@ fn a_checkpoint_covers_the_runs_whose_records_are_in_it() {
         assert!(ran.code == 6 && ran.stdout.contains("error[E0313]"), "{target:?}: {}", ran.stdout);
         let told = "note: the checkpoint that was given covers the first";
         let behind = ["records of s follow", "records of r, s follow"];
-        let is_told = ran.stdout.contains(told) && behind.iter().any(|what| ran.stdout.contains(what));
-        assert!(is_told, "{target:?}, {open}: {}", ran.stdout);
+        let is_told = ran.stderr.contains(told) && behind.iter().any(|what| ran.stderr.contains(what));
+        assert!(is_told, "{target:?}, {open}: {}", ran.stderr);
     }
     let both = place.run(&["verify", "r", "s", "--checkpoint", "kept"]);
     assert!(both.stdout.contains(", of r to the end, by the checkpoint given"), "{}", both.stdout);

@@ -34,6 +34,8 @@ pub fn writer_secret(trust: &dyn Trust, store: &dyn Store) -> Result<Option<Arc<
     let is_proven = match keys.writer() {
         // A change of the key states the digest of the secret that follows from the new one.
         Some(mark) => secret.mark() == mark,
+        // An empty log binds no key yet.
+        None if store.tree().size == 0 => true,
         None => {
             store.group_of(KEY_RECORD)?.is_some_and(|group| secret.has_tagged(log.id, group.tree, &group.tag))
         }
