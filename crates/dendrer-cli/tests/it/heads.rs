@@ -279,7 +279,7 @@ fn a_copy_waits_until_what_is_signed_is_remembered() {
     let ends = Instant::now() + Duration::from_secs(60);
     let is_written = || {
         let names = std::fs::read_dir(head.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
-        let of_heads = ["head", "lock"].map(std::ffi::OsStr::new);
+        let of_heads = ["head", "lock", "known"].map(std::ffi::OsStr::new);
         names.into_iter().any(|path| !of_heads.contains(&path.extension().unwrap_or_default()))
     };
     while !is_written() {
