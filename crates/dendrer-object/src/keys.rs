@@ -148,12 +148,6 @@ impl LogKeys {
         span.counts_to().is_none_or(|to| size <= to).then_some(&span.key)
     }
 
-    /// Returns the key that was in force at a size, whether its signature counts or not.
-    pub fn in_force_at(&self, size: u64) -> &VerifierKey {
-        let mut earlier = self.spans.iter().rev();
-        &earlier.find(|span| span.from <= size).unwrap_or(&self.spans[0]).key
-    }
-
     /// Returns the number of records before the newest change. The key that it brought has signed for them.
     pub fn changed_at(&self) -> u64 {
         self.last().from.saturating_sub(1)

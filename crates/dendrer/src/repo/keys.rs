@@ -26,14 +26,8 @@ pub fn known_key(keys: &LogKeys, store: StoreId, trust: &dyn Trust) -> Result<Kn
         return Ok(KnownKey::Same);
     }
     known = if known.is_empty() { own.into_iter().collect() } else { known };
-    let newest = match known.last() {
-        Some(newest) => newest.clone(),
-        // Who signed here has known the key of that size.
-        None => match trust.head(store)? {
-            Some(head) => keys.in_force_at(head.size).clone(),
-            None => return Ok(KnownKey::No),
-        },
-    };
+    // A head alone is no key: who signed here has remembered the key with it.
+    let Some(newest) = known.last().cloned() else { return Ok(KnownKey::No) };
     match keys.follows(&newest) {
         _ if is_held => {}
         KeyTrust::Follows => {}
