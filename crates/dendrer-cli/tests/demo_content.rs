@@ -385,7 +385,14 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
         ("corrupt/gap.dnd", &[("E0302", Some(31)), ("E0303", None), ("E0303", None)], None),
         (
             "corrupt/swap.dnd",
-            &[("E0302", Some(41)), ("E0302", Some(40)), ("E0302", Some(42)), ("E0303", None)],
+            // The record of tick 41 stands before the one that it links to as well.
+            &[
+                ("E0302", Some(41)),
+                ("E0302", Some(41)),
+                ("E0302", Some(40)),
+                ("E0302", Some(42)),
+                ("E0303", None),
+            ],
             // Nothing of it is sound: the root that was signed is not the root of this log.
             None,
         ),

@@ -97,7 +97,8 @@ fn no_call_that_failed_is_told_as_damage() {
     let disk = Faulty::new();
     let store =
         Embedded::create(dir, dendrer_testkit::info(3), StoreOptions { write: true, ..options(&disk) })
-            .expect("a store");
+            .expect("a store")
+            .with_key(Some(Arc::new(dendrer_testkit::key(3))));
     let mut store = Shared::new(Box::new(store));
     let intents = (0..30).map(|_| Intent::new("plan.update".parse().expect("a type"), "a"));
     dendrer_testkit::record(&store, &Start::new(run_name("r")), intents);

@@ -122,7 +122,7 @@ impl Stock {
             reason: "asked".to_owned(),
             by: "owner".to_owned(),
             also: Vec::new(),
-            although: vec!["intent".to_owned()],
+            although: vec!["intent".to_owned(), "delta".to_owned()],
             everywhere: false,
         };
         let planned = plan_erasure(&repo, &erasure, &mut ()).expect("an erasure is planned");
