@@ -359,7 +359,7 @@ impl Tape {
 fn propose(recorder: &mut Recorder, intent: Intent) -> Result<Digest, dendrer::Error> {
     match recorder.propose(&intent)? {
         Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record.id()),
-        // A value that no record takes: the place is kept, and says so.
+        // A value that no record takes leaves a gap in its place.
         Outcome::Refused(refused) => {
             let code = refused.reason.code().as_str().to_owned();
             let mut instead = observation(&intent.agent).by_runtime();
