@@ -75,7 +75,9 @@ impl SourceFault {
         let Some(finding) = &opening(opened).fault else {
             let id = opened.store.info().id;
             let head = trust.head(id).ok().flatten().map(|head| (head.size, head.root));
-            let (code, message) = another_log(opened, trust.own_key(id).ok().flatten(), head)?;
+            // The key may lie elsewhere by now: what signed here is remembered.
+            let known = || trust.known_keys(id).ok()?.pop();
+            let (code, message) = another_log(opened, trust.own_key(id).ok().flatten().or_else(known), head)?;
             return Some(SourceFault { code, message, path, place: String::new() });
         };
         let place = match (&finding.run, finding.tick) {

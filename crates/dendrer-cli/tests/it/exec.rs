@@ -81,7 +81,7 @@ fn the_page_is_what_happens() {
    23  router  plan.update      "verify sources first"
    24  router  observation.add  "policy.decision is written by the runtime, not by an agent"
 3 of 24 transitions, 2 agents, 0 anomalies
-858 of 858 records signed, verified here to 0
+859 of 859 records signed, verified here to 0
 "#
     );
     sound(&place);

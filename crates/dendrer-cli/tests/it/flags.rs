@@ -219,6 +219,7 @@ updated
 verified_here
 complete
 hidden
+incomplete
 matching
 next
 tampered

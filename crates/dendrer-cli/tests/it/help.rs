@@ -46,6 +46,7 @@ fn the_examples_of_the_help_work() {
         "name: day\nversion: v1\ndefine:\n  day(at): at\ntools:\n  clock.now: {effect: read}\n",
     );
     graphs::write_note(&dir);
+    write("agent.py", "print('nothing to ask')\n");
     // The demo has a run of this graph.
     write("note.yaml", include_str!("../../src/demo/note.yaml"));
     let verbs = verbs(&place);

@@ -104,9 +104,11 @@ impl VerifyFinding {
             | Code::E0303
             | Code::E0304
             | Code::E0305
+            | Code::E0306
             | Code::E0307
             | Code::E0308
-            | Code::E0316 => self.code,
+            | Code::E0316
+            | Code::E0317 => self.code,
             _ => Code::E0302,
         }
     }
@@ -1224,7 +1226,7 @@ impl<'a> Checker<'a> {
             findings: self.findings,
             findings_left_out: self.left_out,
             records: self.records,
-            asked_records: if self.options.runs.is_none() { self.records } else { self.asked_records },
+            asked_records: self.asked_records,
             reach: if self.options.runs.is_none() { self.reach } else { 0 },
             log: (size, root),
             signed: self.signed,
