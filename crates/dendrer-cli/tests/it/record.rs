@@ -103,7 +103,7 @@ fn a_program_ends_as_it_ends_without_dendrer() {
     let (code, text) = run("dendrer record --as json --json -- true");
     assert_eq!(code, 2, "{text}");
     let (_, text) = run("dendrer record -- sh -c true; dendrer record -- sh -c true; dendrer runs");
-    assert!(text.contains("\ntrue ") && text.contains("\ntrue+2 "), "{text}");
+    assert!(text.contains("\ntrue\n") && text.contains("\ntrue+2\n"), "{text}");
     let (code, text) = run("dendrer verify --all --replay");
     assert_eq!(code, 0, "{text}");
 }

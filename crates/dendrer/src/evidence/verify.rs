@@ -1193,7 +1193,9 @@ impl<'a> Checker<'a> {
     fn finish(mut self) -> Result<VerifyReport, Error> {
         self.not_checked.extend((self.options.from > 1).then(|| {
             let last = self.options.from - 1;
-            format!("what ticks 1 to {last} hold: they were taken as they are, but for their places in the log")
+            format!(
+                "what ticks 1 to {last} hold: they were taken as they are, but for their places in the log"
+            )
         }));
         self.judge_erasures();
         self.check_said();

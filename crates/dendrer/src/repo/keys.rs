@@ -25,6 +25,12 @@ pub fn known_key(keys: &LogKeys, store: StoreId, trust: &dyn Trust) -> Result<Kn
     if is_held && known.is_empty() {
         return Ok(KnownKey::Same);
     }
+    // A key that lies here and that the log never had speaks against one of the two, whatever signed here before.
+    if let Some(own) =
+        own.as_ref().filter(|own| keys.follows(own) == KeyTrust::Another && !known.contains(own))
+    {
+        return Ok(KnownKey::Another(Box::new(own.clone())));
+    }
     known = if known.is_empty() { own.into_iter().collect() } else { known };
     // A head alone is no key: who signed here has remembered the key with it.
     let Some(newest) = known.last().cloned() else { return Ok(KnownKey::No) };
