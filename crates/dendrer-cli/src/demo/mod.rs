@@ -108,10 +108,13 @@ fn hostile() -> String {
         .replace("\"LONG_OBJECT\":0", &list(5_000, &|n| format!("\"member <{n}>\":{n}")))
 }
 
+/// The time of what follows the runs of the demo, in milliseconds.
+pub(crate) const LAST_MS: u64 = script::MORNING_MS + 30 * 86_400_000;
+
 /// Registers the predicates that the paper names, each with the run that it was judged on. The oscillator recovers there: it is
 /// for monitoring, and bisect refuses it.
 fn register(store: &Shared) -> Result<(), Error> {
-    let mut environment = Fixed::new("dendrer demo predicates", script::MORNING_MS + 30 * 86_400_000, 1_000);
+    let mut environment = Fixed::new("dendrer demo predicates", LAST_MS, 1_000);
     for line in include_str!("predicates.jsonl").lines().map(script::read) {
         let predicate = registry::from_value(script::member(&line, "predicate"), "", "");
         let predicate = predicate.expect("the demo's own predicates are predicates");

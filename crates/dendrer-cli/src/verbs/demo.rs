@@ -108,7 +108,9 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let store = Embedded::create(&made, content::store_info(), Options::write())?;
     let mut store = store.with_key(Some(Arc::clone(&key)));
     begin_log(&mut store, &mut Fixed::new("dendrer demo log", BEGINS_MS, 1))?;
-    let repo = Repo::over(Box::new(store), keys::trust(global))?;
+    // Its map is the same on every machine, too.
+    let repo = Repo::over(Box::new(store), keys::trust(global))?
+        .with_environment(|| Box::new(Fixed::new("dendrer demo map", content::LAST_MS, 1_000)));
     let store = repo.writer()?;
     let runs = match size {
         None => content::fill(store)?,
