@@ -421,7 +421,11 @@ fn of_two_histories_none_is_called_sound() {
     let ran = demo.run(&["verify", "corrupt/rewritten.dnd", "logistics-run-47.dnd"]);
     assert!(ran.stdout.contains("EQUIVOCATION") && !ran.stderr.contains("still sound"), "{}", ran.stderr);
     let other = format!("sha256:{}", "1".repeat(64));
+    // The run is open, so a tip that nothing here knows may be a later one.
     let ran = demo.run(&["verify", "logistics-run-47.dnd", "--tip", &other]);
+    assert!(ran.code == 6 && ran.stdout.contains("older than the tip given, or rewritten"), "{}", ran.stdout);
+    let known = id_at(&demo, "logistics-run-47", 64);
+    let ran = demo.run(&["verify", "corrupt/rewritten.dnd", "--tip", &known]);
     assert!(
         ran.code == 4 && ran.stdout.contains("note: this is what a run looks like that was rewritten"),
         "{}",
