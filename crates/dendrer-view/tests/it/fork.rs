@@ -113,7 +113,7 @@ fn a_command_that_goes_on_with_a_fork_has_its_replies_and_its_status() {
         replayed   ticks 1..2 OK, state 819b063820a3 equals the record
         forked     live from risky@2   its tick 3 is run.fork
         running    python agent.py
-        tick 3  sha256:fc66ede9ec7d24b537540ca384415fa956fc958ebadce505c246b9181723ae1f  run.fork  line 1
+        tick 3  sha256:eaa2cfd017d03ea4a8a45ef09a4dffe2fe78f93c9092dd954bf91ed49f6a8ddf  run.fork  line 1
         (stderr) 1 transition, 0 refused, 0 anomalies
         (stderr) help: dendrer diff risky live --from tick 2"#,
         );

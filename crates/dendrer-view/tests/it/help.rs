@@ -91,6 +91,7 @@ fn fields_of_items_come_before_those_of_the_document() {
         name
         run
         tick
+        incomplete
         recorded
         tampered
         unfinished"#,
