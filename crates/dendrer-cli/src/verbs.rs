@@ -152,7 +152,7 @@ table! {
     Commit(commit::Commit): |_| flows("commit", "commit") => commit::run;
     /// Run a program as it is, and record what it asks of models
     #[command(
-        after_help = "Examples:\n  dendrer record -- python3 agent.py\n  dendrer record --as nightly --base GROQ_BASE_URL=https://api.groq.com/openai/v1 -- python3 agent.py"
+        after_help = "Examples:\n  dendrer record -- python3 agent.py\n  dendrer record --as nightly --goal 'file the report' -- python3 agent.py"
     )]
     Record(record::Record): |_| flows("record", "recorded") => record::run;
     /// Bring in a trace that another program wrote
