@@ -99,7 +99,7 @@ fn fields_of_items_come_before_those_of_the_document() {
     check(
         &answer.document().to_string(),
         r#"
-        {"document":"labels","items":[{"name":"id","of":"items"},{"name":"name","of":"items"},{"name":"run","of":"items"},{"name":"tick","of":"items"},{"name":"recorded","of":"document"},{"name":"tampered","of":"document"},{"name":"unfinished","of":"document"}],"schema":"dendrer.fields/1"}"#,
+        {"document":"labels","items":[{"name":"id","of":"items"},{"name":"name","of":"items"},{"name":"run","of":"items"},{"name":"tick","of":"items"},{"name":"incomplete","of":"document"},{"name":"recorded","of":"document"},{"name":"tampered","of":"document"},{"name":"unfinished","of":"document"}],"schema":"dendrer.fields/1"}"#,
     );
 }
 
