@@ -48,7 +48,7 @@ def test_usage_says_dendrer_however_it_was_called() -> None:
         (["commit", "--run=a"], "no json\n", 2),
         (["log", "zz"], None, 3),
         (["show", "a@99"], None, 3),
-        (["verify", "a", "--tip=sha256:" + "0" * 64], None, 4),
+        (["verify", "a", "--tip=sha256:" + "0" * 64], None, 6),
         (["commit", "--run=a"], '{"type":"kernel.anomaly"}\n', 5),
         (["assert", "a", "--holds=by_action('reward').all(s, s.success)"], None, 6),
     ],

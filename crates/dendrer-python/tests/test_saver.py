@@ -247,7 +247,7 @@ def test_items_that_were_joined_go_with_an_erased_item() -> None:
             app.invoke({"card": [f"in {turn}"]}, thread("t"))
     puts = (one for one in transitions("t", "s") if one["type"] == "memory.write")
     tick = next(one["tick"] for one in puts if CARD in str(one["content"].get("delta")))
-    done = erase(f"t@{tick}", "--also", "intent.values", "--although", "delta", "--although", "intent.metadata", "--although", "intent.values")
+    done = erase(f"t@{tick}", "--also", "intent.values", "--although", "delta", "--although", "intent.metadata", "--although", "intent.values", "--although", "messages")
     assert done.returncode == 0, done.stderr
     with DendrerSaver("s") as saver:
         ids = [key[2] for key in saver._open.opened().list("t", None, None, None)]
