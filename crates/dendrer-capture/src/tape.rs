@@ -304,7 +304,7 @@ impl Tape {
         let mut words = vec![("capture", capture)];
         words.extend(why.answer.map(|answer| ("answer", answer)));
         words.extend(open.terms.map(|terms| ("request", terms)));
-        let mut intent = observation(&agent).by_runtime().with("intent", Value::record(words));
+        let mut intent = observation(&agent).with("intent", Value::record(words));
         intent.noted.push(anomaly);
         if let Some(why) = why.gap {
             self.tally.gaps += 1;
@@ -341,7 +341,7 @@ impl Tape {
         let http = http.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let capture = with_members(capture(answered.call, "http", 0, "answer"), exact);
         let words = Value::record([("capture", capture), ("http", Value::record(http))]);
-        self.propose(observation(RUNTIME).by_runtime().with("intent", words))?;
+        self.propose(observation(RUNTIME).with("intent", words))?;
         Ok(())
     }
 
@@ -349,7 +349,7 @@ impl Tape {
     fn gap(&mut self, call: CallNumber, why: &'static str) -> Result<(), TapeError> {
         self.tally.gaps += 1;
         let words = Value::record([("capture", Value::record([("call", Value::from(call))]))]);
-        let mut intent = observation(RUNTIME).by_runtime().with("intent", words);
+        let mut intent = observation(RUNTIME).with("intent", words);
         intent.noted.push(gap_note(call, why));
         self.propose(intent)?;
         Ok(())
@@ -362,7 +362,7 @@ fn propose(recorder: &mut Recorder, intent: Intent) -> Result<Digest, dendrer::E
         // A value that no record takes leaves a gap in its place.
         Outcome::Refused(refused) => {
             let code = refused.reason.code().as_str().to_owned();
-            let mut instead = observation(&intent.agent).by_runtime();
+            let mut instead = observation(&intent.agent);
             instead.noted.push(Value::record([
                 ("code", Value::from(code)),
                 ("gap", Value::from(true)),

@@ -51,13 +51,15 @@ impl Started {
     }
 }
 
+/// The signal that ended a program.
 #[cfg(unix)]
-fn signal(status: ExitStatus) -> Option<i32> {
+pub(crate) fn signal(status: ExitStatus) -> Option<i32> {
     std::os::unix::process::ExitStatusExt::signal(&status)
 }
 
+/// The signal that ended a program.
 #[cfg(not(unix))]
-fn signal(_: ExitStatus) -> Option<i32> {
+pub(crate) fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
 

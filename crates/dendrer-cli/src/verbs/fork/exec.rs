@@ -8,7 +8,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{ChildStdin, ExitStatus, Stdio};
+use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
 use dendrer::lines::{self, LineOptions, Recording};
@@ -17,6 +17,7 @@ use dendrer_object::Code;
 use dendrer_object::Value;
 use dendrer_view::fork::{ExecStatus, ForkAnswer};
 
+use crate::context::program;
 use crate::context::replies::{self, Heard};
 use crate::context::shell::shell;
 use crate::failure::Failure;
@@ -61,7 +62,7 @@ pub(super) fn go_on(
     let status = child.wait().map_err(|error| {
         Failure::new(Code::E0808, "how the command ended is not known").at("cause", error.to_string())
     })?;
-    Ok((ExecStatus { code: status.code(), signal: signal(status) }, stopped))
+    Ok((ExecStatus { code: status.code(), signal: program::signal(status) }, stopped))
 }
 
 /// Writes to the command from a thread of its own, in order, until it is to be told no more or reads no more.
@@ -76,14 +77,4 @@ fn speaker(mut stdin: ChildStdin) -> Result<Sender<String>> {
     });
     speaking.map_err(|error| replies::no_thread(&error))?;
     Ok(send)
-}
-
-#[cfg(unix)]
-fn signal(status: ExitStatus) -> Option<i32> {
-    std::os::unix::process::ExitStatusExt::signal(&status)
-}
-
-#[cfg(not(unix))]
-fn signal(_: ExitStatus) -> Option<i32> {
-    None
 }
