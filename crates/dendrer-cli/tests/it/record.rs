@@ -55,14 +55,7 @@ fn the_page_prints_what_it_shows() {
                 std::fs::write(place.path().join("desk").join(name), block.lines.join("\n") + "\n").unwrap();
             }
             ["console"] => {
-                let mut lines = block.lines.iter().peekable();
-                while let Some(line) = lines.next() {
-                    let line = line.strip_prefix("$ ").expect("a command, then its output");
-                    let mut expected = String::new();
-                    while let Some(shown) = lines.next_if(|line| !line.starts_with("$ ")) {
-                        expected.push_str(shown);
-                        expected.push('\n');
-                    }
+                for (line, expected) in block.commands() {
                     let found = shell(&place, line, &mut last);
                     assert_eq!(plain(&found), plain(&expected), "`{line}` prints:\n{found}");
                     commands += 1;

@@ -21,6 +21,24 @@ pub(crate) struct Block<'p> {
     pub(crate) lines: Vec<&'p str>,
 }
 
+impl<'p> Block<'p> {
+    /// The commands of a console, each with what it prints.
+    pub(crate) fn commands(&self) -> Vec<(&'p str, String)> {
+        let mut commands: Vec<(&str, String)> = Vec::new();
+        for line in &self.lines {
+            match line.strip_prefix("$ ") {
+                Some(command) => commands.push((command, String::new())),
+                None => {
+                    let (_, shown) = commands.last_mut().expect("a command, then its output");
+                    shown.push_str(line);
+                    shown.push('\n');
+                }
+            }
+        }
+        commands
+    }
+}
+
 pub(crate) fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut lines = page.lines();
@@ -118,15 +136,8 @@ fn follow(page: &str) -> (Place, usize) {
             write(&place.path().join("desk").join(how[0]), &how[1..], &block.lines);
             continue;
         }
-        let mut lines = block.lines.iter().peekable();
-        while let Some(line) = lines.next() {
-            let line = line.strip_prefix("$ ").expect("a command, then its output");
+        for (line, expected) in block.commands() {
             assert!(last == 0 || line == "echo $?", "exit code {last} is shown before `{line}`");
-            let mut expected = String::new();
-            while let Some(shown) = lines.next_if(|line| !line.starts_with("$ ")) {
-                expected.push_str(shown);
-                expected.push('\n');
-            }
             let found = shell(&place, line, &mut last);
             if std::env::var_os("DENDRER_UPDATE").is_none() {
                 assert_eq!(plain(&found), plain(&expected), "`{line}` prints:\n{found}");
