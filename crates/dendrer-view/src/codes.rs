@@ -471,7 +471,7 @@ E0811 8 "This was made before the format was frozen."
 was touched. Read it with the version that made it, and record or import again."
 E0812 5 "The key of the log was changed without the old one, or is to be."
 "A record in the log says that the key was lost and puts another in its place. This machine has, or knows, the old key, which did not sign \
-that: the owner recovered on another machine, or somebody else claims the log. Nothing is written here. `dendrer verify` names the record. \
+that: the owner recovered on another machine, or another person claims the log. Nothing is written here. `dendrer verify` names the record. \
 If the owner did it, bring the new key: `--key FILE`, or its file in the place of the old one. `key recover` is for a lost key, and is refused \
 where the key is; `dendrer key rotate` changes that. docs/keys.md has an example."
 E0813 2 "What this key signed cannot be taken back."

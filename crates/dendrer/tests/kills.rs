@@ -350,9 +350,9 @@ fn a_stranger_is_never_signed_and_never_stops_the_owner() {
     world.append(&owner, "r");
     let from = world.disk.moments();
     // An honest program without key and secret is refused before it writes.
-    let nobody: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
+    let keyless: Arc<dyn Trust> = Arc::new(MemoryTrust::new());
     let before = world.disk.files();
-    let refused = append(&open(&world.disk, nobody).unwrap(), "r").unwrap_err();
+    let refused = append(&open(&world.disk, keyless).unwrap(), "r").unwrap_err();
     assert_eq!(refused.code(), "E0804", "{refused}");
     assert_eq!(world.disk.files(), before);
     world.intrude("r");

@@ -32,7 +32,7 @@ fn commit(place: &Place, lines: &str) {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
-/// Writes the bundle without some entries, as whoever has no key can do it: their hashes stay.
+/// Writes the bundle without some entries, which takes no key: their hashes stay.
 fn cut(place: &Place, to: &str, mut is_cut: impl FnMut(&Entry) -> bool) {
     let bundle = Bundle::parse(&std::fs::read(place.path().join("pay.dnd")).unwrap()).unwrap();
     let entries: Vec<Entry> = bundle.positions().map(|(_, entry)| entry.clone()).collect();

@@ -400,7 +400,7 @@ fn a_revoked_key_signs_nothing_beyond() {
     sign(&other, &first);
     let ran = other.run(&["verify", "--all", "--verifier", &first.verifier_key().to_string()]);
     assert!(ran.code == 4 && ran.stdout.contains("TAMPERED"), "{}", ran.stdout);
-    // The change that it signed beyond the size convinces nobody who knows it alone.
+    // A machine that knows this key alone does not take the change that it signed beyond the size.
     place.ok(&["export", "r", "-o", "r.dnd"]);
     for target in ["--all", "r.dnd"] {
         let ran = place.run(&["verify", target, "--verifier", &first.verifier_key().to_string()]);

@@ -95,8 +95,8 @@ says."
 "signer" "unknown here"
 "Neither this machine nor a key that was given knows the key that signed. Compare it with one that you have from elsewhere: --verifier KEY."
 "signer" "changed without the old key"
-"The key of the log was lost, and the record that is named puts another in its place without its signature. Whoever knows the old key asks \
-the owner: the same record could be made by somebody else. docs/keys.md has an example."
+"The key of the log was lost, and the record that is named puts another in its place without its signature. A reader who knows the old key asks \
+the owner: a writer without that key can make the same record. docs/keys.md has an example."
 "signer" "revoked from size"
 "The key in force took back what this earlier key signed over larger logs: such a signature does not count."
 "witness" "WITNESSED"
