@@ -91,7 +91,7 @@ pub trait AppendLog: ReadLog {
 }
 
 /// Fails if one of some runs has another head.
-pub(crate) fn check_heads<S: ReadLog + ?Sized>(
+pub fn check_heads<S: ReadLog + ?Sized>(
     store: &S,
     heads: &[(RunName, Head)],
 ) -> Result<(), StoreError> {
