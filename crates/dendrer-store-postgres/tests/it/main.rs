@@ -8,4 +8,7 @@
 )]
 
 mod conform;
+mod crash;
+mod damage;
 mod server;
+mod writers;

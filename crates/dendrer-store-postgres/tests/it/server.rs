@@ -116,7 +116,9 @@ impl Server {
         for setting in [&port[..], &socket, "listen_addresses=127.0.0.1", "max_connections=100"] {
             command.args(["-c", setting]);
         }
-        self.settings.iter().for_each(|setting| drop(command.args(["-c", setting])));
+        for setting in &self.settings {
+            command.args(["-c", setting]);
+        }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().unwrap());
         let end = Instant::now() + Duration::from_secs(60);
