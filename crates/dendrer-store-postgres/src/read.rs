@@ -72,10 +72,13 @@ impl Postgres {
         Ok(pieces)
     }
 
-    /// Reads, seals and compares the records at positions. Stops after the first that cannot be read, with its error.
-    fn records(&self, positions: &[u64]) -> Result<(Vec<Record>, Option<StoreError>), StoreError> {
-        let rows = self.record_rows(positions.to_vec())?;
-        let pieces = self.pieces(&rows)?;
+    /// Seals and compares the records at positions, of rows in order. Stops after the first that cannot be read, with its error.
+    fn sealed(
+        &self,
+        positions: &[u64],
+        rows: &[RecordRow],
+    ) -> Result<(Vec<Record>, Option<StoreError>), StoreError> {
+        let pieces = self.pieces(rows)?;
         let (mut raws, mut failure) = (Vec::with_capacity(rows.len()), None);
         let mut rows = rows.iter();
         for position in positions {
@@ -91,6 +94,7 @@ impl Postgres {
                 }
             }
         }
+        drop(pieces);
         let mut records = Vec::with_capacity(raws.len());
         for (sealed, position) in Raw::seal_each(raws).into_iter().zip(positions) {
             match sealed.and_then(|record| self.compared(*position, record)) {
@@ -110,6 +114,16 @@ impl Postgres {
         let sides = (entry.hash.to_string(), record.id().to_string());
         Err(damage(DamageKind::Content, "record", Some(position), "record at its position", sides))
     }
+}
+
+/// Returns how many of the first rows are read together: their pieces are held at once.
+fn few_pieces(rows: &[RecordRow]) -> usize {
+    let mut pieces = 0;
+    let few = rows.iter().take_while(|row| {
+        pieces += pieces_of(row).len();
+        pieces <= PIECES
+    });
+    few.count()
 }
 
 impl ReadLog for Postgres {
@@ -134,7 +148,7 @@ impl ReadLog for Postgres {
         if position >= self.peaks.size() {
             return Ok(None);
         }
-        match self.records(&[position])? {
+        match self.sealed(&[position], &self.record_rows(vec![position])?)? {
             (mut records, None) => Ok(records.pop()),
             (_, Some(error)) => Err(error),
         }
@@ -155,16 +169,22 @@ impl ReadLog for Postgres {
                 }
                 positions.push(position);
             }
-            let (records, failure) = self.records(&positions)?;
-            for record in records {
-                let flow = f(from, record);
-                from += 1;
-                if flow.is_break() {
-                    return Ok(());
+            let mut rows = &self.record_rows(positions.clone())?[..];
+            let mut positions = &positions[..];
+            while !positions.is_empty() {
+                let count = few_pieces(rows).min(positions.len()).max(1);
+                let (records, failure) = self.sealed(&positions[..count], &rows[..count.min(rows.len())])?;
+                for record in records {
+                    let flow = f(from, record);
+                    from += 1;
+                    if flow.is_break() {
+                        return Ok(());
+                    }
                 }
-            }
-            if let Some(failure) = failure {
-                return Err(failure);
+                if let Some(failure) = failure {
+                    return Err(failure);
+                }
+                (positions, rows) = (&positions[count..], &rows[count.min(rows.len())..]);
             }
         }
         Ok(())

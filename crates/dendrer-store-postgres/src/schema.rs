@@ -112,6 +112,7 @@ pub fn tables_sql(schema: &str, role: Option<&str>) -> String {
             sql,
             "grant usage on schema {schema} to {role};\n\
              grant select, insert on all tables in schema {schema} to {role};\n\
+             revoke insert on epoch from {role};\n\
              grant update on tree, head to {role};\n"
         );
     }

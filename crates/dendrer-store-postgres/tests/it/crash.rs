@@ -27,7 +27,7 @@ fn acknowledged(server: &mut Server, address: &Address, round: u64, counted: Cou
         for writer in 0..WRITERS {
             let (told, is_killed) = (&told[writer as usize], &is_killed);
             scope.spawn(move || {
-                let options = PostgresOptions { deadline: Duration::from_secs(3), ..untagged() };
+                let options = PostgresOptions { deadline: Duration::from_secs(1), ..untagged() };
                 let Ok(mut store) = Postgres::open(address, options) else { return };
                 let (mut scribe, run) = (Scribe::default(), format!("r{round}-{writer}"));
                 let mut group = vec![scribe.begin(&run), scribe.step(&run)];

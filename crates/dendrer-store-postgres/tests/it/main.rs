@@ -7,8 +7,12 @@
     reason = "tests, and figures with --nocapture"
 )]
 
+mod answers;
 mod conform;
 mod crash;
 mod damage;
+mod roles;
 mod server;
+mod stopped;
+mod values;
 mod writers;

@@ -128,6 +128,19 @@ impl Server {
         }
     }
 
+    /// Hands files of the data over to the user of the server, readable by nobody else.
+    pub(crate) fn own(&self, files: &[&str]) {
+        use std::os::unix::fs::PermissionsExt as _;
+        for file in files {
+            let path = self.data().join(file);
+            if let Some((uid, gid)) = self.user {
+                std::os::unix::fs::chown(&path, Some(uid), Some(gid)).unwrap();
+            }
+            let mode = if file.ends_with(".key") { 0o600 } else { 0o644 };
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    }
+
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
