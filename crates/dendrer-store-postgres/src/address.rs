@@ -39,7 +39,7 @@ impl TlsMode {
     }
 }
 
-/// Where the server listens.
+/// The place at which the server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerHost {
     /// A name or an IP address.
@@ -51,7 +51,7 @@ pub enum ServerHost {
 /// The address of a store: `postgres://[USER@]HOST[:PORT]/DB/NAME[?sslmode=..&sslrootcert=..]`, or `?host=DIRECTORY` for a
 /// socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct ServerAddress {
     /// The role; `None` is `PGUSER`, or the user of the system.
     pub user: Option<String>,
     /// The host.
@@ -81,10 +81,10 @@ fn decoded(text: &str, what: &str) -> Result<String, StoreError> {
     }
 }
 
-impl FromStr for Address {
+impl FromStr for ServerAddress {
     type Err = StoreError;
 
-    fn from_str(text: &str) -> Result<Address, StoreError> {
+    fn from_str(text: &str) -> Result<ServerAddress, StoreError> {
         let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
         let rest = rest.ok_or_else(|| refused("it begins with postgres://"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -108,7 +108,7 @@ impl FromStr for Address {
         let host = decoded(host, "the host")?;
         let host = ServerHost::Network(host);
         let mut address =
-            Address { user, host, port, database, name, sslmode: None, root_certificates: None };
+            ServerAddress { user, host, port, database, name, sslmode: None, root_certificates: None };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             address.set(key, &decoded(value, "a parameter")?)?;
@@ -121,7 +121,9 @@ impl FromStr for Address {
 }
 
 fn has_password() -> StoreError {
-    refused("it has a password: an address is printed and kept, so the password comes from PGPASSWORD or a file")
+    refused(
+        "it has a password: an address is printed and kept, so the password comes from PGPASSWORD or a file",
+    )
 }
 
 fn check_name(name: &str) -> Result<(), StoreError> {
@@ -150,7 +152,7 @@ fn split_port(host: &str) -> Result<(&str, u16), StoreError> {
     Ok((host, port.ok_or_else(|| refused("the port is a number from 1 to 65535"))?))
 }
 
-impl Address {
+impl ServerAddress {
     fn set(&mut self, key: &str, value: &str) -> Result<(), StoreError> {
         match (key, value) {
             ("password" | "passfile", _) => return Err(has_password()),
@@ -216,8 +218,11 @@ impl Address {
             let why = format!("{path} may be read by others: chmod 600 {path}");
             return Err(StoreError::Unreachable { server: self.to_string(), why });
         }
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| StoreError::Io { action: "read", path: path.clone(), source })?;
+        let text = std::fs::read_to_string(&path).map_err(|source| StoreError::Io {
+            action: "read",
+            path: path.clone(),
+            source,
+        })?;
         Ok(self.password_in(&text, user))
     }
 
@@ -271,7 +276,7 @@ fn encoded(text: &str) -> impl fmt::Display {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
         if let Some(user) = &self.user {
@@ -311,7 +316,7 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Address {
+    fn parse(text: &str) -> ServerAddress {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
@@ -354,7 +359,7 @@ mod tests {
             "postgres://h/d%00/n",
             &format!("postgres://h/d/{}", "x".repeat(49)),
         ] {
-            let error = text.parse::<Address>().expect_err(text);
+            let error = text.parse::<ServerAddress>().expect_err(text);
             assert_eq!(error.code(), "E0816", "{text}");
         }
     }
@@ -368,7 +373,7 @@ mod tests {
             "postgres://h/d/n?password=hunter2",
             "postgres://h/d/n?sslmode=disable&password=hunter2",
         ] {
-            let error = text.parse::<Address>().expect_err(text);
+            let error = text.parse::<ServerAddress>().expect_err(text);
             assert_eq!(error.code(), "E0816", "{text}");
             let shown = format!("{error} {error:?}");
             assert!(shown.contains("PGPASSWORD") && !shown.contains("hunter2"), "{shown}");

@@ -16,8 +16,8 @@ use dendrer_object::record::Kind;
 use dendrer_object::{Digest, Record, RunName};
 use dendrer_store::fence::{self, Log as _};
 use dendrer_store::{
-    AppendLog, DamageKind, GroupEnd, Head, LogWriter, ReadLog as _, RunSummary, StoreError, Ticket,
-    TreeHead, WaitForSync, checks,
+    AppendLog, DamageKind, GroupEnd, Head, LogWriter, ReadLog as _, RunSummary, StoreError, Ticket, TreeHead,
+    WaitForSync, checks,
 };
 
 use crate::local::Incoming;
@@ -29,7 +29,7 @@ use crate::wire::{Failed, Parameter, Which};
 /// How many bytes of rows are sent in one statement.
 const SENT_TOGETHER: usize = 8 << 20;
 
-/// How many records are read while the lock is held. More are read without it, so that a slow reader holds up nobody.
+/// How many records are read while the lock is held. More are read without it, so that a slow reader holds no other writer up.
 const READ_UNDER_LOCK: u64 = 2_048;
 
 const INSERT: &str = "insert into record (position, id, kind, run, tick, ts, header, seed, \"values\") \
@@ -141,6 +141,7 @@ impl Postgres {
     pub(crate) fn lock(&mut self, sync: Sync) -> Result<(), StoreError> {
         for attempt in 0.. {
             let own = self.peaks.size();
+            self.wire.pin()?;
             let tree = self.wire.run(Which::Work, |session| async move {
                 session.prepare(&[TREE_LOCKED]).await?;
                 let begin = match sync {
@@ -181,10 +182,13 @@ impl Postgres {
         if done.is_err() {
             self.wire.hang_up(Which::Work);
         }
+        self.wire.unpin();
     }
 
     pub(crate) fn commit_transaction(&self) -> Result<(), StoreError> {
-        self.wire.run(Which::Work, |session| async move { Ok(session.batch("commit").await?) })
+        let done = self.wire.run(Which::Work, |session| async move { Ok(session.batch("commit").await?) });
+        self.wire.unpin();
+        done
     }
 
     /// Appends a group, with whatever else `more` does in its transaction.
@@ -213,7 +217,9 @@ impl Postgres {
         let prepared = self.prepare_locked(records, heads, more);
         let (rows, ending) = prepared.inspect_err(|_| self.unlock())?;
         let Ending { peaks, group, heads } = ending;
-        match self.send_last(rows, &peaks, group, heads) {
+        let sent = self.send_last(rows, &peaks, group, heads);
+        self.wire.unpin();
+        match sent {
             Ok(()) => {}
             Err(StoreError::Unreachable { why, .. }) => self.read_back(records, group, &why)?,
             Err(error) => {
@@ -316,8 +322,22 @@ impl Postgres {
             session.prepare(&[INSERT, FINISH]).await?;
             let Heads { run, prev, tick, id, ended, begun, begun_tick, begun_id, begun_ended } = &heads;
             let values: [Parameter<'_>; 16] = [
-                &size, &begin, &root, &tag, &edge, &epoch, &before, run, prev, tick, id, ended, begun,
-                begun_tick, begun_id, begun_ended,
+                &size,
+                &begin,
+                &root,
+                &tag,
+                &edge,
+                &epoch,
+                &before,
+                run,
+                prev,
+                tick,
+                id,
+                ended,
+                begun,
+                begun_tick,
+                begun_id,
+                begun_ended,
             ];
             let finish = session.query(FINISH, &values);
             // Sent one after the other without waiting in between; the server undoes all of it if one fails.
@@ -393,14 +413,14 @@ impl Postgres {
     }
 }
 
-/// What ends a group.
+/// The end of a group, before it is sent.
 struct Ending {
     peaks: Peaks,
     group: GroupEnd,
     heads: Heads,
 }
 
-/// Says what it means that the server refused a group under the lock: rows are not what they must be.
+/// Returns the damage that the server met when it refused a group under the lock: rows are not what they must be.
 fn of_group(error: tokio_postgres::Error, begin: u64) -> Failed {
     use tokio_postgres::error::SqlState;
     let damage = |table, what, expected: &str, found: &str| {

@@ -4,7 +4,7 @@
 //! is not trusted for more: who can write to it is the attacker with the disk, and each record, root, tag and signature is checked
 //! by the handle that reads it.
 //!
-//! An [`Address`] names a store, [`Postgres`] is a handle of it. The driver runs on a thread of its own ([`PostgresOptions`] has its
+//! A [`ServerAddress`] names a store, [`Postgres`] is a handle of it. The driver runs on a thread of its own ([`PostgresOptions`] has its
 //! limits); every call is synchronous, and ends.
 //!
 //! Rule: nothing is acknowledged as durable before a barrier: a transaction after the group whose write-ahead log was flushed. Test
@@ -16,6 +16,7 @@ mod barrier;
 mod derive;
 mod erase;
 mod local;
+mod options;
 mod read;
 mod rows;
 mod schema;
@@ -25,7 +26,8 @@ mod tree;
 mod vault;
 mod wire;
 
-pub use address::{Address, ServerHost, TlsMode};
+pub use address::{ServerAddress, ServerHost, TlsMode};
+pub use options::PostgresOptions;
 pub use schema::{TABLE_NAMES, tables_sql};
-pub use store::{Postgres, PostgresOptions};
+pub use store::Postgres;
 pub use wire::ServerFacts;

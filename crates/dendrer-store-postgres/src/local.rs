@@ -275,8 +275,7 @@ impl Local {
 
     pub(crate) fn runs(&self, from: u64, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
         let db = self.db();
-        let mut statement =
-            db.prepare_cached(&format!("{RUN} where begin >= ?1 order by begin limit ?2"))?;
+        let mut statement = db.prepare_cached(&format!("{RUN} where begin >= ?1 order by begin limit ?2"))?;
         let rows = statement.query_map([int(from), int(limit as u64)], summary)?;
         Ok(rows.collect::<Sql<Vec<_>>>()?)
     }

@@ -59,7 +59,8 @@ impl Postgres {
         for keys in keys.chunks(PIECES) {
             let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.0.to_vec()).collect();
             let found = self.wire.run(Which::Work, |session| async move {
-                let rows = session.query("select key, bytes from chunk where key = any($1)", &[&keys]).await?;
+                let rows =
+                    session.query("select key, bytes from chunk where key = any($1)", &[&keys]).await?;
                 let pair = |row: &tokio_postgres::Row| Ok((row.try_get(0)?, row.try_get(1)?));
                 rows.iter().map(pair).collect::<Result<Vec<(Vec<u8>, Vec<u8>)>, _>>()
             })?;

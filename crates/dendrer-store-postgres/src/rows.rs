@@ -1,7 +1,7 @@
 //! The columns of a record: its header with the places of the fields, its seed, and its values.
 //!
-//! Never touches the server. Every reader accepts one spelling. A value of more than [`INLINE_MAX`] bytes is cut where its
-//! content says, and its pieces are stored once.
+//! Never touches the server. Every reader accepts one spelling. A value of more than [`INLINE_MAX`] bytes is cut by
+//! its content, and its pieces are stored once.
 //!
 //! Rule: a record that was read is sealed again and its id compared ([`Raw::seal_each`]); test
 //! `altered_rows_are_named_and_never_read_as_they_are`.
@@ -148,8 +148,7 @@ fn read_header(
         .map_err(|error| bad("header", "that of a record".into(), error.to_string()))?;
     let columns = (row.kind.as_str(), row.run.as_deref(), row.tick, row.ts);
     let run = header.run.as_ref().map(|run| run.as_str());
-    let stated =
-        (header.kind.as_str(), run, header.tick.map(|tick| tick as i64), header.ts.ms() as i64);
+    let stated = (header.kind.as_str(), run, header.tick.map(|tick| tick as i64), header.ts.ms() as i64);
     if columns != stated {
         return Err(bad("kind, run, tick and ts", format!("{stated:?}"), format!("{columns:?}")));
     }
@@ -290,9 +289,10 @@ pub(crate) fn check_group(records: &[Record]) -> Result<(), StoreError> {
         let header = record.header_text().len();
         let body = record.body();
         let values: usize = body.fields().iter().filter_map(|field| body.text(field)).map(<[u8]>::len).sum();
-        for (what, size, max) in
-            [("the header of a record", header, HEADER_MAX), ("the values of a record", values, RECORD_SIZE_MAX)]
-        {
+        for (what, size, max) in [
+            ("the header of a record", header, HEADER_MAX),
+            ("the values of a record", values, RECORD_SIZE_MAX),
+        ] {
             if size > max {
                 return Err(StoreError::TooLarge { what, size: size as u64, max: max as u64 });
             }

@@ -83,18 +83,8 @@ create table epoch (
 ";
 
 /// The tables, for `doctor`.
-pub const TABLE_NAMES: [&str; 10] = [
-    "store",
-    "tree",
-    "head",
-    "record",
-    "group_end",
-    "chunk",
-    "chunk_use",
-    "checkpoint",
-    "secret",
-    "epoch",
-];
+pub const TABLE_NAMES: [&str; 10] =
+    ["store", "tree", "head", "record", "group_end", "chunk", "chunk_use", "checkpoint", "secret", "epoch"];
 
 /// Quotes a name of SQL.
 pub(crate) fn quoted(name: &str) -> String {

@@ -1,9 +1,7 @@
 //! Signing the log, and the epoch that a store has after records were lost.
 
 use dendrer_object::note::{Checkpoint, NoteError, SignedNote, SigningKey};
-use dendrer_store::{
-    DamageKind, LastRecord, LogWriter, MaySign, ReadLog as _, SignLog, StoreError,
-};
+use dendrer_store::{DamageKind, LastRecord, LogWriter, MaySign, ReadLog as _, SignLog, StoreError};
 
 use crate::append::Sync;
 use crate::rows::damage;
@@ -66,7 +64,8 @@ impl Postgres {
             session.batch("begin; set local synchronous_commit = on").await?;
             let sql = "insert into checkpoint (size, note) values ($1, $2) on conflict do nothing";
             session.execute(sql, &[&(size as i64), &bytes]).await?;
-            let rows = session.query("select note from checkpoint where size = $1", &[&(size as i64)]).await?;
+            let rows =
+                session.query("select note from checkpoint where size = $1", &[&(size as i64)]).await?;
             session.batch("commit").await?;
             Ok(rows.first().map(|row| row.try_get::<_, Vec<u8>>(0)).transpose()?)
         });
@@ -100,9 +99,10 @@ impl Postgres {
             let epoch = "insert into epoch (number, size, root, reason) values ($1, $2, $3, $4)";
             session.execute(epoch, &[&(new as i64), &size, &root, &reason]).await?;
             session.execute("update tree set epoch = $1 where epoch = $2", &[&(new as i64), &old]).await?;
-            Ok(session.batch("commit").await?)
+            Ok(())
         });
         done.inspect_err(|_| self.unlock())?;
+        self.commit_transaction()?;
         self.epoch = new;
         Ok(new)
     }
@@ -161,4 +161,3 @@ impl SignLog for Postgres {
         self.read_note()
     }
 }
-

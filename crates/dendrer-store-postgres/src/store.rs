@@ -2,59 +2,26 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use dendrer_object::StoreId;
 use dendrer_object::keys::LogKeys;
 use dendrer_object::merkle::Peaks;
 use dendrer_object::note::SigningKey;
-use dendrer_store::{
-    DamageKind, FORMAT, LogWriter, ReadLog as _, StoreError, StoreInfo, Tags, TreeHead,
-};
+use dendrer_store::{DamageKind, FORMAT, LogWriter, ReadLog as _, StoreError, StoreInfo, Tags, TreeHead};
 
-use crate::address::Address;
+use crate::address::ServerAddress;
 use crate::barrier::Barrier;
 use crate::local::Local;
+use crate::options::PostgresOptions;
 use crate::rows::damage;
 use crate::schema::{quoted, tables_sql};
 use crate::wire::{Failed, ServerFacts, Which, Wire};
-
-/// How a store on a server is opened.
-#[derive(Debug, Clone)]
-pub struct PostgresOptions {
-    /// How long a call waits for the server before it gives up ([`StoreError::Unreachable`]).
-    pub deadline: Duration,
-    /// After how long the server throws out a writer that was stopped inside an append.
-    pub idle_in_append: Duration,
-    /// How long a writer waits for the others ([`StoreError::Locked`]): longer than [`PostgresOptions::idle_in_append`].
-    pub lock_wait: Duration,
-    /// The key of the log, if it is here.
-    pub key: Option<Arc<SigningKey>>,
-    /// Whether groups are written without a tag where neither key nor secret is here: for tests.
-    pub untagged: bool,
-    /// The epoch and the tree that were seen of this store before, from outside the server: a server that has less was
-    /// restored from an older copy.
-    pub seen: Option<(u64, TreeHead)>,
-}
-
-impl Default for PostgresOptions {
-    fn default() -> PostgresOptions {
-        PostgresOptions {
-            deadline: Duration::from_secs(60),
-            idle_in_append: Duration::from_secs(10),
-            lock_wait: Duration::from_secs(20),
-            key: None,
-            untagged: false,
-            seen: None,
-        }
-    }
-}
 
 /// A store on a server, as one handle sees it.
 #[derive(Debug)]
 pub struct Postgres {
     pub(crate) info: StoreInfo,
-    pub(crate) address: Address,
+    pub(crate) address: ServerAddress,
     pub(crate) wire: Arc<Wire>,
     pub(crate) local: Local,
     /// The tree that this handle sees.
@@ -80,7 +47,7 @@ impl Postgres {
     ///
     /// [`StoreError::AlreadyAStore`] if the name has a store, [`StoreError::ServerRefused`] for a server that may lose records.
     pub fn create(
-        address: &Address,
+        address: &ServerAddress,
         info: StoreInfo,
         options: PostgresOptions,
         role: Option<&str>,
@@ -134,12 +101,12 @@ impl Postgres {
     /// # Errors
     ///
     /// [`StoreError::NotAStore`] if the name has none.
-    pub fn open(address: &Address, options: PostgresOptions) -> Result<Postgres, StoreError> {
+    pub fn open(address: &ServerAddress, options: PostgresOptions) -> Result<Postgres, StoreError> {
         let wire = Wire::new(address, &options)?;
         Postgres::over(address, wire, options)
     }
 
-    fn over(address: &Address, wire: Wire, options: PostgresOptions) -> Result<Postgres, StoreError> {
+    fn over(address: &ServerAddress, wire: Wire, options: PostgresOptions) -> Result<Postgres, StoreError> {
         let wire = Arc::new(wire);
         let info = read_info(&wire, address)?;
         let local = Local::new()?;
@@ -232,7 +199,7 @@ impl Postgres {
     }
 
     /// Returns the address.
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &ServerAddress {
         &self.address
     }
 
@@ -241,7 +208,7 @@ impl Postgres {
         self.epoch
     }
 
-    /// Asks the server what it says of itself.
+    /// Asks the server for its settings.
     pub fn server(&self) -> Result<ServerFacts, StoreError> {
         self.wire.facts()
     }
@@ -259,8 +226,8 @@ impl Postgres {
     }
 }
 
-/// Reads what the store says of itself.
-fn read_info(wire: &Wire, address: &Address) -> Result<StoreInfo, StoreError> {
+/// Reads id, key and format.
+fn read_info(wire: &Wire, address: &ServerAddress) -> Result<StoreInfo, StoreError> {
     let path = || PathBuf::from(address.to_string());
     let not = |why: &str| StoreError::NotAStore { path: path(), why: why.into() };
     let row = wire.run(Which::Work, |session| async move {

@@ -162,8 +162,8 @@ impl Postgres {
             &self.peaks,
             &mut || {
                 let to = tree.size.min(from + BATCH);
-                let rows = wire
-                    .run(Which::Work, |session| async move { skim_rows(&session, from, to).await })?;
+                let rows =
+                    wire.run(Which::Work, |session| async move { skim_rows(&session, from, to).await })?;
                 let mut records = Vec::with_capacity(rows.len());
                 for (row, bytes) in rows {
                     let position = from + records.len() as u64;
@@ -198,7 +198,7 @@ impl Postgres {
         );
         let peaks = match taken {
             Ok(peaks) => peaks,
-            // The root says that a row differs, and sealing the records says which.
+            // Some row differs; sealing the records finds out which.
             Err(StoreError::Damaged(found)) if found.kind == DamageKind::Root => {
                 return Err(self.altered_row(size, tree.size)?.unwrap_or(StoreError::Damaged(found)));
             }

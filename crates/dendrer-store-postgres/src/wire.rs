@@ -3,11 +3,14 @@
 //! The contract of a store is synchronous and the driver is not: each call is a task on the thread, and the caller waits for its
 //! answer for [`PostgresOptions::deadline`](crate::PostgresOptions::deadline) at most. Never sends a statement again by itself.
 //!
-//! Rule: a call that was cut off closes its connection, so that the server rolls back what was open in it.
+//! Rule: a call that was cut off closes its connection, so that the server rolls back what was open in it; and no call of a
+//! transaction goes over another connection than the one that began it. Test
+//! `a_connection_that_ends_inside_an_append_writes_nothing`.
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,8 +25,8 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::PostgresOptions;
-use crate::address::{Address, ServerHost, TlsMode};
+use crate::address::{ServerAddress, ServerHost, TlsMode};
+use crate::options::PostgresOptions;
 use crate::schema::quoted;
 
 /// The oldest version of the server.
@@ -61,8 +64,7 @@ pub(crate) struct Session {
 
 impl Session {
     async fn statement(&self, sql: &'static str) -> Result<Statement, tokio_postgres::Error> {
-        let known =
-            || self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).map(Statement::clone);
+        let known = || self.statements.lock().unwrap_or_else(PoisonError::into_inner).get(sql).cloned();
         if let Some(statement) = known() {
             return Ok(statement);
         }
@@ -109,14 +111,14 @@ impl Session {
     }
 }
 
-/// The two connections of a handle: a sync is not to wait behind a question.
+/// The two connections of a handle: a sync is not to wait for an answer to something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
     Work,
     Sync,
 }
 
-/// What the server says of itself, for `doctor`.
+/// Settings and role of the server, for `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFacts {
     /// The version, as `150018`.
@@ -131,13 +133,15 @@ pub struct ServerFacts {
 
 /// The thread, and the connections on it.
 pub(crate) struct Wire {
-    address: Address,
+    address: ServerAddress,
     options: PostgresOptions,
     config: Config,
     tls: Option<MakeRustlsConnect>,
     runtime: Option<Runtime>,
     work: Mutex<Option<Arc<Session>>>,
     sync: Mutex<Option<Arc<Session>>>,
+    /// Whether a transaction is open over [`Which::Work`]: what belongs into it is never sent over another connection.
+    is_pinned: AtomicBool,
     owner: u32,
 }
 
@@ -158,18 +162,19 @@ impl Drop for Wire {
     }
 }
 
-fn unreachable(server: &Address, why: impl Into<String>) -> StoreError {
+fn unreachable(server: &ServerAddress, why: impl Into<String>) -> StoreError {
     StoreError::Unreachable { server: server.to_string(), why: why.into() }
 }
 
 impl Wire {
     /// Starts the thread. Connects when a connection is first needed.
-    pub(crate) fn new(address: &Address, options: &PostgresOptions) -> Result<Wire, StoreError> {
+    pub(crate) fn new(address: &ServerAddress, options: &PostgresOptions) -> Result<Wire, StoreError> {
         let get = |key: &str| std::env::var_os(key);
         let text = |key: &str| get(key).and_then(|value| value.into_string().ok());
         let user = address.user.clone().or_else(|| text("PGUSER"));
         let user = user.or_else(|| text("USER")).or_else(|| text("LOGNAME"));
-        let user = user.ok_or_else(|| StoreError::Address("it names no user, and PGUSER is not set".into()))?;
+        let user =
+            user.ok_or_else(|| StoreError::Address("it names no user, and PGUSER is not set".into()))?;
         let mut config = Config::new();
         config.user(&user).dbname(&address.database).port(address.port).application_name("dendrer");
         match &address.host {
@@ -215,6 +220,7 @@ impl Wire {
             runtime: Some(runtime),
             work: Mutex::default(),
             sync: Mutex::default(),
+            is_pinned: AtomicBool::new(false),
             owner: std::process::id(),
         })
     }
@@ -259,6 +265,9 @@ impl Wire {
         let mut slot = self.slot(which).lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = slot.as_ref().filter(|session| !session.client.is_closed()) {
             return Ok(session.clone());
+        }
+        if which == Which::Work && self.is_pinned.load(Ordering::SeqCst) {
+            return Err(unreachable(&self.address, "the connection was lost inside a transaction"));
         }
         let session = self.connect()?;
         *slot = Some(session.clone());
@@ -310,6 +319,22 @@ impl Wire {
         )
     }
 
+    /// Connects, and keeps to this connection until [`Wire::unpin`]: for a transaction of several calls.
+    pub(crate) fn pin(&self) -> Result<(), StoreError> {
+        self.unpin();
+        if self.owner != std::process::id() {
+            return Err(StoreError::Forked { owner: self.owner });
+        }
+        self.session(Which::Work)?;
+        self.is_pinned.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Ends [`Wire::pin`].
+    pub(crate) fn unpin(&self) {
+        self.is_pinned.store(false, Ordering::SeqCst);
+    }
+
     /// Closes a connection, so that the server gives up what is open in it.
     pub(crate) fn hang_up(&self, which: Which) {
         drop(self.slot(which).lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -334,15 +359,16 @@ impl Wire {
                 Err(error)
             }
             Err(Failed::Sql(error)) => {
-                if error.code().is_none() {
+                let error = self.store_error(&error);
+                if matches!(error, StoreError::Unreachable { .. }) {
                     self.hang_up(which);
                 }
-                Err(self.store_error(&error))
+                Err(error)
             }
         }
     }
 
-    /// Says in terms of a store what the server answered.
+    /// Returns the error of a store for an answer of the server.
     fn store_error(&self, error: &tokio_postgres::Error) -> StoreError {
         let path = || self.address.to_string().into();
         let Some(code) = error.code() else { return unreachable(&self.address, reason(error)) };
@@ -356,10 +382,7 @@ impl Wire {
             &SqlState::TOO_MANY_CONNECTIONS,
         ];
         match code {
-            code if is_end.contains(&code) => {
-                self.hang_up(Which::Work);
-                unreachable(&self.address, reason(error))
-            }
+            code if is_end.contains(&code) => unreachable(&self.address, reason(error)),
             code if *code == SqlState::LOCK_NOT_AVAILABLE => StoreError::Locked { path: path() },
             code if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
                 StoreError::ReadOnly { why: format!("the server says: {}", reason(error)) }
@@ -406,7 +429,7 @@ fn reason(error: &tokio_postgres::Error) -> String {
 }
 
 /// Refuses a server that may lose what it acknowledged, or takes nothing.
-async fn check_server(client: &Client, address: &Address) -> Result<(), Failed> {
+async fn check_server(client: &Client, address: &ServerAddress) -> Result<(), Failed> {
     let sql = "select current_setting('server_version_num')::int4, current_setting('fsync'), \
                current_setting('full_page_writes'), pg_is_in_recovery()";
     let row = client.query_one(sql, &[]).await?;
@@ -427,7 +450,7 @@ async fn check_server(client: &Client, address: &Address) -> Result<(), Failed> 
 }
 
 /// Makes what connects by TLS: certificates are checked, with the name of the host.
-fn connector(address: &Address, roots: Option<&Path>) -> Result<MakeRustlsConnect, StoreError> {
+fn connector(address: &ServerAddress, roots: Option<&Path>) -> Result<MakeRustlsConnect, StoreError> {
     let mut store = rustls::RootCertStore::empty();
     let bad = |why: String| unreachable(address, why);
     match roots {

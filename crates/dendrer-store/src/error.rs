@@ -202,7 +202,7 @@ pub enum StoreError {
     /// This store cannot do that.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// The address of a store on a server is not taken. Never repeats what it says.
+    /// The address of a store on a server is refused. Never repeats the address, which may have a password.
     #[error("the address of the store is refused: {0}")]
     Address(String),
     /// The server is not one that records are entrusted to.

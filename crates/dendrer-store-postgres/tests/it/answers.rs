@@ -47,10 +47,9 @@ impl Proxy {
                     continue;
                 }
                 let Ok(to) = TcpStream::connect(("127.0.0.1", server)) else { continue };
-                for (from, to, answers) in [
-                    (client.try_clone().unwrap(), to.try_clone().unwrap(), false),
-                    (to, client, true),
-                ] {
+                for (from, to, answers) in
+                    [(client.try_clone().unwrap(), to.try_clone().unwrap(), false), (to, client, true)]
+                {
                     let (cut, is_gone, cuts) = (cut.clone(), is_gone.clone(), cuts.clone());
                     std::thread::spawn(move || pass(from, to, answers, &cut, &is_gone, &cuts));
                 }
@@ -73,8 +72,7 @@ fn pass(
     cuts: &AtomicUsize,
 ) {
     let mut bytes = [0; 64 << 10];
-    loop {
-        let Ok(count) = from.read(&mut bytes) else { break };
+    while let Ok(count) = from.read(&mut bytes) {
         let part = &bytes[..count];
         if count == 0 {
             break;
@@ -83,7 +81,8 @@ fn pass(
         let sign: &[u8] = if answers { b"COMMIT\0" } else { b"commit\0" };
         let has_sign = part.windows(sign.len()).any(|window| window == sign);
         let mut armed = cut.lock().unwrap();
-        let is_it = has_sign && armed.is_some_and(|cut| answers != (cut == Cut::Request || cut == Cut::Silence));
+        let is_it =
+            has_sign && armed.is_some_and(|cut| answers != (cut == Cut::Request || cut == Cut::Silence));
         if is_it {
             let cut = armed.take().unwrap();
             cuts.fetch_add(1, Ordering::SeqCst);

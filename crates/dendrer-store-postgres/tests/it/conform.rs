@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use dendrer_store::conformance::{self, Subject};
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, StoreInfo};
-use dendrer_store_postgres::{Address, Postgres};
+use dendrer_store_postgres::{Postgres, ServerAddress};
 
 use crate::server::{Server, untagged};
 
 struct OnServer {
     server: Server,
-    made: RefCell<Option<Address>>,
+    made: RefCell<Option<ServerAddress>>,
 }
 
 impl Subject for OnServer {

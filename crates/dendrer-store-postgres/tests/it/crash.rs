@@ -6,7 +6,7 @@ use std::time::Duration;
 use dendrer_object::record::Kind;
 use dendrer_store::conformance::{Scribe, name};
 use dendrer_store::prelude::*;
-use dendrer_store_postgres::{Address, Postgres, PostgresOptions};
+use dendrer_store_postgres::{Postgres, PostgresOptions, ServerAddress};
 
 use crate::server::{Server, is_deep, untagged};
 
@@ -20,7 +20,7 @@ enum Counted {
 }
 
 /// Lets writers append until the server is killed, and returns how many steps of each run were acknowledged.
-fn acknowledged(server: &mut Server, address: &Address, round: u64, counted: Counted) -> Vec<u64> {
+fn acknowledged(server: &mut Server, address: &ServerAddress, round: u64, counted: Counted) -> Vec<u64> {
     let told: Vec<AtomicU64> = (0..WRITERS).map(|_| AtomicU64::new(0)).collect();
     let is_killed = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -57,7 +57,7 @@ fn acknowledged(server: &mut Server, address: &Address, round: u64, counted: Cou
 }
 
 /// Returns how many acknowledged steps are not there, after checking that what is there is whole.
-fn lost(address: &Address, round: u64, told: &[u64]) -> u64 {
+fn lost(address: &ServerAddress, round: u64, told: &[u64]) -> u64 {
     let store = Postgres::open(address, untagged()).unwrap();
     assert!(store.trouble().is_none(), "{:?}", store.trouble());
     let all = store.scan(0..u64::MAX, &mut |_, record| {
@@ -148,7 +148,10 @@ fn a_server_restored_from_an_older_copy_is_a_loss_by_name() {
     // A handle that has seen more.
     let error = store.append(&[scribe.step("r")]).expect_err("the log is shorter");
     assert_eq!(error.code(), "E0307");
-    assert!(error.to_string().contains("expected 4 records") && error.to_string().contains("found 2"), "{error}");
+    assert!(
+        error.to_string().contains("expected 4 records") && error.to_string().contains("found 2"),
+        "{error}"
+    );
     assert_eq!(store.trouble().expect("it has a name").code(), "E0307");
     assert_eq!(store.append(&[scribe.step("r")]).expect_err("it only reads").code(), "E0805");
     // A new one that was told what was seen before.

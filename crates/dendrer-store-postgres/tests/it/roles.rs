@@ -7,7 +7,7 @@ use dendrer_object::{Digest, Value};
 use dendrer_store::Given;
 use dendrer_store::conformance::{Scribe, info, key};
 use dendrer_store::prelude::*;
-use dendrer_store_postgres::{Address, Postgres, TABLE_NAMES, tables_sql};
+use dendrer_store_postgres::{Postgres, ServerAddress, TABLE_NAMES, tables_sql};
 
 use crate::server::{OWNER, Server, untagged};
 
@@ -41,7 +41,9 @@ fn a_role_that_records_cannot_erase() {
     assert_eq!(store.get(1).unwrap().unwrap(), records[1]);
     assert_eq!(store.get_secret(&secret).unwrap(), Some(vec![7; 9]));
     for table in TABLE_NAMES {
-        for sql in [format!("delete from {table}"), format!("truncate {table}"), format!("drop table {table}")] {
+        for sql in
+            [format!("delete from {table}"), format!("truncate {table}"), format!("drop table {table}")]
+        {
             let sql = format!("set search_path = {}; {sql}", owned.schema());
             server.sql_as("recorder", "postgres", &sql).expect_err(&sql);
         }
@@ -77,17 +79,16 @@ fn tables_that_an_administrator_made_are_used() {
     assert_eq!(by_socket.tree(), store.tree());
     let absent = server.address_of(OWNER, server.port, "absent");
     assert_eq!(Postgres::open(&absent, untagged()).expect_err("no such name").code(), "E0103");
-    let database: Address =
+    let database: ServerAddress =
         format!("postgres://{OWNER}@127.0.0.1:{}/absent/made", server.port).parse().unwrap();
     assert_eq!(Postgres::open(&database, untagged()).expect_err("no such database").code(), "E0819");
 }
 
 #[test]
 fn a_server_that_may_lose_what_it_acknowledged_is_refused() {
-    for (settings, named) in [
-        (&["fsync=off"][..], "fsync is off"),
-        (&["full_page_writes=off"], "full_page_writes is off"),
-    ] {
+    for (settings, named) in
+        [(&["fsync=off"][..], "fsync is off"), (&["full_page_writes=off"], "full_page_writes is off")]
+    {
         let Some(server) = Server::start_with(settings) else { return };
         let error = Postgres::create(&server.address(), info(), untagged(), None).expect_err("refused");
         assert_eq!(error.code(), "E0817");
@@ -131,10 +132,14 @@ fn a_server_is_reached_by_tls_with_a_certificate_that_is_checked() {
     assert!(made("other", "localhost").unwrap().status.success());
     server.own(&["server.key", "server.crt", "other.key", "other.crt"]);
     server.sql("postgres", "alter system set ssl = on").unwrap();
-    std::fs::write(dir.join("pg_hba.conf"), "local all all trust\nhostnossl all all 127.0.0.1/32 trust\nhostssl all all all trust\n").unwrap();
+    std::fs::write(
+        dir.join("pg_hba.conf"),
+        "local all all trust\nhostnossl all all 127.0.0.1/32 trust\nhostssl all all all trust\n",
+    )
+    .unwrap();
     server.stop();
     server.run();
-    let of = |host: &str, query: &str| -> Address {
+    let of = |host: &str, query: &str| -> ServerAddress {
         let port = server.port;
         format!("postgres://{OWNER}@{host}:{port}/postgres/{}?{query}", plain.name).parse().unwrap()
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dendrer_store::StoreInfo;
 use dendrer_store::conformance::info;
-use dendrer_store_postgres::{Address, Postgres, PostgresOptions};
+use dendrer_store_postgres::{Postgres, PostgresOptions, ServerAddress};
 
 /// The role that owns everything.
 pub(crate) const OWNER: &str = "dendrer_test";
@@ -77,8 +77,7 @@ impl Server {
         }
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let settings = settings.iter().map(|text| (*text).to_owned()).collect();
-        let mut server =
-            Server { bin, dir, user, port, settings, child: None, stores: AtomicU64::new(0) };
+        let mut server = Server { bin, dir, user, port, settings, child: None, stores: AtomicU64::new(0) };
         let data = server.data();
         let made = server
             .program("initdb")
@@ -195,26 +194,26 @@ impl Server {
     }
 
     /// Returns the address of a store with a name of its own.
-    pub(crate) fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> ServerAddress {
         let number = self.stores.fetch_add(1, Ordering::Relaxed);
         self.address_of(OWNER, self.port, &format!("store_{number}"))
     }
 
-    pub(crate) fn address_of(&self, role: &str, port: u16, name: &str) -> Address {
+    pub(crate) fn address_of(&self, role: &str, port: u16, name: &str) -> ServerAddress {
         format!("postgres://{role}@127.0.0.1:{port}/postgres/{name}").parse().unwrap()
     }
 
     /// Returns the address of the same store by the socket.
-    pub(crate) fn by_socket(&self, name: &str) -> Address {
+    pub(crate) fn by_socket(&self, name: &str) -> ServerAddress {
         let dir = self.dir.path().display();
         format!("postgres://{OWNER}@:{}/postgres/{name}?host={dir}", self.port).parse().unwrap()
     }
 
-    pub(crate) fn create(&self, address: &Address) -> Postgres {
+    pub(crate) fn create(&self, address: &ServerAddress) -> Postgres {
         self.create_of(address, info())
     }
 
-    pub(crate) fn create_of(&self, address: &Address, info: StoreInfo) -> Postgres {
+    pub(crate) fn create_of(&self, address: &ServerAddress, info: StoreInfo) -> Postgres {
         Postgres::create(address, info, untagged(), None).unwrap()
     }
 }

@@ -103,3 +103,45 @@ fn a_writer_that_waits_too_long_for_the_order_learns_it_and_writes_nothing() {
     store.commit(&step).expect("it is free again");
     assert_eq!(store.tree().size, 2);
 }
+
+#[test]
+fn a_connection_that_ends_inside_an_append_writes_nothing() {
+    let Some(server) = Server::start() else { return };
+    let address = server.address();
+    let mut store = server.create(&address);
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r")]).unwrap();
+    let before = scribe.clone();
+    let step = scribe.step("r");
+    let end = "select pg_terminate_backend(pid) from pg_stat_activity \
+               where application_name = 'dendrer' and state = 'idle in transaction'";
+    for _ in 0..3 {
+        let signed = store.sign_after(
+            &key(),
+            &mut |_| {
+                assert_eq!(server.sql("postgres", end).unwrap(), "t", "it is in a transaction");
+                std::thread::sleep(Duration::from_millis(200));
+                Ok(Some(step.clone()))
+            },
+            &mut |_, _| Ok(true),
+        );
+        assert_eq!(signed.expect_err("its transaction is gone").code(), "E0819");
+        let rows = format!("select count(*), max(position) from {}.record", address.schema());
+        assert_eq!(server.sql("postgres", &rows).unwrap(), "1|0", "nothing is written outside a transaction");
+    }
+    // A read inside the transaction fails as well, and is not of another state of the log.
+    let signed = store.sign_after(
+        &key(),
+        &mut |log| {
+            server.sql("postgres", end).unwrap();
+            std::thread::sleep(Duration::from_millis(200));
+            assert_eq!(log.get(0).expect_err("the connection is gone").code(), "E0819");
+            Ok(Some(step.clone()))
+        },
+        &mut |_, _| Ok(true),
+    );
+    assert_eq!(signed.expect_err("its transaction is gone").code(), "E0819");
+    assert!(store.trouble().is_none());
+    store.commit(&[{ before }.step("r")]).expect("the handle goes on");
+    assert_eq!(store.tree().size, 2);
+}

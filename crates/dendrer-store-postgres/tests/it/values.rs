@@ -24,8 +24,10 @@ fn noise(seed: u64, size: usize) -> String {
 
 fn with_text(scribe: &mut Scribe, texts: &[&str]) -> Record {
     let intent = texts.iter().zip(0..).map(|(text, n)| (format!("text{n}"), Value::from(*text)));
-    let content =
-        Value::record([("agent_id", Value::from("a")), ("intent", Value::record(intent.collect::<Vec<_>>()))]);
+    let content = Value::record([
+        ("agent_id", Value::from("a")),
+        ("intent", Value::record(intent.collect::<Vec<_>>())),
+    ]);
     scribe.transition("r", content)
 }
 
@@ -57,7 +59,8 @@ fn a_piece_goes_with_the_last_value_that_uses_it() {
     let mut store = server.create(&server.address());
     let mut scribe = Scribe::default();
     let (text, other) = (noise(1, 300_000), noise(2, 300_000));
-    let mut records = vec![scribe.begin("r"), with_text(&mut scribe, &[&text, &other]), with_text(&mut scribe, &[&text])];
+    let mut records =
+        vec![scribe.begin("r"), with_text(&mut scribe, &[&text, &other]), with_text(&mut scribe, &[&text])];
     store.commit(&records).unwrap();
     let all = count(&server, &store, "chunk");
     let mut erase = |store: &mut Postgres, records: &mut Vec<Record>, position: usize, place: &str| {
@@ -119,7 +122,9 @@ fn a_record_of_half_a_gibibyte_comes_back_with_bounded_memory() {
 fn script(store: &mut dyn Store) -> Vec<String> {
     let mut scribe = Scribe::default();
     let mut notes = Vec::new();
-    let commit = |store: &mut dyn Store, group: &[Record]| drop(store.commit(group).unwrap());
+    let commit = |store: &mut dyn Store, group: &[Record]| {
+        store.commit(group).unwrap();
+    };
     let first = scribe.begin("a");
     let parent = first.id();
     commit(store, &[first, scribe.step("a"), scribe.step("a")]);
@@ -134,7 +139,9 @@ fn script(store: &mut dyn Store) -> Vec<String> {
         commit(store, &[scribe.transition("a", content), scribe.step("b")]);
     }
     let erase = scribe.beside(Kind::Erase, "a", Value::record([("reason", Value::from("asked to"))]));
-    store.erase(&erase, &[(1, vec!["/agent_id".parse().unwrap()]), (60, vec!["/text".parse().unwrap()])]).unwrap();
+    store
+        .erase(&erase, &[(1, vec!["/agent_id".parse().unwrap()]), (60, vec!["/text".parse().unwrap()])])
+        .unwrap();
     commit(store, &[scribe.step("a"), scribe.beside(Kind::End, "b", Value::record::<&str>([]))]);
     notes.push(store.sign_checkpoint(&key()).unwrap().to_string());
     notes
