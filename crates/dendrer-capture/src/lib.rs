@@ -12,6 +12,7 @@ mod body;
 pub mod conversation;
 mod exact;
 pub mod exchange;
+pub mod forker;
 pub mod player;
 pub mod proxy;
 mod read;
@@ -23,6 +24,7 @@ pub mod tape;
 
 pub use bases::{Base, BaseError};
 pub use exchange::{AnsweredCall, AskedCall, Ended};
+pub use forker::{ForkedCalls, Forker};
 pub use player::{PlayedCalls, Player};
 pub use proxy::Proxy;
 pub use tape::{Tape, TapeTally};
