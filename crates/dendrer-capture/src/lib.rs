@@ -21,6 +21,7 @@ pub mod signals;
 mod spoken;
 mod sse;
 pub mod tape;
+pub mod volatile;
 
 pub use bases::{Base, BaseError};
 pub use exchange::{AnsweredCall, AskedCall, Ended};
@@ -28,3 +29,4 @@ pub use forker::{ForkedCalls, Forker};
 pub use player::{PlayedCalls, Player};
 pub use proxy::Proxy;
 pub use tape::{Tape, TapeTally};
+pub use volatile::VolatilePlace;

@@ -23,6 +23,7 @@ use crate::exchange::{AnsweredCall, AskedCall, CallNumber, Ended, FAILED};
 use crate::proxy::PassedCopy;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::Said;
+use crate::volatile::VolatilePlace;
 
 /// The author of what no agent said.
 const RUNTIME: &str = "dendrer";
@@ -65,14 +66,16 @@ pub struct ProgramEnd {
     pub refused: u64,
 }
 
-/// The metadata of the run of a program: its command, the variables of its APIs, and what records it.
-pub fn meta(command: &[String], bases: &[Base], recorder: &str) -> Value {
+/// The metadata of the run of a program: its command, the variables of its APIs, volatile places, and what records it.
+pub fn meta(command: &[String], bases: &[Base], volatile: &[VolatilePlace], recorder: &str) -> Value {
+    let volatile = volatile.iter().map(|place| Value::from(place.to_string()));
+    let volatile = (volatile.len() > 0).then(|| ("volatile", Value::array(volatile)));
     let capture = [
         ("argv", Value::array(command.iter().map(|word| Value::from(word.as_str())))),
         ("bases", Value::array(bases.iter().map(Base::to_value))),
         ("program", Value::from(recorder)),
     ];
-    Value::record([("capture", Value::record(capture))])
+    Value::record([("capture", Value::record(capture.into_iter().chain(volatile)))])
 }
 
 /// The recording of one program.
@@ -80,6 +83,8 @@ pub struct Tape {
     recorder: Recorder,
     run: RunName,
     vault: Option<Vault>,
+    /// Places of requests that are left out when one is known again.
+    volatile: Vec<VolatilePlace>,
     conversations: Conversations,
     /// Calls that are not answered yet.
     open: BTreeMap<CallNumber, Open>,
@@ -117,7 +122,14 @@ impl Tape {
     pub fn new(recorder: Recorder, vault: Option<Vault>) -> Tape {
         let run = recorder.head().run().clone();
         let (conversations, tally) = (Conversations::default(), TapeTally::default());
-        Tape { recorder, run, vault, conversations, open: BTreeMap::new(), tally }
+        let volatile = Vec::new();
+        Tape { recorder, run, vault, volatile, conversations, open: BTreeMap::new(), tally }
+    }
+
+    /// Leaves out places when a request is known again.
+    pub fn without(mut self, volatile: Vec<VolatilePlace>) -> Tape {
+        self.volatile = volatile;
+        self
     }
 
     /// The counts so far.
@@ -229,8 +241,8 @@ impl Tape {
         self.tally.calls += 1;
         let api = api::of_path(&asked.method, &asked.path);
         let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
-        let vault = self.vault.as_mut();
-        let known = vault.and_then(|vault| vault.known_by(&self.run, &read::known(&asked)).ok());
+        let known = read::known(&asked, &self.volatile);
+        let known = self.vault.as_mut().and_then(|vault| vault.known_by(&self.run, &known).ok());
         let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known, recorded };
         if let Some(api) = api {
             match read::request(&open.asked) {

@@ -9,7 +9,7 @@ use dendrer::{Repo, Trace};
 use dendrer_capture::player::tools_inside;
 use dendrer_capture::proxy::Copies;
 use dendrer_capture::tape::ProgramEnd;
-use dendrer_capture::{Base, ForkedCalls, Forker, Proxy, Tape, bases};
+use dendrer_capture::{Base, ForkedCalls, Forker, Proxy, Tape, VolatilePlace, bases};
 use dendrer_object::{Code, Value};
 use dendrer_view::fork::{ForkAnswer, ForkProgram, ForkProgramEnd};
 
@@ -99,7 +99,8 @@ impl Again<'_> {
         let reply = self.answer.reply;
         let parent = self.source.run(&reply.parent)?;
         let recorder = self.repo.recorder(&reply.terms.run)?;
-        let tape = Tape::new(recorder, Some(self.repo.vault()?)).resume(&parent, reply.forked.tick);
+        let tape = Tape::new(recorder, Some(self.repo.vault()?)).without(VolatilePlace::of_run(&parent));
+        let tape = tape.resume(&parent, reply.forked.tick);
         let mut tape = tape.map_err(of_tape)?;
         let variable = |name: &str| std::env::var(name).ok();
         let bases = Base::of_fork(&parent, variable).map_err(|error| not_started(&error))?;
