@@ -120,7 +120,7 @@ impl Player {
 
     fn find(&mut self, asked: &AskedCall) -> Result<ServedAnswer, String> {
         let (api, body) = (api::of_path(&asked.method, &asked.path), read::request(asked).ok());
-        let place = api.zip(body.as_ref()).and_then(|(api, body)| self.place(api, body));
+        let place = api.zip(body.as_ref()).and_then(|(api, body)| self.place(api, &asked.path, body));
         if place.is_some_and(|place| self.departed.contains(&place.conversation)) {
             return Err("this conversation departed from the record before".to_owned());
         }
@@ -144,8 +144,8 @@ impl Player {
     }
 
     /// The conversation of a request, with its new messages added to it.
-    fn place(&mut self, api: &'static Api, body: &Object) -> Option<Place> {
-        let request = (api.request)(body);
+    fn place(&mut self, api: &'static Api, path: &str, body: &Object) -> Option<Place> {
+        let request = api.read_request(path, body);
         let (place, new) = self.conversations.find(&request).ok()?;
         for kept in new {
             let none = &mut |_| Ok(Digest([0; 32]));

@@ -9,14 +9,27 @@ use dendrer_wire::live::LiveItem;
 pub struct Api {
     /// Its name in records.
     pub name: &'static str,
-    /// The end of the paths of its calls.
-    pub(crate) path: &'static str,
+    /// The ends of the paths of its calls.
+    pub(crate) paths: &'static [&'static str],
     /// Reads a request.
     pub(crate) request: fn(&Object) -> Request,
     /// Reads an answer that came as one value.
     pub(crate) answer: fn(Value) -> Option<Said>,
     /// Puts an answer together that came as events; `None` if it is not whole.
     pub(crate) gather: fn(&[Value]) -> Option<Value>,
+}
+
+impl Api {
+    /// Reads a request. The model may be named by its path alone: `/models/MODEL:VERB`.
+    pub(crate) fn read_request(&self, path: &str, body: &Object) -> Request {
+        let mut request = (self.request)(body);
+        let path = path.split('?').next().unwrap_or_default();
+        let named = path.rsplit('/').next().and_then(|last| last.rsplit_once(':'));
+        if let (Some((model, _)), false) = (named, request.terms.contains_key("model")) {
+            request.terms.set("model", Value::from(model));
+        }
+        request
+    }
 }
 
 /// The messages of a request, and its terms.
@@ -35,12 +48,15 @@ pub(crate) struct Request {
 impl Request {
     /// The identity of an agent: the words of its system, and its tools.
     pub(crate) fn agent(&self) -> Digest {
-        let named = ["system", "instructions", "tools"].map(|name| self.terms.get(name).cloned());
+        let named = SYSTEM.map(|name| self.terms.get(name).cloned());
         let preamble = self.preamble.iter().map(|kept| kept.value.clone());
         let named = named.into_iter().map(|value| value.unwrap_or(Value::Null));
         Value::array(preamble.chain(named)).digest()
     }
 }
+
+/// Members of a request with the words of its system, or its tools.
+const SYSTEM: [&str; 5] = ["system", "instructions", "systemInstruction", "system_instruction", "tools"];
 
 /// The messages of an answer.
 #[derive(Debug)]
@@ -86,13 +102,15 @@ impl Kept {
     /// Whether it brings the result of a call.
     pub(crate) fn is_result(&self) -> bool {
         let text = |name: &str| self.value.get(name).and_then(Value::as_str).unwrap_or_default();
-        let parts = self.value.get("content").and_then(Value::as_array);
+        let parts = |name: &str| self.value.get(name).and_then(Value::as_array);
         let brings = |part: &Value| {
             part.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("tool_result"))
+                || part.get("functionResponse").is_some()
+                || part.get("function_response").is_some()
         };
         matches!(text("role"), "tool" | "function")
             || text("type").ends_with("_output")
-            || parts.is_some_and(|parts| parts.iter().any(brings))
+            || ["content", "parts"].into_iter().filter_map(parts).any(|parts| parts.iter().any(brings))
     }
 
     /// A digest that is the same each time that a message is repeated.
@@ -109,6 +127,7 @@ const SAYS: &[&str] = &[
     "role",
     "name",
     "content",
+    "parts",
     "tool_calls",
     "function_call",
     "tool_call_id",
@@ -133,6 +152,8 @@ const ADDED: &[&str] = &[
     "caller",
     "refusal",
     "obfuscation",
+    // Written in another alphabet of base64 when it is repeated.
+    "thoughtSignature",
 ];
 
 fn message_key(message: &Object) -> Object {

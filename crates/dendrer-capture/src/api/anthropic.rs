@@ -6,7 +6,7 @@ use dendrer_object::{Value, json};
 use super::merge;
 use crate::spoken::{Api, Kept, Request, Said, list, terms, text};
 
-pub(super) static MESSAGES: Api = Api { name: "anthropic", path: "/messages", request, answer, gather };
+pub(super) static MESSAGES: Api = Api { name: "anthropic", paths: &["/messages"], request, answer, gather };
 
 fn request(body: &Object) -> Request {
     let items = list(body.get("messages")).map(Kept::message).collect();

@@ -6,7 +6,8 @@ use dendrer_object::value::Object;
 use super::merge;
 use crate::spoken::{Api, Kept, Request, Said, list, terms, text};
 
-pub(super) static CHAT: Api = Api { name: "openai-chat", path: "/chat/completions", request, answer, gather };
+pub(super) static CHAT: Api =
+    Api { name: "openai-chat", paths: &["/chat/completions"], request, answer, gather };
 
 fn request(body: &Object) -> Request {
     let messages: Vec<Kept> = list(body.get("messages")).map(Kept::message).collect();
