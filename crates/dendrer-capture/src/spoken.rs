@@ -73,7 +73,6 @@ pub(crate) struct Said {
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) value: Value,
-    pub(crate) usage: Option<Value>,
     pub(crate) shape: Shape,
 }
 
@@ -87,7 +86,7 @@ pub(crate) enum Shape {
 
 impl Kept {
     pub(crate) fn message(value: Value) -> Kept {
-        Kept { value, usage: None, shape: Shape::Message }
+        Kept { value, shape: Shape::Message }
     }
 
     /// It as what came.
@@ -95,7 +94,7 @@ impl Kept {
         match (self.shape, self.value.as_object()) {
             (Shape::Item, Some(item)) => LiveItem::Item(item),
             (Shape::Response, Some(response)) => LiveItem::Response(response),
-            _ => LiveItem::Message(&self.value, self.usage.as_ref()),
+            _ => LiveItem::Message(&self.value, None),
         }
     }
 
@@ -111,6 +110,11 @@ impl Kept {
         matches!(text("role"), "tool" | "function")
             || text("type").ends_with("_output")
             || ["content", "parts"].into_iter().filter_map(parts).any(|parts| parts.iter().any(brings))
+    }
+
+    /// Whether it is a thought alone: a client may leave it out when it repeats a conversation, or repeat it without its text.
+    pub(crate) fn is_thought(&self) -> bool {
+        self.shape == Shape::Item && is_thought(&self.value)
     }
 
     /// A digest that is the same each time that a message is repeated.
@@ -152,20 +156,33 @@ const ADDED: &[&str] = &[
     "caller",
     "refusal",
     "obfuscation",
+    "parsed",
+    "parsed_arguments",
     // Written in another alphabet of base64 when it is repeated.
     "thoughtSignature",
 ];
+
+/// Members of parts and of calls with what a tool gets or gives: each member of it counts.
+const DATA: &[&str] = &["args", "input", "response"];
 
 fn message_key(message: &Object) -> Object {
     let mut key = Object::default();
     for (name, value) in message.iter().filter(|(name, _)| SAYS.contains(&&***name)) {
         // Messages of one API have a type, which other APIs leave out.
         let is_plain_type = &**name == "type" && value.as_str() == Some("message");
-        if !is_plain_type && !is_empty(value) {
-            key.set(name, part_key(name, value));
+        let part = part_key(name, value);
+        if !is_plain_type && !is_empty(&part) {
+            key.set(name, part);
         }
     }
     key
+}
+
+/// Whether a part or an item is a thought of a model.
+fn is_thought(value: &Value) -> bool {
+    let kind = value.get("type").and_then(Value::as_str);
+    matches!(kind, Some("thinking" | "redacted_thinking" | "reasoning"))
+        || value.get("thought").and_then(Value::as_bool) == Some(true)
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -186,13 +203,17 @@ fn part_key(name: &str, value: &Value) -> Value {
         Value::String(text) if name == "arguments" => {
             json::parse_door(text.as_bytes()).unwrap_or_else(|_| value.clone())
         }
-        Value::Array(items) => Value::array(items.iter().map(|item| part_key("", item))),
+        Value::Array(items) => {
+            Value::array(items.iter().filter(|item| !is_thought(item)).map(|item| part_key("", item)))
+        }
         Value::Object(object) => {
             let mut key = Object::default();
             let kept = object.iter().filter(|(name, value)| !ADDED.contains(&&***name) && !is_empty(value));
             for (name, value) in kept {
                 let is_text = matches!(value.as_str(), Some("text" | "input_text" | "output_text"));
-                if !(&**name == "type" && is_text) {
+                if DATA.contains(&&**name) {
+                    key.set(name, value.clone());
+                } else if !(&**name == "type" && is_text) {
                     key.set(name, part_key(name, value));
                 }
             }

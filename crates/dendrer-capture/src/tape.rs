@@ -281,11 +281,8 @@ impl Tape {
         said: Said,
         exact: Vec<(&str, Value)>,
     ) -> Result<(), TapeError> {
-        let mut words = vec![
-            ("answer", said.answer.value),
-            ("capture", with_members(capture(call, api.name, 0, "answer"), exact)),
-        ];
-        words.extend(said.answer.usage.map(|usage| ("usage", usage)));
+        let capture = with_members(capture(call, api.name, 0, "answer"), exact);
+        let words = [("answer", said.answer.value), ("capture", capture)];
         self.propose(observation(RUNTIME).with("intent", Value::record(words)))?;
         Ok(())
     }

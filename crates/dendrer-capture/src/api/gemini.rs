@@ -96,8 +96,14 @@ fn answer(body: Value) -> Option<Said> {
     if !others.is_empty() {
         message.set("other_choices", Value::array(others));
     }
-    let answer = Kept { usage: body.get("usageMetadata").cloned(), ..Kept::message(Value::Object(message)) };
-    Some(Said { answer, items: vec![repeated], id: text(&body, "responseId") })
+    if let Some(usage) = body.get("usageMetadata") {
+        message.set("usageMetadata", usage.clone());
+    }
+    Some(Said {
+        answer: Kept::message(Value::Object(message)),
+        items: vec![repeated],
+        id: text(&body, "responseId"),
+    })
 }
 
 fn gather(events: &[Value]) -> Option<Value> {

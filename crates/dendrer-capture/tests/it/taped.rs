@@ -284,6 +284,54 @@ fn streams_are_put_together() {
 }
 
 #[test]
+fn thoughts_and_members_that_a_client_leaves_out_or_adds_make_no_branch() {
+    let mut desk = Desk::new();
+    let thought =
+        r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"eA"}"#;
+    let said = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"twelve"}]}"#;
+    let asks = r#"{"role":"user","content":"how many?"}"#;
+    let answer =
+        |id: &str| format!(r#"{{"id":"{id}","output":[{thought},{said}],"usage":{{"total_tokens":6}}}}"#);
+    desk.call(RESPONSES, &format!(r#"{{"model":"m","input":[{asks}]}}"#), &answer("r1"));
+    // Once without its text, once left out.
+    let empty = r#"{"type":"reasoning","summary":[],"encrypted_content":"eA"}"#;
+    for (number, list) in
+        [format!("{asks},{empty},{said}"), format!("{asks},{said},{asks},{said}")].iter().enumerate()
+    {
+        let id = format!("r{}", number + 2);
+        desk.call(RESPONSES, &format!(r#"{{"model":"m","input":[{list},{asks}]}}"#), &answer(&id));
+    }
+    let said = [r#"main/0 plan.update -"#, r#"main/0 plan.update "twelve""#];
+    let turn = [r#"user/0 observation.add "how many?""#, said[0], said[1]];
+    assert_eq!(desk.shown(), [turn, turn, turn].concat());
+
+    let mut desk = Desk::new();
+    let calls = r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"count","arguments":"{}"}}]}"#;
+    desk.chat(ASKS, calls);
+    let parsed = calls.replace(r#""arguments":"{}""#, r#""arguments":"{}","parsed_arguments":{}"#);
+    desk.chat(&format!("{ASKS},{parsed},{BRINGS}"), SAYS);
+    assert_eq!(desk.shown().len(), 4, "{:?}", desk.shown());
+}
+
+#[test]
+fn what_a_tool_gets_and_gives_counts_whole() {
+    let mut desk = Desk::new();
+    let asks = r#"{"role":"user","content":"go"}"#;
+    let uses = r#"{"type":"tool_use","id":"t","name":"set","input":{"status":"on"}}"#;
+    let answer = format!(r#"{{"id":"m1","role":"assistant","content":[{uses}]}}"#);
+    desk.call(MESSAGES, &format!(r#"{{"model":"c","messages":[{asks}]}}"#), &answer);
+    let edited = uses.replace("on", "off");
+    let other = format!(r#"{{"role":"assistant","content":[{edited}]}}"#);
+    let says = r#"{"id":"m2","role":"assistant","content":[{"type":"text","text":"done"}]}"#;
+    desk.call(MESSAGES, &format!(r#"{{"model":"c","messages":[{asks},{other}]}}"#), says);
+    // It is another call: the request goes on from an edited conversation.
+    assert_eq!(
+        desk.shown()[2..],
+        [r#"main/1 action.request "set""#, r#"main/1 plan.update [{"text":"done","type":"text"}]"#]
+    );
+}
+
+#[test]
 fn a_stream_that_was_cut_off_is_no_answer() {
     let mut desk = Desk::new();
     let chat =
@@ -371,11 +419,8 @@ fn an_answer_is_recorded_if_its_request_cannot_be_read() {
     let noted = desk.content(1).get("anomalies").unwrap().to_string();
     assert_eq!(noted, r#"[{"calls":[1],"gap":true,"kind":"capture_gap","why":"no_json"}]"#);
     let words = desk.content(2).get("intent").unwrap().clone();
-    assert_eq!(
-        words.get("answer").unwrap().to_string(),
-        SAYS.replace(r#""role":"assistant","content":"twelve""#, r#""content":"twelve","role":"assistant""#)
-    );
-    assert_eq!(words.get("usage").unwrap().to_string(), r#"{"total_tokens":9}"#);
+    let said = r#"{"content":"twelve","role":"assistant","usage":{"total_tokens":9}}"#;
+    assert_eq!(words.get("answer").unwrap().to_string(), said);
     // The exact bytes are served again.
     assert!(words.get("capture").unwrap().get("exact").unwrap().get("answer").is_some());
     assert_eq!(desk.tape.tally().gaps, 1);
