@@ -232,7 +232,7 @@ impl Player {
     /// Its conversation departed from the record before.
     pub(crate) fn placed(&mut self, asked: &AskedCall) -> Result<Placed, String> {
         let (api, body) = (api::of_path(&asked.method, &asked.path), read::request(asked).ok());
-        let place = api.zip(body.as_ref()).and_then(|(api, body)| self.place(api, body));
+        let place = api.zip(body.as_ref()).and_then(|(api, body)| self.place(api, &asked.path, body));
         match place.is_some_and(|place| self.departed.contains(&place.conversation)) {
             true => Err("this conversation departed from the record before".to_owned()),
             false => Ok(Placed { api, body, place }),
@@ -318,8 +318,8 @@ impl Player {
     }
 
     /// The conversation of a request, with its new messages added to it.
-    fn place(&mut self, api: &'static Api, body: &Object) -> Option<Place> {
-        let request = (api.request)(body);
+    fn place(&mut self, api: &'static Api, path: &str, body: &Object) -> Option<Place> {
+        let request = api.read_request(path, body);
         let (place, new) = self.conversations.find(&request).ok()?;
         for kept in new {
             let none = &mut |_| Ok(Digest([0; 32]));

@@ -257,7 +257,7 @@ impl Tape {
 
     /// Records the messages of a request that are new.
     fn request(&mut self, api: &'static Api, open: &mut Open, body: &Object) -> Result<(), TapeError> {
-        let request = (api.request)(body);
+        let request = api.read_request(&open.asked.path, body);
         let (place, new) = self.conversations.find(&request)?;
         let agent = self.conversations.agent(place).to_owned();
         let conversation = self.conversations.at(place);
@@ -315,7 +315,8 @@ impl Tape {
                 Ok(())
             }
             (Err(_), None) if open.recorded.is_some() => Ok(()),
-            (Ok(_), None) => Ok(()),
+            (Ok(_), None) if open.recorded.is_some() => Ok(()),
+            (Ok(said), None) => self.unplaced(api, answered.call, said, exact),
             (Err(why), _) => self.fail(api, open, &answered, why, exact),
         }
     }
@@ -360,6 +361,20 @@ impl Tape {
         if let Some(id) = said.id {
             self.conversations.answered(place, id);
         }
+        Ok(())
+    }
+
+    /// Records an answer whose request was not read, so that its agent is not known.
+    fn unplaced(
+        &mut self,
+        api: &'static Api,
+        call: CallNumber,
+        said: Said,
+        exact: Vec<(&str, Value)>,
+    ) -> Result<(), TapeError> {
+        let capture = with_members(capture(call, api.name, 0, "answer"), exact);
+        let words = [("answer", said.answer.value), ("capture", capture)];
+        self.propose(observation(RUNTIME).with("intent", Value::record(words)))?;
         Ok(())
     }
 
@@ -492,9 +507,9 @@ fn observation(agent: &str) -> Intent {
     Intent::new(type_name, agent).by_runtime()
 }
 
-/// An intent of a model or of a tool that its agent asked, under the name of the agent.
+/// An intent of a model or of a tool that its agent asked, under the name of the agent. APIs name the model by either word.
 fn named(mut intent: Intent, agent: &str) -> Intent {
-    if &*intent.agent == "assistant" {
+    if matches!(&*intent.agent, "assistant" | "model") {
         intent.agent = agent.into();
     }
     intent
