@@ -1,0 +1,196 @@
+"""Programs that use the libraries of models unmodified are recorded, and served again with nothing to ask.
+
+Each agent of `clients/` takes 30 turns with a stub of its API: whole answers and streams, calls at once, statuses 429, 500 and
+400, compressed bodies. It writes down what it saw, without dendrer, recorded, and served from its record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from clients.stub import Stub
+from helpers import DENDRER, document, transitions
+
+CLIENTS = Path(__file__).parent / "clients"
+
+FLAGS = ["", "(think)", "(gzip)", "(br)", "(zstd)", "(429)", "(500)", "(pieces)", "(400)"]
+WORDS = ["count trains", "count trains and cars and ships", "tell me more"]
+
+#: The turn that another run changes, and the one whose first answer is cut off.
+CHANGED, CUT = 23, 20
+
+
+class Agent(NamedTuple):
+    """A program of `clients/`."""
+
+    name: str
+    #: The kind of the conversation that it saves.
+    kind: str
+    #: The place of a message in a request, before and after its number.
+    place: tuple[str, str]
+    #: The encodings that its library accepts.
+    encodings: frozenset[str]
+    #: How it asks; Node has one way.
+    how: str = ""
+    #: Whether its library asks again if an answer was cut off.
+    is_asked_again: bool = True
+
+    @property
+    def command(self) -> list[str]:
+        """The command that runs it, without its files."""
+        if self.how:
+            return [sys.executable, str(CLIENTS / "agents" / f"{self.name}.py"), self.how]
+        return ["node", str(CLIENTS / "node" / f"{self.name}.mjs")]
+
+    def turns(self) -> list[str]:
+        """The words of its user."""
+        found = [f"{n}: {WORDS[(n + n // 9) % 3]} {FLAGS[n % 9]}".strip() for n in range(30)]
+        if self.is_asked_again:
+            found[CUT] = f"{CUT}: tell me more (cut)"
+        return found
+
+
+ALL = frozenset({"gzip", "br", "zstd"})
+#: Node 20 accepts nothing else.
+OF_NODE = frozenset({"gzip"})
+
+PYTHON = [
+    Agent("openai_chat", "openai-chat", ("/messages/", "/content"), ALL),
+    Agent("openai_responses", "openai-responses", ("/input/", "/content"), ALL),
+    Agent("anthropic_messages", "anthropic", ("/messages/", "/content"), ALL),
+    Agent("google_genai", "auto", ("/contents/", "/parts/0/text"), ALL, is_asked_again=False),
+]
+NODE = [
+    Agent("openai_chat", "openai-chat", ("/messages/", "/content"), OF_NODE, is_asked_again=False),
+    Agent("openai_responses", "openai-responses", ("/input/", "/content"), OF_NODE, is_asked_again=False),
+    Agent("anthropic_messages", "anthropic", ("/messages/", "/content"), OF_NODE, is_asked_again=False),
+    Agent("google_genai", "auto", ("/contents/", "/parts/0/text"), OF_NODE, is_asked_again=False),
+    Agent("ai_sdk", "ai-sdk", ("/input/", "/content/0/text"), OF_NODE, is_asked_again=False),
+]
+AGENTS = [agent._replace(how=how) for agent in PYTHON for how in ("sync", "async")] + NODE
+
+HAS_NODE = shutil.which("node") is not None and (CLIENTS / "node" / "node_modules").is_dir()
+
+
+def name_of(agent: Agent) -> str:
+    """The name of a case."""
+    return f"{agent.name}-{agent.how or 'node'}"
+
+
+def act(agent: Agent, before: list[str], turns: list[str], stub: Stub | None, exits: int = 0) -> tuple[Any, str, str]:
+    """Runs an agent: what it saw, and what was printed."""
+    Path("turns.json").write_text(json.dumps(turns), "utf-8")
+    Path("saw.json").unlink(missing_ok=True)
+    environment = os.environ | {"GEMINI_API_KEY": "key", "OPENAI_API_KEY": "key", "ANTHROPIC_API_KEY": "key"}
+    if stub:
+        environment |= stub.variables()
+    ran = subprocess.run(
+        [*before, *agent.command, "turns.json", "saw.json"],
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == exits, ran.stdout + ran.stderr
+    return json.loads(Path("saw.json").read_text("utf-8")), ran.stdout, ran.stderr
+
+
+def without_null(value: Any) -> Any:
+    """A value without members that are null: libraries add those that an answer may have."""
+    if isinstance(value, dict):
+        return {name: without_null(inner) for name, inner in value.items() if inner is not None}
+    return [without_null(inner) for inner in value] if isinstance(value, list) else value
+
+
+def plain(found: list[dict[str, Any]], agent: str) -> list[Any]:
+    """Transitions without what only a recording or only an import states, and without the calls that failed."""
+    kept = []
+    for one in found:
+        content = dict(one["content"])
+        failed = any(noted.get("kind") == "model_call_failed" for noted in content.get("anomalies", []))
+        intent = dict(content.get("intent") or {})
+        if failed or "ended" in intent:
+            continue
+        for name in ("capture", "request", "source"):
+            intent.pop(name, None)
+        content["intent"] = without_null(intent)
+        for name in ("redaction", "unattested", "state_root", "seq"):
+            content.pop(name, None)
+        if content.get("agent_id") in (agent, "model"):
+            content["agent_id"] = "assistant"
+        kept.append([one["type"], content])
+    return kept
+
+
+def essence(found: list[Any]) -> list[Any]:
+    """What transitions state in any format: words, calls and their results."""
+    kept: list[Any] = []
+    for kind, content in found:
+        words = content["intent"].get("content")
+        parts = words if isinstance(words, list) else [{"type": "text", "text": words}]
+        said = "".join(part.get("text") or "" for part in parts if part.get("type") != "reasoning")
+        action = content.get("action") or {}
+        calls = action.get("calls", [action] if action else [])
+        if kind == "action.result":
+            kept.append(["result", action["call_id"], content["result"]["output"]])
+        elif calls:
+            kept += [["call", call["call_id"], call["tool"], call["params"]] for call in calls]
+        elif said:
+            kept.append([kind, said])
+    return kept
+
+
+@pytest.mark.parametrize("agent", AGENTS, ids=name_of)
+def test_a_program_sees_the_same_recorded_and_served_again(agent: Agent) -> None:
+    """It sees the same without dendrer, recorded, and served with the stub gone; one changed message is named."""
+    if not agent.how and not HAS_NODE:
+        pytest.skip("no Node, or its packages were not installed: scripts/python.sh")
+    turns = agent.turns()
+    with Stub() as stub:
+        alone, _, _ = act(agent, [], turns, stub)
+        asked, encodings = stub.paths, stub.encodings
+    assert encodings == agent.encodings, "the answers are compressed as the library accepts it"
+
+    with Stub() as stub:
+        recorded, _, told = act(agent, [*DENDRER, "record", "--as", "r", "--"], turns, stub)
+        assert stub.paths == asked, "the stub is asked the same"
+        bodies = stub.bodies
+    assert recorded == alone
+    failed = sum(flag in turn for turn in turns for flag in ("(429)", "(500)", "(400)", "(cut)"))
+    assert f"1 agent, {len(asked)} calls, {failed} failed, 0 gaps" in told, told
+
+    replay = [*DENDRER, "replay", "r", "--tools", "run"]
+    served, _, told = act(agent, [*replay, "--"], turns, None)
+    assert served == alone
+    assert f"OK           {len(asked)} calls served; the program ended with exit code 0\n" in told, told
+
+    other = turns[CHANGED].replace(": ", ": please ")
+    changed = [*turns[:CHANGED], other, *turns[CHANGED + 1 :]]
+    _, told, _ = act(agent, [*replay, "--json", "--"], changed, None, exits=7)
+    divergence = json.loads(told)["divergence"]
+    on_record = transitions("r")
+    asks = next(one for one in on_record if one["content"].get("intent", {}).get("content") == turns[CHANGED])
+    before, after = agent.place
+    assert divergence["kind"] == "changed_request"
+    assert divergence["call"] == asks["content"]["intent"]["capture"]["call"]
+    first = next(body for body in bodies if turns[CHANGED] in json.dumps(body))
+    assert divergence["path"] == f"{before}{len(first[before.strip('/')]) - 1}{after}"
+    assert (divergence["expected"], divergence["got"]) == (turns[CHANGED], other)
+
+    Path("saved.json").write_text(json.dumps(alone["saved"]), "utf-8")
+    document("import", "saved.json", "--kind", agent.kind, "--run", "imported", exits=(0, 1))
+    ours, theirs = plain(on_record, "main"), plain(transitions("imported"), "assistant")
+    if agent.name == "ai_sdk":
+        # It saves its conversation in a form of its own.
+        ours, theirs = essence(ours), essence(theirs)
+    assert len(ours) == len(theirs)
+    for one, another in zip(ours, theirs):
+        assert one == another
