@@ -56,6 +56,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dendrer-chain",
             "dendrer-kernel",
             "dendrer-store",
+            "dendrer-store-postgres",
             "dendrer",
             "dendrer-view",
             "dendrer-wire",

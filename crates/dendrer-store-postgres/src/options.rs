@@ -19,6 +19,8 @@ pub struct PostgresOptions {
     pub lock_wait: Duration,
     /// The key of the log, if it is here.
     pub key: Option<Arc<SigningKey>>,
+    /// Whether nothing is written through the handle.
+    pub reads_only: bool,
     /// Whether groups are written without a tag where neither key nor secret is here: for tests.
     pub untagged: bool,
     /// The epoch and the tree that were seen of this store before, from outside the server: a server that has less was
@@ -33,6 +35,7 @@ impl Default for PostgresOptions {
             idle_in_append: Duration::from_secs(10),
             lock_wait: Duration::from_secs(20),
             key: None,
+            reads_only: false,
             untagged: false,
             seen: None,
         }

@@ -37,6 +37,7 @@ pub struct Postgres {
     pub(crate) erased_at: u64,
     pub(crate) keys: Mutex<Option<LogKeys>>,
     pub(crate) trouble: Option<Arc<StoreError>>,
+    pub(crate) reads_only: bool,
     pub(crate) barrier: Arc<Barrier>,
 }
 
@@ -127,6 +128,7 @@ impl Postgres {
             erased_at: 0,
             keys: Mutex::default(),
             trouble: None,
+            reads_only: options.reads_only,
             barrier,
         };
         store.epoch = store.read_tree()?.epoch;
@@ -173,6 +175,7 @@ impl Postgres {
     pub(crate) fn check_writable(&self) -> Result<(), StoreError> {
         match &self.trouble {
             Some(why) => Err(StoreError::ReadOnly { why: why.to_string() }),
+            None if self.reads_only => Err(StoreError::ReadOnly { why: "it was opened for reading".into() }),
             None => Ok(()),
         }
     }

@@ -205,6 +205,12 @@ pub enum StoreError {
     /// The address of a store on a server is refused. Never repeats the address, which may have a password.
     #[error("the address of the store is refused: {0}")]
     Address(String),
+    /// The program was built without stores on a server.
+    #[error("{server} is a store on a server, and this program was built without those")]
+    NotBuilt {
+        /// The address.
+        server: String,
+    },
     /// The server is not one that records are entrusted to.
     #[error("{server} is refused: {why}")]
     ServerRefused {
@@ -291,6 +297,7 @@ impl StoreError {
             StoreError::Note(_) => Code::E0308,
             StoreError::Unsupported(_) => Code::E0601,
             StoreError::Address(_) => Code::E0816,
+            StoreError::NotBuilt { .. } => Code::E0818,
             StoreError::ServerRefused { .. } => Code::E0817,
             StoreError::Unreachable { .. } => Code::E0819,
             StoreError::OtherEpoch { .. } => Code::E0823,
