@@ -55,12 +55,17 @@ pub(crate) fn checks(global: &Global, path: &Path) -> Vec<DoctorCheck> {
 
 #[cfg(not(feature = "postgres"))]
 mod built {
-    use super::*;
+    use std::path::Path;
+
+    use dendrer::repo::{Mode, Repo};
     use dendrer::store::StoreError;
+    use dendrer_view::doctor::DoctorCheck;
+
+    use crate::global::Global;
 
     /// Refuses the address.
     pub(crate) fn open(_: &Global, path: &Path, _: Mode) -> std::result::Result<Repo, dendrer::Error> {
-        // What follows the scheme may have a password.
+        // The rest of the address may have a password.
         let scheme = path.to_string_lossy().split(':').next().unwrap_or_default().to_owned();
         Err(StoreError::NotBuilt { server: format!("{scheme}://..") }.into())
     }
@@ -73,15 +78,19 @@ mod built {
 
 #[cfg(feature = "postgres")]
 mod built {
+    use std::path::Path;
     use std::sync::Arc;
 
     use dendrer::redact::RedactionProfile;
+    use dendrer::repo::{Mode, Repo};
     use dendrer::store::StoreInfo;
     use dendrer::trust::Trust;
+    use dendrer_object::Code;
     use dendrer_store_postgres::{Postgres, PostgresOptions, ServerAddress, TlsMode};
+    use dendrer_view::doctor::DoctorCheck;
 
-    use super::*;
     use crate::context::keys;
+    use crate::global::Global;
 
     /// Reads an address.
     pub(crate) fn address(path: &Path) -> std::result::Result<ServerAddress, dendrer::Error> {
