@@ -15,6 +15,7 @@ use crate::api::{self, Api};
 use crate::conversation::{Conversations, Place};
 use crate::exact::{self, ServedAnswer};
 use crate::exchange::{AskedCall, CallNumber, Ended};
+use crate::mcp::MCP;
 use crate::read::{self, ReadAnswer};
 
 dendrer_object::words! {
@@ -90,21 +91,27 @@ impl Player {
     /// The run has no exact calls (E0117), or the key of its vault is not here (E0465).
     pub fn open(trace: &Trace, vault: Vault) -> Result<Player, Problem> {
         let mut calls: BTreeMap<CallNumber, RecordedCall> = BTreeMap::new();
+        let mut has_others = false;
         for tick in 1..=trace.tip() {
             let record = trace.record(tick).map_err(dendrer::Error::from)?;
             let content = record.content();
             let Some(call) = recorded_call(&content) else { continue };
+            if call.api == MCP {
+                has_others = true;
+                continue;
+            }
             calls.entry(call.call).or_insert(call);
         }
         let calls: Vec<RecordedCall> = calls.into_values().collect();
         let run = trace.name().clone();
-        let Some(first) = calls.first() else {
+        if let Some(first) = calls.first() {
+            vault.get(&run, &exact::locator(first.call, "answer")).map_err(of_vault)?;
+        } else if !has_others {
             let why = format!(
                 "{run} has no exact answers: it was not recorded by dendrer record, or with --no-exact"
             );
             return Err(Problem::new(Code::E0117, why));
-        };
-        vault.get(&run, &exact::locator(first.call, "answer")).map_err(of_vault)?;
+        }
         let played = PlayedCalls { recorded: calls.len() as u64, ..PlayedCalls::default() };
         let (conversations, departed) = (Conversations::default(), BTreeSet::new());
         Ok(Player { run, vault, calls, conversations, departed, played })
@@ -260,7 +267,7 @@ fn recorded_body(bytes: &[u8]) -> Option<Value> {
     read::object(body, encoding).ok().map(Value::Object)
 }
 
-fn of_vault(error: VaultError) -> Problem {
+pub(crate) fn of_vault(error: VaultError) -> Problem {
     Problem::new(error.code(), error.to_string())
 }
 

@@ -4,7 +4,7 @@
 //! of copies, and nothing waits.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +27,7 @@ use tokio::runtime::Runtime;
 
 use crate::bases::Base;
 use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED, Headers};
+use crate::mcp::McpCopy;
 use crate::player::{PlayedCalls, Player};
 use crate::route::Route;
 use crate::signals::HeldSignals;
@@ -63,6 +64,8 @@ pub enum PassedCopy {
     Failing(CallNumber),
     /// An answer, once it has ended. It comes after its request.
     Answered(AnsweredCall),
+    /// Something that passed between a client and a server of MCP.
+    Mcp(McpCopy),
 }
 
 impl PassedCopy {
@@ -71,6 +74,7 @@ impl PassedCopy {
             PassedCopy::Asked(asked) => asked.body.bytes.len() as u64,
             PassedCopy::Answered(answered) => answered.body.bytes.len() as u64,
             PassedCopy::Failing(_) => 0,
+            PassedCopy::Mcp(copy) => copy.size(),
         }
     }
 }
@@ -80,6 +84,7 @@ pub struct Proxy {
     address: SocketAddr,
     runtime: Runtime,
     shared: Arc<Shared>,
+    sender: Sender<PassedCopy>,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -102,6 +107,39 @@ impl Iterator for Copies {
         let seen = self.receiver.recv().ok()?;
         self.counts.waiting.fetch_sub(seen.size(), Ordering::Relaxed);
         Some(seen)
+    }
+}
+
+/// A way by which others add copies. Copies end when it is dropped.
+#[derive(Debug, Clone)]
+pub struct Tap {
+    counts: Arc<Counts>,
+    sender: Sender<PassedCopy>,
+}
+
+impl Tap {
+    /// The number of a new call.
+    pub(crate) fn next_call(&self) -> CallNumber {
+        self.counts.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a connection without the token.
+    pub(crate) fn refuse(&self) {
+        self.counts.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether so many bytes more may wait to be recorded; they are counted then.
+    pub(crate) fn may_wait(&self, more: usize) -> bool {
+        let size = more as u64;
+        let may = self.counts.waiting.load(Ordering::Relaxed) + size <= WAITING_MAX;
+        self.counts.waiting.fetch_add(if may { size } else { 0 }, Ordering::Relaxed);
+        may
+    }
+
+    /// Adds a copy. Its bytes were counted.
+    pub(crate) fn send(&self, copy: McpCopy) {
+        // Ignored: nothing is recorded any more.
+        let _ = self.sender.send(PassedCopy::Mcp(copy));
     }
 }
 
@@ -160,9 +198,9 @@ impl Proxy {
         let shared = Arc::new(Shared { bases, service: service(), counts: Arc::clone(&counts) });
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
         let address = listener.local_addr()?;
-        runtime.spawn(accept(listener, Arc::clone(&shared), sender));
+        runtime.spawn(accept(listener, Arc::clone(&shared), sender.clone()));
         drop(_inside);
-        Ok((Proxy { address, runtime, shared }, Copies { receiver, counts }))
+        Ok((Proxy { address, runtime, shared, sender }, Copies { receiver, counts }))
     }
 
     /// The address that it listens at.
@@ -173,6 +211,11 @@ impl Proxy {
     /// The bases that it serves.
     pub fn bases(&self) -> &[Base] {
         &self.shared.bases
+    }
+
+    /// A way to the same copies and counts.
+    pub fn tap(&self) -> Tap {
+        Tap { counts: Arc::clone(&self.shared.counts), sender: self.sender.clone() }
     }
 
     /// Takes over the signals that end a program: they are for the program that is recorded.
@@ -187,7 +230,7 @@ impl Proxy {
 
     /// Hands signals on to a process, those that came meanwhile as well.
     pub fn forward(&self, signals: HeldSignals, process: u32) {
-        signals.forward(&self.runtime, process);
+        signals.forward(&self.runtime, process, io::stdin().is_terminal());
     }
 
     /// Ends it, and returns the counts of the player.

@@ -3,6 +3,8 @@
 //! Rule: nothing that is wrong with a copy stops the record, and nothing that is wrong with the record stops the program. A
 //! missing part is marked in its place, and counted.
 
+mod mcp;
+
 use std::collections::BTreeMap;
 
 use dendrer::kernel::step::Outcome;
@@ -23,6 +25,10 @@ use crate::proxy::PassedCopy;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::Said;
 
+use self::mcp::{Claim, McpTape};
+
+pub(crate) use self::mcp::{mcp_command, mcp_known};
+
 /// The author of what no agent said.
 const RUNTIME: &str = "dendrer";
 
@@ -34,7 +40,7 @@ const OTHER_MAX: usize = 64 << 10;
 pub struct TapeTally {
     /// Agents that were distinguished.
     pub agents: u64,
-    /// Calls over HTTP.
+    /// Calls over HTTP, and those to servers of MCP.
     pub calls: u64,
     /// Calls that failed, or were not answered to their end.
     pub failed: u64,
@@ -64,11 +70,13 @@ pub struct ProgramEnd {
     pub refused: u64,
 }
 
-/// The metadata of the run of a program: its command, the variables of its APIs, and what records it.
-pub fn meta(command: &[String], bases: &[Base], recorder: &str) -> Value {
+/// The metadata of the run of a program: its command, the variables of its APIs, the commands that are read as servers of MCP, and
+/// what records it.
+pub fn meta(command: &[String], bases: &[Base], servers: &[String], recorder: &str) -> Value {
     let capture = [
         ("argv", Value::array(command.iter().map(|word| Value::from(word.as_str())))),
         ("bases", Value::array(bases.iter().map(Base::to_value))),
+        ("mcp", Value::array(servers.iter().map(|name| Value::from(name.as_str())))),
         ("program", Value::from(recorder)),
     ];
     Value::record([("capture", Value::record(capture))])
@@ -82,6 +90,7 @@ pub struct Tape {
     conversations: Conversations,
     /// Calls that are not answered yet.
     open: BTreeMap<CallNumber, Open>,
+    mcp: McpTape,
     tally: TapeTally,
 }
 
@@ -104,6 +113,8 @@ struct Open {
     exact: Option<VaultRef>,
     /// A keyed digest, by which the same request is known again.
     known: Option<Digest>,
+    /// Results over MCP that its request tells again.
+    seen_again: Vec<Value>,
 }
 
 impl Tape {
@@ -111,7 +122,8 @@ impl Tape {
     pub fn new(recorder: Recorder, vault: Option<Vault>) -> Tape {
         let run = recorder.head().run().clone();
         let (conversations, tally) = (Conversations::default(), TapeTally::default());
-        Tape { recorder, run, vault, conversations, open: BTreeMap::new(), tally }
+        let mcp = McpTape::default();
+        Tape { recorder, run, vault, conversations, open: BTreeMap::new(), mcp, tally }
     }
 
     /// The counts so far.
@@ -130,20 +142,27 @@ impl Tape {
     ///
     /// The store or the kernel does not take a record; none of this copy is on record then.
     pub fn take(&mut self, seen: PassedCopy) -> Result<Vec<Record>, TapeError> {
-        let taken = match seen {
-            PassedCopy::Asked(asked) => self.asked(asked),
-            PassedCopy::Failing(call) => {
-                self.failing(call);
-                Ok(())
-            }
-            PassedCopy::Answered(answered) => self.answered(answered),
-        };
-        match taken {
+        match self.in_turn(seen) {
             Ok(()) => Ok(self.recorder.commit()?),
             Err(error) => {
                 self.recorder.discard();
                 Err(error)
             }
+        }
+    }
+
+    fn one(&mut self, seen: PassedCopy) -> Result<(), TapeError> {
+        match seen {
+            PassedCopy::Asked(asked) => self.asked(asked),
+            PassedCopy::Failing(call) => {
+                self.failing(call);
+                Ok(())
+            }
+            PassedCopy::Answered(answered) => {
+                self.answered(answered)?;
+                self.settle()
+            }
+            PassedCopy::Mcp(copy) => self.take_mcp(copy),
         }
     }
 
@@ -153,6 +172,7 @@ impl Tape {
     ///
     /// As [`Tape::take`].
     pub fn end(&mut self, end: &ProgramEnd) -> Result<Vec<Record>, TapeError> {
+        self.end_mcp()?;
         let ended = Value::record([
             // The other addresses that the program asked are not looked at.
             ("around", Value::Null),
@@ -182,7 +202,7 @@ impl Tape {
         let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
         let vault = self.vault.as_mut();
         let known = vault.and_then(|vault| vault.known_by(&self.run, &read::known(&asked)).ok());
-        let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known };
+        let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known, seen_again: Vec::new() };
         if let Some(api) = api {
             match read::request(&open.asked) {
                 Ok(body) => self.request(api, &mut open, &body)?,
@@ -202,16 +222,30 @@ impl Tape {
         let mut terms = conversation.changed(&request.terms);
         let branch = conversation.branch;
         open.retry_of = conversation.failed.take();
-        let recorder = &mut self.recorder;
+        let (recorder, mcp) = (&mut self.recorder, &mut self.mcp);
         let capture = capture(open.asked.call, api.name, branch, "request");
+        let seen_again = &mut open.seen_again;
         for kept in new {
             let is_result = kept.is_result();
             conversation.add(kept, std::slice::from_ref(kept), &mut |intent| {
                 let intent = named(intent, &agent);
                 let is_claim = is_result && intent.type_name.as_str() == "action.result";
-                let intent = if is_claim { intent.carrying(UNATTESTED, Value::from(true)) } else { intent };
-                let intent = with_word(intent, "request", terms.take());
-                propose(recorder, with_word(intent, "capture", Some(capture.clone())))
+                let claim = if is_claim { mcp.claim(&intent) } else { Claim::New };
+                if let Claim::Again(call, record) = claim {
+                    seen_again.push(mcp::again(call, record));
+                    return Ok(record);
+                }
+                let capture = with_seen(capture.clone(), seen_again);
+                let intent = with_word(with_word(intent, "request", terms.take()), "capture", Some(capture));
+                match claim {
+                    Claim::Differs(call, record) => Tape::differs(recorder, intent, (call, record)),
+                    _ if is_claim => propose(recorder, intent.carrying(UNATTESTED, Value::from(true))),
+                    _ => {
+                        let record = propose(recorder, intent.clone())?;
+                        mcp.asked(record, branch, &intent);
+                        Ok(record)
+                    }
+                }
             })?;
         }
         open.terms = terms;
@@ -257,14 +291,19 @@ impl Tape {
         let place = self.conversations.branch_at(place)?;
         let agent = self.conversations.agent(place).to_owned();
         let conversation = self.conversations.at(place);
-        let capture = capture(open.asked.call, api.name, conversation.branch, "answer");
+        let branch = conversation.branch;
+        let capture = capture(open.asked.call, api.name, branch, "answer");
+        let mut seen_again = open.seen_again;
         // The first of several records has the exact bytes.
-        let mut first = Some(with_members(capture.clone(), exact));
-        let (mut terms, recorder) = (open.terms, &mut self.recorder);
+        let mut first = Some(with_seen(with_members(capture.clone(), exact), &mut seen_again));
+        let (mut terms, recorder, mcp) = (open.terms, &mut self.recorder, &mut self.mcp);
         conversation.add(&said.answer, &said.items, &mut |intent| {
             let intent = with_word(named(intent, &agent), "request", terms.take());
             let capture = first.take().unwrap_or_else(|| capture.clone());
-            propose(recorder, with_word(intent, "capture", Some(capture)))
+            let intent = with_word(intent, "capture", Some(capture));
+            let record = propose(recorder, intent.clone())?;
+            mcp.asked(record, branch, &intent);
+            Ok(record)
         })?;
         conversation.failed = None;
         if let Some(id) = said.id {
@@ -301,6 +340,7 @@ impl Tape {
             ("status", number(answered.head.as_ref().map(|(status, _)| u64::from(*status)))),
         ]);
         let capture = with_members(capture(call, api.name, branch, "answer"), exact);
+        let capture = with_seen(capture, &mut { open.seen_again });
         let mut words = vec![("capture", capture)];
         words.extend(why.answer.map(|answer| ("answer", answer)));
         words.extend(open.terms.map(|terms| ("request", terms)));
@@ -403,6 +443,14 @@ fn with_members(object: Value, more: Vec<(&str, Value)>) -> Value {
             Value::Object(members)
         }
         other => other,
+    }
+}
+
+/// Adds results over MCP that are told again.
+fn with_seen(capture: Value, seen_again: &mut Vec<Value>) -> Value {
+    match seen_again.is_empty() {
+        true => capture,
+        false => with_members(capture, vec![("seen_again", Value::array(seen_again.drain(..)))]),
     }
 }
 
