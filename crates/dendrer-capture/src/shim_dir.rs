@@ -40,7 +40,7 @@ pub(crate) struct ShimDir {
     pub(crate) token: String,
 }
 
-/// Why a name cannot be one of a shim.
+/// Whether a name can be that of a shim.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['/', '\0', '\n']) && !matches!(name, "." | ".." | TOKEN | SOCKET)
 }
@@ -48,6 +48,9 @@ pub(crate) fn is_name(name: &str) -> bool {
 impl ShimDir {
     /// Makes a directory with a shim for each name. `program` are the words that run dendrer.
     pub(crate) fn make(names: &[String], program: &[String], purpose: Purpose) -> io::Result<ShimDir> {
+        if let Some(bad) = names.iter().find(|name| !is_name(name)) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{bad:?} is no name of a program")));
+        }
         let random = || -> io::Result<[u8; 32]> {
             let mut bytes = [0; 32];
             let system = ring::rand::SystemRandom::new();
