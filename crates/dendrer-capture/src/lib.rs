@@ -16,6 +16,7 @@ pub mod channel;
 pub mod conversation;
 mod exact;
 pub mod exchange;
+pub mod forker;
 mod frame;
 pub mod mcp;
 pub mod mcp_player;
@@ -34,6 +35,7 @@ pub mod tape;
 
 pub use bases::{Base, BaseError};
 pub use exchange::{AnsweredCall, AskedCall, Ended};
+pub use forker::{ForkedCalls, Forker};
 pub use mcp_player::McpPlayer;
 pub use player::{PlayedCalls, Player};
 pub use proxy::Proxy;

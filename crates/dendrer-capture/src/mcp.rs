@@ -12,6 +12,11 @@ pub use crate::frame::{McpEnd, McpSide};
 /// The name of this protocol in records.
 pub(crate) const MCP: &str = "mcp";
 
+/// Whether `intent.capture` is that of something that came over MCP.
+pub(crate) fn is_mcp(capture: &Value) -> bool {
+    capture.get("api") == Some(&Value::from(MCP))
+}
+
 /// Something that passed between a client and a server.
 #[derive(Debug, Clone)]
 pub struct McpCopy {

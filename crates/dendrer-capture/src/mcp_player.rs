@@ -3,13 +3,13 @@
 //! Rule: nothing near a recorded request is answered. The first request to a server that is not on record gets an error, and so do
 //! all later ones of that client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer::Trace;
 use dendrer::problem::Problem;
 use dendrer::vault::Vault;
 use dendrer_object::value::first_difference;
-use dendrer_object::{Digest, RunName, Value, json};
+use dendrer_object::{Digest, Record, RunName, Value, json};
 
 use crate::exact;
 use crate::exchange::CallNumber;
@@ -23,7 +23,8 @@ const SERVER_ERROR: i64 = -32000;
 /// Answers from the calls over MCP of a run.
 #[derive(Debug)]
 pub struct McpPlayer {
-    run: RunName,
+    /// The runs under whose names exact bytes are.
+    runs: BTreeSet<RunName>,
     vault: Vault,
     calls: Vec<RecordedCall>,
     /// By the keyed digest of a command, how its server ended if that was no success.
@@ -35,6 +36,8 @@ pub struct McpPlayer {
 #[derive(Debug)]
 struct RecordedCall {
     call: CallNumber,
+    /// The run under whose name its exact bytes are: a fork has calls of its parents.
+    run: RunName,
     agent: String,
     command: Digest,
     known: Digest,
@@ -47,8 +50,8 @@ struct RecordedCall {
 #[derive(Debug)]
 pub(crate) struct McpClient {
     command: Vec<String>,
-    /// The keyed digest of its command, if a server was recorded under it.
-    known: Option<Digest>,
+    /// The keyed digests of its command under which a server was recorded.
+    known: Vec<Digest>,
     agent: String,
     has_departed: bool,
 }
@@ -56,7 +59,7 @@ pub(crate) struct McpClient {
 impl McpClient {
     /// Whether its command is that of a recorded server.
     pub(crate) fn is_known(&self) -> bool {
-        self.known.is_some()
+        !self.known.is_empty()
     }
 }
 
@@ -69,8 +72,8 @@ impl McpPlayer {
     pub fn open(trace: &Trace, vault: Vault) -> Result<McpPlayer, Problem> {
         let (mut calls, mut servers) = (BTreeMap::new(), BTreeMap::new());
         for tick in 1..=trace.tip() {
-            let content = trace.record(tick).map_err(dendrer::Error::from)?.content();
-            let Some((command, end, call)) = recorded(&content, &vault, trace.name()) else { continue };
+            let record = trace.record(tick).map_err(dendrer::Error::from)?;
+            let Some((command, end, call)) = recorded(&record, &vault) else { continue };
             let known = servers.entry(command).or_insert(None);
             *known = end.or(*known);
             if let Some(call) = call {
@@ -79,16 +82,17 @@ impl McpPlayer {
         }
         let calls: Vec<RecordedCall> = calls.into_values().collect();
         if let Some(first) = calls.iter().find(|call| call.has_answer) {
-            vault.get(trace.name(), &exact::locator(first.call, "answer")).map_err(of_vault)?;
+            vault.get(&first.run, &exact::locator(first.call, "answer")).map_err(of_vault)?;
         }
         let played = PlayedCalls { recorded: calls.len() as u64, ..PlayedCalls::default() };
-        Ok(McpPlayer { run: trace.name().clone(), vault, calls, servers, played })
+        let runs = calls.iter().map(|call| call.run.clone()).collect();
+        Ok(McpPlayer { runs, vault, calls, servers, played })
     }
 
     /// Begins to answer a client that started a command.
     pub(crate) fn begin(&mut self, command: &[String], name: Option<&str>) -> McpClient {
-        let known = self.vault.known_by(&self.run, &mcp_command(command)).ok();
-        let known = known.filter(|known| self.servers.contains_key(known));
+        let known = self.known(&mcp_command(command)).into_iter().map(|(_, known)| known);
+        let known = known.filter(|known| self.servers.contains_key(known)).collect();
         let agent = format!("{MCP}:{}", mcp::server_name(name, command));
         McpClient { command: command.to_vec(), known, agent, has_departed: false }
     }
@@ -122,9 +126,15 @@ impl McpPlayer {
         (bytes, end)
     }
 
+    /// The keyed digests of some bytes, for each run.
+    fn known(&mut self, bytes: &[u8]) -> Vec<(RunName, Digest)> {
+        let vault = &mut self.vault;
+        self.runs.iter().filter_map(|run| Some((run.clone(), vault.known_by(run, bytes).ok()?))).collect()
+    }
+
     /// How a server ends whose client sends nothing more.
     pub(crate) fn client_end(&self, client: &McpClient) -> McpEnd {
-        let end = client.known.and_then(|known| *self.servers.get(&known)?);
+        let end = client.known.iter().find_map(|known| *self.servers.get(known)?);
         McpEnd { exit: end.and_then(|end| end.exit).or(Some(0)), signal: None }
     }
 
@@ -140,9 +150,8 @@ impl McpPlayer {
 
     /// How the server ended, if nothing of it is left.
     fn ending(&self, client: &McpClient) -> Option<McpEnd> {
-        let known = client.known?;
-        let is_left = self.calls.iter().any(|call| call.command == known && !call.is_served);
-        self.servers.get(&known).copied().flatten().filter(|_| !is_left)
+        let is_left = self.calls.iter().any(|call| client.known.contains(&call.command) && !call.is_served);
+        client.known.iter().find_map(|known| *self.servers.get(known)?).filter(|_| !is_left)
     }
 
     fn find(&mut self, client: &mut McpClient, method: &str, whole: &Value) -> Served {
@@ -150,11 +159,9 @@ impl McpPlayer {
             return Served::Refusal("this client departed from the record before".to_owned());
         }
         let known = mcp_known(&client.command, method, &mcp::params(whole));
-        let known = match self.vault.known_by(&self.run, &known) {
-            Ok(known) => known,
-            Err(error) => return Served::Refusal(error.to_string()),
-        };
-        let Some(found) = self.calls.iter().position(|call| !call.is_served && call.known == known) else {
+        let known = self.known(&known);
+        let is_it = |call: &RecordedCall| known.iter().any(|(run, known)| *run == call.run && *known == call.known);
+        let Some(found) = self.calls.iter().position(|call| !call.is_served && is_it(call)) else {
             // Whether a connection lives is asked by the clock.
             if method == PING {
                 return Served::Answer(json::to_vec(&Value::record([
@@ -171,7 +178,7 @@ impl McpPlayer {
         if !call.has_answer {
             return Served::Nothing;
         }
-        match self.vault.get(&self.run, &exact::locator(call.call, "answer")) {
+        match self.vault.get(&call.run, &exact::locator(call.call, "answer")) {
             Ok(bytes) => match exact::split(&bytes) {
                 Some((_, body)) => Served::Answer(body.to_vec()),
                 None => Served::Refusal("the answer in the vault cannot be read".to_owned()),
@@ -182,17 +189,17 @@ impl McpPlayer {
 
     /// Notes that a client departs, and returns the reason.
     fn depart(&mut self, client: &mut McpClient, method: &str, whole: &Value) -> String {
-        let left = || self.calls.iter().filter(|call| !call.is_served && Some(call.command) == client.known);
+        let left = || self.calls.iter().filter(|call| !call.is_served && client.known.contains(&call.command));
         let due = left().find(|call| call.method == method).or_else(|| left().next());
         let Some(due) = due else {
             self.surplus(client);
             return "no recorded call is left for this request".to_owned();
         };
-        let (call, agent) = (due.call, due.agent.clone());
+        let (call, run, agent) = (due.call, due.run.clone(), due.agent.clone());
         let as_compared = |method: Option<&str>, whole: &Value| {
             Value::record([("method", method.map_or(Value::Null, Value::from)), ("params", mcp::params(whole))])
         };
-        let recorded = self.vault.get(&self.run, &exact::locator(call, "request")).ok();
+        let recorded = self.vault.get(&run, &exact::locator(call, "request")).ok();
         let recorded = recorded.and_then(|bytes| json::parse_door(exact::split(&bytes)?.1).ok());
         let recorded =
             recorded.map(|whole| as_compared(whole.get("method").and_then(Value::as_str), &whole));
@@ -231,10 +238,15 @@ fn divergence(call: Option<CallNumber>, agent: &str, kind: DepartureKind) -> Pro
     ProgramDivergence { call, api, agent, kind, path: None, expected: None, got: None }
 }
 
-/// What a record says of a server: its command, its end, and a call to it.
-fn recorded(content: &Value, vault: &Vault, run: &RunName) -> Option<(Digest, Option<McpEnd>, Option<RecordedCall>)> {
+/// The command of a server, its end, and a call to it.
+type RecordedServer = (Digest, Option<McpEnd>, Option<RecordedCall>);
+
+/// What a record says of a server.
+fn recorded(record: &Record, vault: &Vault) -> Option<RecordedServer> {
+    let content = record.content();
+    let run = record.header().run.clone()?;
     let words = content.get("intent")?;
-    let capture = words.get("capture").filter(|capture| capture.get("api") == Some(&Value::from(MCP)))?;
+    let capture = words.get("capture").filter(|capture| mcp::is_mcp(capture))?;
     let digest = |name: &str| -> Option<Digest> { capture.get(name)?.as_str()?.parse().ok() };
     let command = digest("command")?;
     let end = words.get(MCP).and_then(|said| said.get("ended")).map(|end| {
@@ -244,11 +256,12 @@ fn recorded(content: &Value, vault: &Vault, run: &RunName) -> Option<(Digest, Op
     let call = || {
         let call = capture.get("call")?.as_u64()?;
         let exact = capture.get("exact")?;
-        let request = vault.get(run, &exact::locator(call, "request")).ok();
+        let request = vault.get(&run, &exact::locator(call, "request")).ok();
         let request = request.and_then(|bytes| json::parse_door(exact::split(&bytes)?.1).ok());
         let method = request.and_then(|whole| whole.get("method")?.as_str().map(str::to_owned));
         Some(RecordedCall {
             call,
+            run: run.clone(),
             agent: content.get("agent_id")?.as_str()?.to_owned(),
             command,
             known: digest("asked")?,

@@ -9,14 +9,15 @@ use dendrer::Trace;
 use dendrer::problem::Problem;
 use dendrer::vault::{Vault, VaultError};
 use dendrer_object::value::{Object, first_difference};
-use dendrer_object::{Code, Digest, RunName, UNATTESTED, Value};
+use dendrer_object::{Code, Digest, Record, RunName, UNATTESTED, Value, json};
 
 use crate::api::{self, Api};
 use crate::conversation::{Conversations, Place};
 use crate::exact::{self, ServedAnswer};
 use crate::exchange::{AskedCall, CallNumber, Ended};
-use crate::mcp::MCP;
+use crate::mcp::is_mcp;
 use crate::read::{self, ReadAnswer};
+use crate::spoken::{result_in, with_result};
 
 dendrer_object::words! {
     /// How a program departs from its record.
@@ -62,22 +63,52 @@ pub struct PlayedCalls {
 }
 
 /// A call on record.
-#[derive(Debug)]
-struct RecordedCall {
-    call: CallNumber,
-    api: String,
-    agent: String,
+#[derive(Debug, Clone)]
+pub(crate) struct RecordedCall {
+    pub(crate) call: CallNumber,
+    pub(crate) api: String,
+    pub(crate) agent: String,
+    /// The run under whose name its exact bytes are: a fork has calls of its parents.
+    run: RunName,
+    /// The tick of its answer.
+    pub(crate) tick: u64,
+    /// Whether it failed, or was not answered to its end.
+    pub(crate) is_failed: bool,
     known: Digest,
-    is_served: bool,
+    pub(crate) is_served: bool,
+}
+
+/// All calls of a run that have an exact answer, in the order of their requests.
+///
+/// # Errors
+///
+/// A record cannot be read.
+pub(crate) fn recorded_calls(trace: &Trace) -> Result<Vec<RecordedCall>, Problem> {
+    let mut calls: BTreeMap<CallNumber, RecordedCall> = BTreeMap::new();
+    for tick in 1..=trace.tip() {
+        let record = trace.record(tick).map_err(dendrer::Error::from)?;
+        if let Some(call) = recorded_call(&record, tick) {
+            calls.entry(call.call).or_insert(call);
+        }
+    }
+    Ok(calls.into_values().collect())
+}
+
+/// A request that was read, and its conversation.
+pub(crate) struct Placed {
+    pub(crate) api: Option<&'static Api>,
+    pub(crate) body: Option<Object>,
+    pub(crate) place: Option<Place>,
 }
 
 /// Serves calls from a run.
 #[derive(Debug)]
 pub struct Player {
-    run: RunName,
     vault: Vault,
     calls: Vec<RecordedCall>,
     conversations: Conversations,
+    /// Results of tools inside the program that were replaced in its requests, by the id of their call.
+    replaced: BTreeMap<String, Value>,
     /// Conversations that departed.
     departed: BTreeSet<usize>,
     played: PlayedCalls,
@@ -90,31 +121,60 @@ impl Player {
     ///
     /// The run has no exact calls (E0117), or the key of its vault is not here (E0465).
     pub fn open(trace: &Trace, vault: Vault) -> Result<Player, Problem> {
-        let mut calls: BTreeMap<CallNumber, RecordedCall> = BTreeMap::new();
-        let mut has_others = false;
-        for tick in 1..=trace.tip() {
-            let record = trace.record(tick).map_err(dendrer::Error::from)?;
-            let content = record.content();
-            let Some(call) = recorded_call(&content) else { continue };
-            if call.api == MCP {
-                has_others = true;
-                continue;
-            }
-            calls.entry(call.call).or_insert(call);
-        }
-        let calls: Vec<RecordedCall> = calls.into_values().collect();
-        let run = trace.name().clone();
-        if let Some(first) = calls.first() {
-            vault.get(&run, &exact::locator(first.call, "answer")).map_err(of_vault)?;
-        } else if !has_others {
+        let calls = recorded_calls(trace)?;
+        let mut player = match calls.is_empty() && has_mcp(trace)? {
+            true => Player::serving(vault, calls),
+            false => Player::of(trace, vault, calls)?,
+        };
+        player.replaced = player.replaced_in(trace)?;
+        Ok(player)
+    }
+
+    /// Serves some of the calls of a run.
+    pub(crate) fn of(trace: &Trace, vault: Vault, calls: Vec<RecordedCall>) -> Result<Player, Problem> {
+        let Some(first) = calls.first() else {
+            let run = trace.name();
             let why = format!(
                 "{run} has no exact answers: it was not recorded by dendrer record, or with --no-exact"
             );
             return Err(Problem::new(Code::E0117, why));
-        }
+        };
+        vault.get(&first.run, &exact::locator(first.call, "answer")).map_err(of_vault)?;
+        Ok(Player::serving(vault, calls))
+    }
+
+    /// Serves some calls, which may be none.
+    pub(crate) fn serving(vault: Vault, calls: Vec<RecordedCall>) -> Player {
         let played = PlayedCalls { recorded: calls.len() as u64, ..PlayedCalls::default() };
         let (conversations, departed) = (Conversations::default(), BTreeSet::new());
-        Ok(Player { run, vault, calls, conversations, departed, played })
+        let replaced = BTreeMap::new();
+        Player { vault, calls, conversations, replaced, departed, played }
+    }
+
+    /// The results that a fork put in the place of those of its program.
+    fn replaced_in(&self, trace: &Trace) -> Result<BTreeMap<String, Value>, Problem> {
+        let mut replaced = BTreeMap::new();
+        for tick in 1..=trace.tip() {
+            let record = trace.record(tick).map_err(dendrer::Error::from)?;
+            let Some((call, id)) = replaced_result(&record) else { continue };
+            let run = self.calls.iter().find(|known| known.call == call).map(|known| &known.run);
+            let request = run.and_then(|run| self.vault.get(run, &exact::locator(call, "request")).ok());
+            let result = request.as_deref().and_then(recorded_body).and_then(|body| result_in(&body, &id));
+            replaced.extend(result.map(|result| (id, result)));
+        }
+        Ok(replaced)
+    }
+
+    /// A request with the results that were replaced when it was recorded.
+    fn as_recorded(&self, asked: &AskedCall) -> AskedCall {
+        let mut asked = asked.clone();
+        for (id, result) in &self.replaced {
+            let body = read::request(&asked).ok().map(Value::Object);
+            if let Some(body) = body.and_then(|body| with_result(&body, id, result)) {
+                (asked.body.bytes, asked.encoding) = (json::to_vec(&body), None);
+            }
+        }
+        asked
     }
 
     /// Answers a request.
@@ -126,28 +186,76 @@ impl Player {
     }
 
     fn find(&mut self, asked: &AskedCall) -> Result<ServedAnswer, String> {
+        let asked = &self.as_recorded(asked);
+        let placed = self.placed(asked)?;
+        match self.take(asked, &placed)? {
+            Some(answer) => Ok(answer),
+            None => Err(self.depart(&placed)),
+        }
+    }
+
+    /// Reads a request.
+    ///
+    /// # Errors
+    ///
+    /// Its conversation departed from the record before.
+    pub(crate) fn placed(&mut self, asked: &AskedCall) -> Result<Placed, String> {
         let (api, body) = (api::of_path(&asked.method, &asked.path), read::request(asked).ok());
         let place = api.zip(body.as_ref()).and_then(|(api, body)| self.place(api, body));
-        if place.is_some_and(|place| self.departed.contains(&place.conversation)) {
-            return Err("this conversation departed from the record before".to_owned());
+        match place.is_some_and(|place| self.departed.contains(&place.conversation)) {
+            true => Err("this conversation departed from the record before".to_owned()),
+            false => Ok(Placed { api, body, place }),
         }
+    }
+
+    /// The agent whose conversation a request continues.
+    pub(crate) fn agent(&self, placed: &Placed) -> String {
+        placed.place.map_or("main", |place| self.conversations.agent(place)).to_owned()
+    }
+
+    /// Whether calls of an agent are left.
+    pub(crate) fn expects(&self, agent: &str) -> bool {
+        self.calls.iter().any(|call| !call.is_served && call.agent == agent)
+    }
+
+    /// Which of some calls a request is, byte for byte; of several the first that was not served.
+    pub(crate) fn position(
+        &mut self,
+        asked: &AskedCall,
+        calls: &[RecordedCall],
+    ) -> Result<Option<usize>, String> {
         let known = read::known(asked);
-        let known = self.vault.known_by(&self.run, &known).map_err(|error| error.to_string())?;
-        let found = self.calls.iter().position(|call| !call.is_served && call.known == known);
-        let Some(found) = found else {
-            let why = self.depart(api, body.map(Value::Object), place);
-            return Err(why);
-        };
+        let mut digests: BTreeMap<RunName, Digest> = BTreeMap::new();
+        for (index, call) in calls.iter().enumerate().filter(|(_, call)| !call.is_served) {
+            if !digests.contains_key(&call.run) {
+                let digest = self.vault.known_by(&call.run, &known).map_err(|error| error.to_string())?;
+                digests.insert(call.run.clone(), digest);
+            }
+            if digests.get(&call.run) == Some(&call.known) {
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The recorded answer to a request; `None` if it is not on record.
+    pub(crate) fn take(
+        &mut self,
+        asked: &AskedCall,
+        placed: &Placed,
+    ) -> Result<Option<ServedAnswer>, String> {
+        let calls = std::mem::take(&mut self.calls);
+        let found = self.position(asked, &calls);
+        self.calls = calls;
+        let Some(found) = found? else { return Ok(None) };
         let call = &mut self.calls[found];
-        let bytes = self.vault.get(&self.run, &exact::locator(call.call, "answer"));
+        let bytes = self.vault.get(&call.run, &exact::locator(call.call, "answer"));
         let bytes = bytes.map_err(|error| error.to_string())?;
         let answer = ServedAnswer::read(&bytes).ok_or("the answer in the vault cannot be read")?;
         call.is_served = true;
         self.played.served += 1;
-        if let (Some(api), Some(place)) = (api, place) {
-            self.remember(api, place, &answer);
-        }
-        Ok(answer)
+        self.remember(placed, &answer);
+        Ok(Some(answer))
     }
 
     /// The conversation of a request, with its new messages added to it.
@@ -162,7 +270,8 @@ impl Player {
     }
 
     /// Adds an answer to its conversation, so that the request after it is known to go on with it.
-    fn remember(&mut self, api: &Api, place: Place, answer: &ServedAnswer) {
+    pub(crate) fn remember(&mut self, placed: &Placed, answer: &ServedAnswer) {
+        let (Some(api), Some(place)) = (placed.api, placed.place) else { return };
         let text = |name: &str| {
             let found = answer.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
             found.map(|(_, value)| value.as_str())
@@ -183,10 +292,10 @@ impl Player {
     }
 
     /// Notes that a conversation departs, and returns the reason.
-    fn depart(&mut self, api: Option<&Api>, got: Option<Value>, place: Option<Place>) -> String {
-        self.departed.extend(place.map(|place| place.conversation));
-        let name = api.map_or("http", |api| api.name);
-        let agent = place.map_or("main", |place| self.conversations.agent(place)).to_owned();
+    pub(crate) fn depart(&mut self, placed: &Placed) -> String {
+        self.departed.extend(placed.place.map(|place| place.conversation));
+        let name = placed.api.map_or("http", |api| api.name);
+        let (agent, got) = (self.agent(placed), placed.body.clone().map(Value::Object));
         let open = || self.calls.iter().filter(|call| !call.is_served && call.api == name);
         let due = open().find(|call| call.agent == agent).or_else(|| open().next());
         let Some(due) = due else {
@@ -205,7 +314,7 @@ impl Player {
             return "no recorded call is left for this request".to_owned();
         };
         let call = due.call;
-        let recorded = self.vault.get(&self.run, &exact::locator(call, "request")).ok();
+        let recorded = self.vault.get(&due.run, &exact::locator(call, "request")).ok();
         let recorded = recorded.as_deref().and_then(recorded_body);
         let difference = recorded.zip(got).and_then(|(recorded, got)| first_difference(&recorded, &got));
         let (path, expected, got) = match difference {
@@ -247,17 +356,42 @@ impl Player {
 }
 
 /// The call whose exact answer a record has.
-fn recorded_call(content: &Value) -> Option<RecordedCall> {
-    let capture = content.get("intent")?.get("capture")?;
+fn recorded_call(record: &Record, tick: u64) -> Option<RecordedCall> {
+    let content = record.content();
+    let capture = content.get("intent")?.get("capture").filter(|capture| !is_mcp(capture))?;
     capture.get("exact")?.get("answer")?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Some(RecordedCall {
         call: capture.get("call")?.as_u64()?,
         api: capture.get("api").and_then(text)?,
         agent: content.get("agent_id").and_then(text)?,
+        run: record.header().run.clone()?,
+        tick,
         known: capture.get("asked")?.as_str()?.parse().ok()?,
+        is_failed: record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "observation.add"),
         is_served: false,
     })
+}
+
+/// Whether a run has calls over MCP.
+fn has_mcp(trace: &Trace) -> Result<bool, Problem> {
+    for tick in 1..=trace.tip() {
+        let content = trace.record(tick).map_err(dendrer::Error::from)?.content();
+        let capture = content.get("intent").and_then(|words| words.get("capture"));
+        if capture.is_some_and(|capture| is_mcp(capture) && capture.get("exact").is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The call in whose request the result of a tool was replaced, and the id of the call of the tool.
+fn replaced_result(record: &Record) -> Option<(CallNumber, String)> {
+    let content = record.content();
+    let capture = content.get("intent")?.get("capture")?;
+    (capture.get("changed_in_request") == Some(&Value::from(true))).then_some(())?;
+    let id = content.get("action")?.get("call_id")?.as_str()?;
+    Some((capture.get("call")?.as_u64()?, id.to_owned()))
 }
 
 /// The body of an exact request.
@@ -271,14 +405,14 @@ pub(crate) fn of_vault(error: VaultError) -> Problem {
     Problem::new(error.code(), error.to_string())
 }
 
-/// The tools whose results the program alone brings: they run again with it.
+/// The tools whose results the program alone brings up to a tick: they run again with it.
 ///
 /// # Errors
 ///
 /// A record cannot be read.
-pub fn tools_inside(trace: &Trace) -> Result<BTreeSet<String>, dendrer::Error> {
+pub fn tools_inside(trace: &Trace, to: u64) -> Result<BTreeSet<String>, dendrer::Error> {
     let mut tools = BTreeSet::new();
-    for tick in 1..=trace.tip() {
+    for tick in 1..=to {
         let content = trace.record(tick)?.content();
         if content.get(UNATTESTED) == Some(&Value::from(true)) {
             let tool = content.get("action").and_then(|action| action.get("tool")?.as_str());

@@ -5,8 +5,9 @@
 
 mod mcp;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use dendrer::Trace;
 use dendrer::kernel::step::Outcome;
 use dendrer::recorder::Recorder;
 use dendrer::vault::{Vault, VaultRef};
@@ -21,6 +22,7 @@ use crate::body::{self, BodyFault};
 use crate::conversation::{Conversations, Place};
 use crate::exact;
 use crate::exchange::{AnsweredCall, AskedCall, CallNumber, Ended, FAILED};
+use crate::mcp::is_mcp;
 use crate::proxy::PassedCopy;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::Said;
@@ -113,9 +115,14 @@ struct Open {
     exact: Option<VaultRef>,
     /// A keyed digest, by which the same request is known again.
     known: Option<Digest>,
+    /// The records of the request, if it is read from the record.
+    recorded: Option<RecordedItems>,
     /// Results over MCP that its request tells again.
     seen_again: Vec<Value>,
 }
+
+/// The records that a part of a call has already.
+type RecordedItems = VecDeque<Digest>;
 
 impl Tape {
     /// Begins to record with a recorder of a new run. With a vault, exact bytes are kept in it.
@@ -153,13 +160,13 @@ impl Tape {
 
     fn one(&mut self, seen: PassedCopy) -> Result<(), TapeError> {
         match seen {
-            PassedCopy::Asked(asked) => self.asked(asked),
+            PassedCopy::Asked(asked) => self.asked(asked, None),
             PassedCopy::Failing(call) => {
                 self.failing(call);
                 Ok(())
             }
             PassedCopy::Answered(answered) => {
-                self.answered(answered)?;
+                self.answered(answered, None)?;
                 self.settle()
             }
             PassedCopy::Mcp(copy) => self.take_mcp(copy),
@@ -187,6 +194,50 @@ impl Tape {
         Ok(self.recorder.commit()?)
     }
 
+    /// Goes on from a tick of another run, whose fork the recorder writes: reads again what came up to there, so that later
+    /// requests continue its conversations. What is on record is not recorded again.
+    ///
+    /// # Errors
+    ///
+    /// A record of the parent cannot be read, or as for [`Tape::take`].
+    pub fn resume(mut self, parent: &Trace, tick: u64) -> Result<Tape, TapeError> {
+        let Some(vault) = self.vault.take() else { return Ok(self) };
+        let mut parts: Vec<(RecordedPart, RecordedItems)> = Vec::new();
+        for at in 1..=tick {
+            let record = parent.record(at)?;
+            let Some(part) = RecordedPart::of(&record) else { continue };
+            let known = parts
+                .iter_mut()
+                .find(|(known, _)| known.call == part.call && known.is_answer == part.is_answer);
+            match known {
+                Some((_, items)) => items.push_back(record.id()),
+                None => parts.push((part, VecDeque::from([record.id()]))),
+            }
+        }
+        self.mcp.resume(parent, tick)?;
+        let mut asked = BTreeSet::new();
+        for (part, items) in parts {
+            let bytes = |name: &str| vault.get(&part.run, &exact::locator(part.call, name)).ok();
+            if asked.insert(part.call) {
+                let request = bytes("request").and_then(|bytes| exact::read_request(part.call, &bytes));
+                let Some(request) = request else { continue };
+                let recorded = if part.is_answer { RecordedItems::new() } else { items.clone() };
+                self.asked(request, Some(recorded))?;
+            }
+            if part.is_answer {
+                let answer = bytes("answer").and_then(|bytes| exact::ServedAnswer::read(&bytes));
+                let Some(answer) = answer else { continue };
+                self.answered(answer.as_answered(part.call), Some(items))?;
+            }
+        }
+        self.open.clear();
+        self.mcp.resumed();
+        self.tally = TapeTally::default();
+        self.vault = Some(vault);
+        self.recorder.commit()?;
+        Ok(self)
+    }
+
     fn propose(&mut self, intent: Intent) -> Result<Digest, dendrer::Error> {
         propose(&mut self.recorder, intent)
     }
@@ -196,17 +247,20 @@ impl Tape {
         self.vault.as_mut()?.put(&self.run, &exact::locator(call, part), bytes).ok()
     }
 
-    fn asked(&mut self, asked: AskedCall) -> Result<(), TapeError> {
+    /// Records a request, or reads it again with the records that it has.
+    fn asked(&mut self, asked: AskedCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         self.tally.calls += 1;
         let api = api::of_path(&asked.method, &asked.path);
         let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
         let vault = self.vault.as_mut();
         let known = vault.and_then(|vault| vault.known_by(&self.run, &read::known(&asked)).ok());
-        let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known, seen_again: Vec::new() };
+        let (retry_of, seen_again) = (None, Vec::new());
+        let mut open = Open { api, asked, place: None, terms: None, retry_of, exact, known, recorded, seen_again };
         if let Some(api) = api {
             match read::request(&open.asked) {
                 Ok(body) => self.request(api, &mut open, &body)?,
-                Err(why) => self.gap(open.asked.call, why)?,
+                Err(why) if open.recorded.is_none() => self.gap(open.asked.call, why)?,
+                Err(_) => {}
             }
         }
         self.open.insert(open.asked.call, open);
@@ -222,11 +276,20 @@ impl Tape {
         let mut terms = conversation.changed(&request.terms);
         let branch = conversation.branch;
         open.retry_of = conversation.failed.take();
-        let (recorder, mcp) = (&mut self.recorder, &mut self.mcp);
+        let (recorder, recorded, mcp) = (&mut self.recorder, &mut open.recorded, &mut self.mcp);
         let capture = capture(open.asked.call, api.name, branch, "request");
         let seen_again = &mut open.seen_again;
+        let over_mcp = if recorded.is_some() { mcp.told_ids() } else { Vec::new() };
         for kept in new {
+            // The messages behind the tick of a fork are not of it. A result over MCP has its record elsewhere.
+            if recorded.as_ref().is_some_and(VecDeque::is_empty) && !kept.answers_one_of(&over_mcp) {
+                break;
+            }
             let is_result = kept.is_result();
+            let capture = match kept.answers_one_of(&open.asked.changed) {
+                true => with_members(capture.clone(), vec![("changed_in_request", Value::from(true))]),
+                false => capture.clone(),
+            };
             conversation.add(kept, std::slice::from_ref(kept), &mut |intent| {
                 let intent = named(intent, &agent);
                 let is_claim = is_result && intent.type_name.as_str() == "action.result";
@@ -234,6 +297,11 @@ impl Tape {
                 if let Claim::Again(call, record) = claim {
                     seen_again.push(mcp::again(call, record));
                     return Ok(record);
+                }
+                if let Some(id) = recorded.as_mut().and_then(VecDeque::pop_front) {
+                    terms.take();
+                    mcp.asked(id, branch, &intent);
+                    return Ok(id);
                 }
                 let capture = with_seen(capture.clone(), seen_again);
                 let intent = with_word(with_word(intent, "request", terms.take()), "capture", Some(capture));
@@ -253,7 +321,8 @@ impl Tape {
         Ok(())
     }
 
-    fn answered(&mut self, answered: AnsweredCall) -> Result<(), TapeError> {
+    /// Records an answer, or reads it again with the records that it has.
+    fn answered(&mut self, answered: AnsweredCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         let Some(open) = self.open.remove(&answered.call) else { return Ok(()) };
         let exact = self.keep(answered.call, "answer", &exact::of_answer(&answered));
         let exact = [("answer", exact), ("request", open.exact)];
@@ -262,10 +331,18 @@ impl Tape {
         let asked = open.known.map(|known| ("asked", Value::from(known)));
         let exact = (!exact.is_empty()).then(|| ("exact", Value::record(exact)));
         let exact: Vec<(&str, Value)> = asked.into_iter().chain(exact).collect();
-        let Some(api) = open.api else { return self.other(&open, &answered, exact) };
+        let Some(api) = open.api else {
+            return if recorded.is_some() { Ok(()) } else { self.other(&open, &answered, exact) };
+        };
         let said = said(api, &answered);
+        let open = Open { recorded, ..open };
         match (said, open.place) {
             (Ok(said), Some(place)) => self.say(api, open, place, said, exact),
+            (Err(_), Some(place)) if open.recorded.is_some() => {
+                self.conversations.at(place).failed = Some(answered.call);
+                Ok(())
+            }
+            (Err(_), None) if open.recorded.is_some() => Ok(()),
             (Ok(_), None) => Ok(()),
             (Err(why), _) => self.fail(api, open, &answered, why, exact),
         }
@@ -292,13 +369,23 @@ impl Tape {
         let agent = self.conversations.agent(place).to_owned();
         let conversation = self.conversations.at(place);
         let branch = conversation.branch;
-        let capture = capture(open.asked.call, api.name, branch, "answer");
+        let mut capture = capture(open.asked.call, api.name, branch, "answer");
+        if open.asked.is_given {
+            capture = with_members(capture, vec![("given", Value::from(true))]);
+        }
         let mut seen_again = open.seen_again;
         // The first of several records has the exact bytes.
         let mut first = Some(with_seen(with_members(capture.clone(), exact), &mut seen_again));
-        let (mut terms, recorder, mcp) = (open.terms, &mut self.recorder, &mut self.mcp);
+        let (mut terms, mut recorded, recorder) = (open.terms, open.recorded, &mut self.recorder);
+        let mcp = &mut self.mcp;
         conversation.add(&said.answer, &said.items, &mut |intent| {
-            let intent = with_word(named(intent, &agent), "request", terms.take());
+            let intent = named(intent, &agent);
+            if let Some(id) = recorded.as_mut().and_then(VecDeque::pop_front) {
+                terms.take();
+                mcp.asked(id, branch, &intent);
+                return Ok(id);
+            }
+            let intent = with_word(intent, "request", terms.take());
             let capture = first.take().unwrap_or_else(|| capture.clone());
             let intent = with_word(intent, "capture", Some(capture));
             let record = propose(recorder, intent.clone())?;
@@ -393,6 +480,27 @@ impl Tape {
         intent.noted.push(gap_note(call, why));
         self.propose(intent)?;
         Ok(())
+    }
+}
+
+/// A part of a call that is on record.
+struct RecordedPart {
+    call: CallNumber,
+    is_answer: bool,
+    /// The run under whose name its exact bytes are.
+    run: RunName,
+}
+
+impl RecordedPart {
+    fn of(record: &Record) -> Option<RecordedPart> {
+        let content = record.content();
+        let capture = content.get("intent")?.get("capture").filter(|capture| !is_mcp(capture))?;
+        let is_answer = capture.get("seen")?.as_str()? == "answer";
+        Some(RecordedPart {
+            call: capture.get("call")?.as_u64()?,
+            is_answer,
+            run: record.header().run.clone()?,
+        })
     }
 }
 

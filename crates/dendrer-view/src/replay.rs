@@ -136,7 +136,7 @@ document! {
     }
 
     /// The first place at which a program departs from its record
-    object DepartureObject(departure: &ProgramDeparture) {
+    pub(crate) object DepartureObject(departure: &ProgramDeparture) {
         /// The recorded call that was due; null if none was left
         call: Option<u64> = departure.call,
         /// The API
@@ -367,33 +367,40 @@ impl Answer for ProgramReplayAnswer<'_> {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let Some(departure) = &self.departure else {
-            let calls = count(self.recorded, "call", "calls");
-            return vec![Line::note(format!(
-                "OK           {calls} served; the program ended with exit code {}",
-                self.exit
-            ))];
-        };
-        let call = departure.call.map_or_else(|| "a call more".to_owned(), |call| format!("call {call}"));
-        let mut line = format!("DIVERGED     {call} of {}", quote::name(&departure.agent));
-        match &departure.path {
-            Some(path) => {
-                let side = |value: &Option<Value>| {
-                    value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value)
-                };
-                let (expected, got) = (side(&departure.expected), side(&departure.got));
-                line.push_str(&format!(": {}  recorded {expected}  now {got}", quote::escape(path)));
-            }
-            None => line.push_str(match departure.kind {
-                "missing" => ": it was not made",
-                "surplus" => ": no recorded call is left for it",
-                _ => ": its request is another one",
-            }),
-        }
+        let line = self.departure.as_ref().map_or_else(
+            || {
+                let calls = count(self.recorded, "call", "calls");
+                format!("OK           {calls} served; the program ended with exit code {}", self.exit)
+            },
+            ProgramDeparture::line,
+        );
         vec![Line::note(line)]
     }
 
     fn end(&self) -> End {
         if self.departure.is_some() { End::Problem(Code::E0701) } else { End::Answered }
+    }
+}
+
+impl ProgramDeparture {
+    /// The line that says where the program departs.
+    pub(crate) fn line(&self) -> String {
+        let call = self.call.map_or_else(|| "a call more".to_owned(), |call| format!("call {call}"));
+        let mut line = format!("DIVERGED     {call} of {}", quote::name(&self.agent));
+        match &self.path {
+            Some(path) => {
+                let side = |value: &Option<Value>| {
+                    value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value)
+                };
+                let (expected, got) = (side(&self.expected), side(&self.got));
+                line.push_str(&format!(": {}  recorded {expected}  now {got}", quote::escape(path)));
+            }
+            None => line.push_str(match self.kind {
+                "missing" => ": it was not made",
+                "surplus" => ": no recorded call is left for it",
+                _ => ": its request is another one",
+            }),
+        }
+        line
     }
 }

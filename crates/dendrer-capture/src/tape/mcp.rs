@@ -9,8 +9,9 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use dendrer::Trace;
 use dendrer::vault::VaultRef;
-use dendrer_object::record::{Link, Rel};
+use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, TypeName, Value, json};
 
 use super::{Tape, TapeError, capture, observation, propose, with_members, with_word};
@@ -117,6 +118,8 @@ struct DoneTool {
     tool: String,
     params: Value,
     record: Digest,
+    /// The request of it, if that is known.
+    request: Option<Digest>,
     told: Told,
     is_told: bool,
 }
@@ -201,6 +204,29 @@ impl McpTape {
                 Claim::New
             }
         }
+    }
+
+    /// Reads again what servers answered up to a tick of another run.
+    pub(super) fn resume(&mut self, parent: &Trace, tick: u64) -> Result<(), dendrer::Error> {
+        for at in 1..=tick {
+            let record = parent.record(at)?;
+            self.done.extend(done_again(&record));
+        }
+        Ok(())
+    }
+
+    /// What models asked for is open, as far as no server answered it.
+    pub(super) fn resumed(&mut self) {
+        let done = &self.done;
+        let is_done =
+            |one: &AskedTool| done.iter().any(|known| known.request == Some(one.record) && known.call_id == one.call_id);
+        self.asked.retain(|one| !is_done(one));
+    }
+
+    /// The ids of calls that servers answered.
+    pub(super) fn told_ids(&self) -> Vec<String> {
+        let ids = self.done.iter().filter_map(|one| one.call_id.as_ref()?.as_str());
+        ids.map(str::to_owned).collect()
     }
 
     /// Whether a request tells the result of a call whose server has not answered.
@@ -461,8 +487,9 @@ impl Tape {
         intent.links.push(Link { rel: Rel::CausedBy, hash: request });
         let record = self.propose(with_word(with_word(intent, "extra", extra), "capture", Some(capture)))?;
         let server = self.server(one.server).name.clone();
-        let is_told = false;
-        self.mcp.done.push_back(DoneTool { call, agent, call_id, server, tool, params, record, told, is_told });
+        let (is_told, request) = (false, Some(request));
+        let done = DoneTool { call, agent, call_id, server, tool, params, record, request, told, is_told };
+        self.mcp.done.push_back(done);
         while self.mcp.done.len() > CALLS_MAX {
             self.mcp.done.pop_front();
         }
@@ -647,6 +674,35 @@ pub(crate) fn mcp_command(command: &[String]) -> Vec<u8> {
 pub(crate) fn mcp_known(command: &[String], method: &str, params: &Value) -> Vec<u8> {
     let command = Value::array(command.iter().map(|word| Value::from(word.as_str())));
     json::to_vec(&Value::array([command, Value::from(method), params.clone()]))
+}
+
+/// A result that came over MCP, as it is on record.
+fn done_again(record: &Record) -> Option<DoneTool> {
+    let content = record.content();
+    let capture = content.get("intent")?.get("capture").filter(|capture| mcp::is_mcp(capture))?;
+    let (action, result) = (content.get("action")?, content.get("result")?);
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let extra = content.get("intent")?.get("extra").cloned().unwrap_or_else(Value::object);
+    let is_failed = result.get("status") == Some(&Value::from("error"));
+    let answer = match (result.get("error"), result.get("output")) {
+        (Some(error), None) => Err(error.clone()),
+        (_, output) => {
+            let members = vec![("content", output.cloned().unwrap_or(Value::Null)), ("isError", Value::from(is_failed))];
+            Ok(with_members(extra, members))
+        }
+    };
+    Some(DoneTool {
+        call: capture.get("call")?.as_u64()?,
+        agent: text(content.get("agent_id"))?,
+        call_id: action.get("call_id").cloned(),
+        server: String::new(),
+        tool: text(action.get("tool"))?,
+        params: mcp::arguments(action.get("params")),
+        record: record.id(),
+        request: record.header().links.first().map(|link| link.hash),
+        told: Told::of_answer(&answer),
+        is_told: false,
+    })
 }
 
 fn of_type(name: &str, agent: &str) -> Intent {

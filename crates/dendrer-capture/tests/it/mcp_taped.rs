@@ -82,7 +82,7 @@ fn a_call_that_is_seen_three_times_is_one_call() {
     let again = desk.at(4, &["intent", "capture", "seen_again"]);
     let id = desk.trace().record(3).unwrap().id();
     assert_eq!(again, format!(r#"[{{"call":2,"result":"{id}"}}]"#));
-    assert!(player::tools_inside(&desk.trace()).unwrap().is_empty(), "no tool of the program ran");
+    assert!(player::tools_inside(&desk.trace(), desk.trace().tip()).unwrap().is_empty(), "no tool of the program ran");
     let exact = desk.repo.vault().unwrap().get(&run_name("r"), "call/2/answer").unwrap();
     assert_eq!(String::from_utf8(exact).unwrap(), format!("{{}}\n{TWELVE}"));
 }

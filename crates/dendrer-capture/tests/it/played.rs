@@ -96,7 +96,8 @@ fn a_connection_that_was_cut_is_cut_again() {
 
 #[test]
 fn tools_whose_results_the_program_brings_are_inside_it() {
-    let tools: Vec<String> = tools_inside(&desk().trace()).unwrap().into_iter().collect();
+    let trace = desk().trace();
+    let tools: Vec<String> = tools_inside(&trace, trace.tip()).unwrap().into_iter().collect();
     assert_eq!(tools, ["count"]);
 }
 

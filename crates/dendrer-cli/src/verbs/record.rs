@@ -187,7 +187,7 @@ fn record(copies: Copies, tape: &mut Tape, answer: &mut RecordedAnswer, out: &mu
     failed
 }
 
-fn of_tape(error: TapeError) -> Failure {
+pub(super) fn of_tape(error: TapeError) -> Failure {
     match error {
         TapeError::Record(error) => error.into(),
         TapeError::Message(error) => Failure::new(error.code(), error.to_string()),

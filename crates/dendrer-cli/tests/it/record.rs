@@ -24,7 +24,7 @@ fn page() -> String {
 }
 
 /// Writes the programs of the page, and starts its API.
-fn desk(place: &Place) {
+pub(crate) fn desk(place: &Place) {
     for block in blocks(&page()).into_iter().filter(|block| block.info.len() > 1) {
         std::fs::write(place.path().join("desk").join(block.info[1]), block.lines.join("\n") + "\n").unwrap();
     }
@@ -64,7 +64,7 @@ fn the_page_prints_what_it_shows() {
             _ => {}
         }
     }
-    assert_eq!((last, commands), (0, 14));
+    assert_eq!((last, commands), (0, 20));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `replay RUN -- CMD`: a program is served from its record.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use dendrer::redact::Redactor;
 use dendrer::{Repo, Trace};
@@ -23,7 +23,7 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let repo = Repo::open(&path, keys::trust(global), dendrer::repo::Mode::Read)?;
     let run: RunName = args.run.parse().map_err(not_started)?;
     let trace = repo.run(&run)?;
-    let again: Vec<String> = tools_inside(&trace)?.into_iter().collect();
+    let again: Vec<String> = tools_inside(&trace, trace.tip())?.into_iter().collect();
     if !again.is_empty() && args.tools.is_none() {
         let mut words = vec!["dendrer", "replay", run.as_str(), "--tools", "run", "--"];
         words.extend(args.command.iter().map(String::as_str));
@@ -49,7 +49,7 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     command.envs(shims.variables());
     command.envs(bases::variables(proxy.bases(), proxy.address(), variable));
     if !out.is_text() {
-        command.stdout(stderr());
+        command.stdout(program::stderr());
     }
     let signals = proxy.hold_signals().map_err(not_started)?;
     let exit = program::run(command, |process| proxy.forward(signals, process)).exit();
@@ -97,22 +97,8 @@ fn command(args: &Replay) -> Command {
     }
 }
 
-/// Standard error, for what the program writes to standard output.
-#[cfg(unix)]
-fn stderr() -> Stdio {
-    use std::os::fd::AsFd as _;
-    let own = std::io::stderr().as_fd().try_clone_to_owned();
-    own.map_or_else(|_| Stdio::null(), Stdio::from)
-}
-
-/// Standard error, for what the program writes to standard output.
-#[cfg(not(unix))]
-fn stderr() -> Stdio {
-    Stdio::null()
-}
-
 /// A place at which the program departs, without the secrets in its values.
-fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
+pub(in crate::verbs) fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
     let clean = |value: Option<Value>| value.map(|value| redactor.value(&value).0);
     ProgramDeparture {
         call: found.call,
