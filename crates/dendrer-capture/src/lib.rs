@@ -7,6 +7,7 @@
 //! Rule: the program never waits for the record, and never notices that it is recorded.
 
 pub mod api;
+pub mod around;
 pub mod bases;
 mod body;
 pub mod conversation;
@@ -21,6 +22,7 @@ mod spoken;
 mod sse;
 pub mod tape;
 
+pub use around::{AroundPeer, AroundWatch};
 pub use bases::{Base, BaseError};
 pub use exchange::{AnsweredCall, AskedCall, Ended};
 pub use player::{PlayedCalls, Player};

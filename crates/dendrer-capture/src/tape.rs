@@ -14,6 +14,7 @@ use dendrer_object::{Digest, Intent, RunName, TypeName, UNATTESTED, Value, json}
 use dendrer_wire::ImportError;
 
 use crate::api::{self, Api};
+use crate::around::AroundPeer;
 use crate::bases::Base;
 use crate::body::{self, BodyFault};
 use crate::conversation::{Conversations, Place};
@@ -54,7 +55,7 @@ pub enum TapeError {
 }
 
 /// The end of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramEnd {
     /// Its exit code; `None` if a signal ended it.
     pub exit: Option<u8>,
@@ -62,6 +63,8 @@ pub struct ProgramEnd {
     pub signal: Option<i32>,
     /// Requests to the server without its token.
     pub refused: u64,
+    /// The other addresses that it asked; `None` if they were not looked at.
+    pub around: Option<Vec<AroundPeer>>,
 }
 
 /// The metadata of the run of a program: its command, the variables of its APIs, and what records it.
@@ -153,9 +156,9 @@ impl Tape {
     ///
     /// As [`Tape::take`].
     pub fn end(&mut self, end: &ProgramEnd) -> Result<Vec<Record>, TapeError> {
+        let around = end.around.as_ref().map(|peers| Value::array(peers.iter().map(AroundPeer::to_value)));
         let ended = Value::record([
-            // The other addresses that the program asked are not looked at.
-            ("around", Value::Null),
+            ("around", around.unwrap_or(Value::Null)),
             ("calls", Value::from(self.tally.calls)),
             ("exit", end.exit.map_or(Value::Null, |exit| Value::from(u64::from(exit)))),
             ("refused", Value::from(end.refused)),
