@@ -111,6 +111,19 @@ impl Base {
         pairs.map(|(variable, url)| Base::new(&variable, &url)).collect()
     }
 
+    /// The bases of a run whose program goes on: an address in the environment holds before that of the record.
+    ///
+    /// # Errors
+    ///
+    /// As [`Base::new`].
+    pub fn of_fork(trace: &Trace, variable: impl Fn(&str) -> Option<String>) -> Result<Vec<Base>, BaseError> {
+        let now = |base: Base| match variable(&base.variable).filter(|url| !url.trim().is_empty()) {
+            Some(url) => Base::new(&base.variable, &url),
+            None => Ok(base),
+        };
+        Base::of_run(trace)?.into_iter().map(now).collect()
+    }
+
     /// The address at the API of a path that the program asked for.
     pub(crate) fn at(&self, path: &str) -> Option<Uri> {
         let path: PathAndQuery = if path.is_empty() { "/" } else { path }.parse().ok()?;

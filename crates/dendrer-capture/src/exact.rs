@@ -2,7 +2,7 @@
 
 use dendrer_object::{Value, json};
 
-use crate::exchange::{AnsweredCall, AskedCall, Ended};
+use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended};
 
 /// Headers that an answer is served again with. No other is kept: any of them may have a secret.
 const SERVED: [&str; 6] =
@@ -21,6 +21,15 @@ pub(crate) fn of_request(asked: &AskedCall) -> Vec<u8> {
         ("path", Some(Value::from(without_query(&asked.path)))),
     ];
     with_head(head, &asked.body.bytes)
+}
+
+/// Reads an exact request; `None` if it is of another shape.
+pub(crate) fn read_request(call: CallNumber, bytes: &[u8]) -> Option<AskedCall> {
+    let (head, body) = split(bytes)?;
+    let text = |name: &str| head.get(name).and_then(Value::as_str).map(str::to_owned);
+    let body = CopiedBody { bytes: body.to_vec(), ..CopiedBody::default() };
+    let (method, path, encoding) = (text("method")?, text("path")?, text("encoding"));
+    Some(AskedCall { call, method, path, encoding, body, changed: Vec::new(), is_given: false })
 }
 
 /// A path without its query, which may have a key.
@@ -90,6 +99,21 @@ impl ServedAnswer {
         }
         let ended = Ended::from_word(head.get("ended")?.as_str()?)?;
         Some(ServedAnswer { status, headers: headers.collect(), pieces, ended })
+    }
+
+    /// A whole answer with success.
+    pub(crate) fn whole(kind: &str, pieces: Vec<Vec<u8>>) -> ServedAnswer {
+        let headers = vec![("content-type".to_owned(), kind.to_owned())];
+        ServedAnswer { status: Some(200), headers, pieces, ended: Ended::Whole }
+    }
+
+    /// It as the answer to a call.
+    pub(crate) fn as_answered(&self, call: CallNumber) -> AnsweredCall {
+        let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.clone().into_bytes()));
+        let pieces = self.pieces.iter().map(|piece| u32::try_from(piece.len()).unwrap_or(u32::MAX)).collect();
+        let body = CopiedBody { bytes: self.pieces.concat(), pieces, left_out: 0 };
+        let head = self.status.map(|status| (status, headers.collect()));
+        AnsweredCall { call, head, body, ended: self.ended }
     }
 
     /// An answer with the reason why nothing is served, in a form that the libraries of all APIs read. They do not ask again.

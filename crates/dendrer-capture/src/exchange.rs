@@ -22,6 +22,10 @@ pub struct AskedCall {
     pub encoding: Option<String>,
     /// Its body.
     pub body: CopiedBody,
+    /// Ids of calls of tools whose results were replaced in it.
+    pub changed: Vec<String>,
+    /// Whether a user gives its answer, and no model.
+    pub is_given: bool,
 }
 
 /// An answer, as far as it came.

@@ -26,7 +26,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
 use crate::bases::Base;
+use crate::exact::ServedAnswer;
 use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED, Headers};
+use crate::forker::{ForkedCalls, Forker, LiveCall, Route as Routed};
 use crate::player::{PlayedCalls, Player};
 use crate::route::Route;
 use crate::signals::HeldSignals;
@@ -126,6 +128,8 @@ enum Service {
     Pass(Asks),
     /// The record of a run.
     Play(Mutex<Player>),
+    /// The record of a run up to a tick, and then the APIs.
+    Fork(Box<Asks>, Mutex<Forker>),
 }
 
 impl Proxy {
@@ -135,7 +139,7 @@ impl Proxy {
     ///
     /// The port cannot be opened, or no thread can be started.
     pub fn start(bases: Vec<Base>) -> io::Result<(Proxy, Copies)> {
-        Proxy::serving(bases, || Service::Pass(client()))
+        Proxy::serving(bases, 0, || Service::Pass(client()))
     }
 
     /// As [`Proxy::start`], with the record of a run in place of the APIs. Nothing is copied.
@@ -144,10 +148,25 @@ impl Proxy {
     ///
     /// As [`Proxy::start`].
     pub fn play(bases: Vec<Base>, player: Player) -> io::Result<Proxy> {
-        Ok(Proxy::serving(bases, || Service::Play(Mutex::new(player)))?.0)
+        Ok(Proxy::serving(bases, 0, || Service::Play(Mutex::new(player)))?.0)
     }
 
-    fn serving(bases: Vec<Base>, service: impl FnOnce() -> Service) -> io::Result<(Proxy, Copies)> {
+    /// Listens at a free port of loopback, and answers as a fork does. Copies are of calls behind its tick alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Proxy::start`].
+    pub fn fork(bases: Vec<Base>, forker: Forker) -> io::Result<(Proxy, Copies)> {
+        let first = forker.first();
+        Proxy::serving(bases, first, || Service::Fork(Box::new(client()), Mutex::new(forker)))
+    }
+
+    /// Calls are numbered behind `first`.
+    fn serving(
+        bases: Vec<Base>,
+        first: CallNumber,
+        service: impl FnOnce() -> Service,
+    ) -> io::Result<(Proxy, Copies)> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("dendrer-capture")
@@ -155,7 +174,7 @@ impl Proxy {
             .enable_time()
             .build()?;
         let (sender, receiver) = channel();
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(Counts { calls: AtomicU64::new(first), ..Counts::default() });
         let _inside = runtime.enter();
         let shared = Arc::new(Shared { bases, service: service(), counts: Arc::clone(&counts) });
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
@@ -196,7 +215,15 @@ impl Proxy {
         self.end();
         match &shared.service {
             Service::Play(player) => player.lock().unwrap_or_else(PoisonError::into_inner).end(),
-            Service::Pass(_) => PlayedCalls::default(),
+            Service::Pass(_) | Service::Fork(..) => PlayedCalls::default(),
+        }
+    }
+
+    /// The counts of a fork, so far.
+    pub fn forked(&self) -> ForkedCalls {
+        match &self.shared.service {
+            Service::Fork(_, forker) => forker.lock().unwrap_or_else(PoisonError::into_inner).end(),
+            Service::Pass(_) | Service::Play(_) => ForkedCalls::default(),
         }
     }
 
@@ -261,10 +288,13 @@ async fn answer(
     let encoding = request.headers().get(header::CONTENT_ENCODING);
     let encoding = encoding.and_then(|name| name.to_str().ok()).map(str::to_owned);
     let (method, body) = (request.method().to_string(), CopiedBody::default());
-    let asked = AskedCall { call, method, path, encoding, body };
+    let asked = AskedCall { call, method, path, encoding, body, changed: Vec::new(), is_given: false };
     match &shared.service {
         Service::Pass(client) => pass(client, request, asked, to, (&shared.counts, sender)).await,
         Service::Play(player) => play(player, request, asked).await,
+        Service::Fork(client, forker) => {
+            fork(client, forker, request, asked, to, (&shared.counts, sender)).await
+        }
     }
 }
 
@@ -276,7 +306,11 @@ async fn play(
 ) -> Result<Response<OutBody>, BoxError> {
     let bytes = Limited::new(request.into_body(), BODY_MAX).collect().await?.to_bytes().to_vec();
     let asked = AskedCall { body: CopiedBody { bytes, ..CopiedBody::default() }, ..asked };
-    let served = player.lock().unwrap_or_else(PoisonError::into_inner).serve(&asked);
+    serve_again(player.lock().unwrap_or_else(PoisonError::into_inner).serve(&asked))
+}
+
+/// An answer from the record to the program.
+fn serve_again(served: ServedAnswer) -> Result<Response<OutBody>, BoxError> {
     let status = served.status.ok_or("the connection was closed when this was recorded")?;
     let mut response = Response::builder().status(status);
     for (name, value) in &served.headers {
@@ -285,6 +319,54 @@ async fn play(
     let is_cut = served.ended != Ended::Whole;
     let pieces = served.pieces.into_iter().map(Bytes::from).collect();
     Ok(response.body(OutBody::Served(ServedBody { pieces, is_cut, is_sent: false }))?)
+}
+
+/// Answers a request of a fork.
+async fn fork(
+    client: &Asks,
+    forker: &Mutex<Forker>,
+    request: Request<Incoming>,
+    mut asked: AskedCall,
+    to: hyper::Uri,
+    (counts, sender): (&Arc<Counts>, Sender<PassedCopy>),
+) -> Result<Response<OutBody>, BoxError> {
+    let (mut head, body) = request.into_parts();
+    let mut bytes = Limited::new(body, BODY_MAX).collect().await?.to_bytes();
+    asked.body = CopiedBody { bytes: bytes.to_vec(), ..CopiedBody::default() };
+    let route = forker.lock().unwrap_or_else(PoisonError::into_inner).route(&asked);
+    let (call, mut copy) = (asked.call, Copy { counts: Arc::clone(counts), body: CopiedBody::default() });
+    match route {
+        Routed::Served(served) | Routed::Refused(served) => serve_again(served),
+        Routed::Given(served) => {
+            copy.add(&bytes);
+            asked = AskedCall { body: copy.body, is_given: true, ..asked };
+            let mut copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
+            served.pieces.iter().for_each(|piece| copy.add(piece));
+            let answered = AnsweredCall { body: copy.body, ..served.as_answered(call) };
+            // Ignored: nothing is recorded any more.
+            let _ = sender.send(PassedCopy::Asked(asked));
+            let _ = sender.send(PassedCopy::Answered(answered));
+            serve_again(served)
+        }
+        Routed::Live(LiveCall { agent, changed }) => {
+            if let Some(changed) = changed {
+                // The body that is sent on is plain, and of another length.
+                head.headers.remove(header::CONTENT_ENCODING);
+                head.headers.remove(header::CONTENT_LENGTH);
+                (bytes, asked.encoding, asked.changed) = (changed.bytes.into(), None, changed.calls);
+            }
+            asked.body = CopiedBody::default();
+            copy.add(&bytes);
+            let asking = Arc::new(Mutex::new(Some(Asking { asked, copy, sender: sender.clone() })));
+            end_request(&asking);
+            let answering = Answering::begin(call, asking, counts, sender);
+            let response = relay(client, head, Either::Left(Full::new(bytes)), to, answering).await?;
+            if response.status().as_u16() < FAILED {
+                forker.lock().unwrap_or_else(PoisonError::into_inner).passed(&agent);
+            }
+            Ok(response)
+        }
+    }
 }
 
 /// Passes a request on, and its answer back.
@@ -296,21 +378,30 @@ async fn pass(
     (counts, sender): (&Arc<Counts>, Sender<PassedCopy>),
 ) -> Result<Response<OutBody>, BoxError> {
     let call = asked.call;
-    let copy = || Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
-    let asking = Asking { asked, copy: copy(), sender: sender.clone() };
+    let copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
+    let asking = Asking { asked, copy, sender: sender.clone() };
     let asking = Arc::new(Mutex::new(Some(asking)));
-    let (mut head, body) = request.into_parts();
-    head.uri = to;
-    hop(&mut head.headers);
-    head.headers.remove(header::HOST);
+    let (head, body) = request.into_parts();
     let body = Tee { body, part: Part::Request(Arc::clone(&asking)), is_done: false };
     // A request is copied whole before it is asked whether the API is there.
     let body = match body.size_hint().exact() {
         Some(size) if size <= BODY_MAX as u64 => Either::Left(Full::new(body.collect().await?.to_bytes())),
         _ => Either::Right(body),
     };
-    let answered = |head| AnsweredCall { call, head, body: CopiedBody::default(), ended: Ended::Upstream };
-    let answering = Answering { asking, answered: answered(None), copy: copy(), sender };
+    relay(client, head, body, to, Answering::begin(call, asking, counts, sender)).await
+}
+
+/// Asks the API, and passes its answer back.
+async fn relay(
+    client: &Asks,
+    mut head: hyper::http::request::Parts,
+    body: Either<Full<Bytes>, Tee>,
+    to: hyper::Uri,
+    answering: Answering,
+) -> Result<Response<OutBody>, BoxError> {
+    head.uri = to;
+    hop(&mut head.headers);
+    head.headers.remove(header::HOST);
     match client.request(Request::from_parts(head, body)).await {
         Ok(response) => {
             let (mut head, body) = response.into_parts();
@@ -322,9 +413,10 @@ async fn pass(
             if head.status.as_u16() >= FAILED {
                 end_request(&answering.asking);
                 // Ignored: nothing is recorded any more.
-                let _ = answering.sender.send(PassedCopy::Failing(call));
+                let _ = answering.sender.send(PassedCopy::Failing(answering.answered.call));
             }
-            let answering = Answering { answered: answered(seen), ..answering };
+            let answering =
+                Answering { answered: AnsweredCall { head: seen, ..answering.answered }, ..answering };
             hop(&mut head.headers);
             let body = Tee { body, part: Part::Answer(Some(Box::new(answering))), is_done: false };
             Ok(Response::from_parts(head, OutBody::Passing(body)))
@@ -413,6 +505,18 @@ struct Answering {
 }
 
 impl Answering {
+    fn begin(
+        call: CallNumber,
+        asking: Passing,
+        counts: &Arc<Counts>,
+        sender: Sender<PassedCopy>,
+    ) -> Answering {
+        let copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
+        let body = CopiedBody::default();
+        let answered = AnsweredCall { call, head: None, body, ended: Ended::Upstream };
+        Answering { asking, answered, copy, sender }
+    }
+
     fn end(self, ended: Ended) {
         end_request(&self.asking);
         let answered = AnsweredCall { body: self.copy.body, ended, ..self.answered };

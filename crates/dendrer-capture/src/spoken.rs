@@ -17,6 +17,46 @@ pub struct Api {
     pub(crate) answer: fn(Value) -> Option<Said>,
     /// Puts an answer together that came as events; `None` if it is not whole.
     pub(crate) gather: fn(&[Value]) -> Option<Value>,
+    /// Cuts an answer to a request into the events of a stream.
+    pub(crate) stream: fn(&Object, &Object) -> Vec<StreamEvent>,
+}
+
+impl Api {
+    /// Whether the path of a call asks for a stream.
+    pub(crate) fn streams(path: &str) -> bool {
+        path.split('?').next().is_some_and(|path| path.contains(":stream"))
+    }
+}
+
+/// An event of a stream.
+#[derive(Debug)]
+pub(crate) struct StreamEvent {
+    /// Its name; APIs that name none have none.
+    pub(crate) name: Option<&'static str>,
+    /// Its data, as text.
+    pub(crate) data: String,
+}
+
+impl StreamEvent {
+    /// An event that has its name in its data, too.
+    pub(crate) fn named<'m>(
+        name: &'static str,
+        members: impl IntoIterator<Item = (&'m str, Value)>,
+    ) -> StreamEvent {
+        let members = members.into_iter().chain([("type", Value::from(name))]);
+        StreamEvent { name: Some(name), data: json::to_string(&Value::record(members)) }
+    }
+
+    /// An event without a name.
+    pub(crate) fn of(value: &Value) -> StreamEvent {
+        StreamEvent { name: None, data: json::to_string(value) }
+    }
+
+    /// Its bytes (WHATWG HTML, server-sent events).
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let name = self.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
+        format!("{name}data: {}\n\n", self.data).into_bytes()
+    }
 }
 
 impl Api {
@@ -115,6 +155,11 @@ impl Kept {
     /// Whether it is a thought alone: a client may leave it out when it repeats a conversation, or repeat it without its text.
     pub(crate) fn is_thought(&self) -> bool {
         self.shape == Shape::Item && is_thought(&self.value)
+    }
+
+    /// Whether it brings the result of one of some calls.
+    pub(crate) fn answers_one_of(&self, calls: &[String]) -> bool {
+        calls.iter().any(|call| result_in(&self.value, call).is_some())
     }
 
     /// A digest that is the same each time that a message is repeated.
@@ -240,4 +285,75 @@ pub(crate) fn list(value: Option<&Value>) -> impl Iterator<Item = Value> {
 /// A text member.
 pub(crate) fn text(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The result of a call of a tool in a value.
+pub(crate) fn result_in(value: &Value, call: &str) -> Option<Value> {
+    match value {
+        Value::Array(items) => items.iter().find_map(|item| result_in(item, call)),
+        Value::Object(object) => match result_place(object, call) {
+            Some(place) => object.get(place).cloned(),
+            None => {
+                object.iter().find_map(|(_, value)| value.as_array().and_then(|_| result_in(value, call)))
+            }
+        },
+        _ => None,
+    }
+}
+
+/// The member in which an object has the result of a call of a tool.
+fn result_place(object: &Object, call: &str) -> Option<&'static str> {
+    let is = |name: &str| object.get(name).and_then(Value::as_str) == Some(call);
+    let kind = object.get("type").and_then(Value::as_str).unwrap_or_default();
+    match () {
+        () if is("tool_call_id") => Some("content"),
+        () if is("tool_use_id") && kind.ends_with("tool_result") => Some("content"),
+        () if is("call_id") && kind.ends_with("_output") => Some("output"),
+        () => None,
+    }
+}
+
+/// A value with another result in the place of that of a call of a tool; `None` if it has no result of it.
+///
+/// A text stays a text: another value than a text becomes the text of its JSON.
+pub(crate) fn with_result(value: &Value, call: &str, result: &Value) -> Option<Value> {
+    match value {
+        Value::Array(items) => {
+            let changed: Vec<Option<Value>> =
+                items.iter().map(|item| with_result(item, call, result)).collect();
+            changed.iter().any(Option::is_some).then(|| {
+                Value::array(
+                    changed
+                        .into_iter()
+                        .zip(items.iter())
+                        .map(|(new, old)| new.unwrap_or_else(|| old.clone())),
+                )
+            })
+        }
+        Value::Object(object) => {
+            let Some(place) = result_place(object, call) else { return inside(object, call, result) };
+            let mut changed = object.clone();
+            let is_text = !matches!(object.get(place), Some(Value::Object(_) | Value::Array(_)));
+            let result = match result {
+                Value::String(_) => result.clone(),
+                other if is_text => Value::from(json::to_string(other)),
+                other => other.clone(),
+            };
+            changed.set(place, result);
+            Some(Value::Object(changed))
+        }
+        _ => None,
+    }
+}
+
+/// An object with another result in one of its members.
+fn inside(object: &Object, call: &str, result: &Value) -> Option<Value> {
+    let lists = object.iter().filter(|(_, value)| matches!(value, Value::Array(_)));
+    let changed = lists.filter_map(|(name, value)| Some((name.clone(), with_result(value, call, result)?)));
+    let changed: Vec<_> = changed.collect();
+    (!changed.is_empty()).then(|| {
+        let mut whole = object.clone();
+        changed.into_iter().for_each(|(name, value)| whole.set(&*name, value));
+        Value::Object(whole)
+    })
 }

@@ -3,8 +3,9 @@
 //! Rule: nothing that is wrong with a copy stops the record, and nothing that is wrong with the record stops the program. A
 //! missing part is marked in its place, and counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use dendrer::Trace;
 use dendrer::kernel::step::Outcome;
 use dendrer::recorder::Recorder;
 use dendrer::vault::{Vault, VaultRef};
@@ -23,6 +24,7 @@ use crate::exchange::{AnsweredCall, AskedCall, CallNumber, Ended, FAILED};
 use crate::proxy::PassedCopy;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::Said;
+use crate::volatile::VolatilePlace;
 
 /// The author of what no agent said.
 const RUNTIME: &str = "dendrer";
@@ -67,14 +69,16 @@ pub struct ProgramEnd {
     pub around: Option<Vec<AroundPeer>>,
 }
 
-/// The metadata of the run of a program: its command, the variables of its APIs, and what records it.
-pub fn meta(command: &[String], bases: &[Base], recorder: &str) -> Value {
+/// The metadata of the run of a program: its command, the variables of its APIs, volatile places, and what records it.
+pub fn meta(command: &[String], bases: &[Base], volatile: &[VolatilePlace], recorder: &str) -> Value {
+    let volatile = volatile.iter().map(|place| Value::from(place.to_string()));
+    let volatile = (volatile.len() > 0).then(|| ("volatile", Value::array(volatile)));
     let capture = [
         ("argv", Value::array(command.iter().map(|word| Value::from(word.as_str())))),
         ("bases", Value::array(bases.iter().map(Base::to_value))),
         ("program", Value::from(recorder)),
     ];
-    Value::record([("capture", Value::record(capture))])
+    Value::record([("capture", Value::record(capture.into_iter().chain(volatile)))])
 }
 
 /// The recording of one program.
@@ -82,6 +86,8 @@ pub struct Tape {
     recorder: Recorder,
     run: RunName,
     vault: Option<Vault>,
+    /// Places of requests that are left out when one is known again.
+    volatile: Vec<VolatilePlace>,
     conversations: Conversations,
     /// Calls that are not answered yet.
     open: BTreeMap<CallNumber, Open>,
@@ -107,14 +113,26 @@ struct Open {
     exact: Option<VaultRef>,
     /// A keyed digest, by which the same request is known again.
     known: Option<Digest>,
+    /// The records of the request, if it is read from the record.
+    recorded: Option<RecordedItems>,
 }
+
+/// The records that a part of a call has already.
+type RecordedItems = VecDeque<Digest>;
 
 impl Tape {
     /// Begins to record with a recorder of a new run. With a vault, exact bytes are kept in it.
     pub fn new(recorder: Recorder, vault: Option<Vault>) -> Tape {
         let run = recorder.head().run().clone();
         let (conversations, tally) = (Conversations::default(), TapeTally::default());
-        Tape { recorder, run, vault, conversations, open: BTreeMap::new(), tally }
+        let volatile = Vec::new();
+        Tape { recorder, run, vault, volatile, conversations, open: BTreeMap::new(), tally }
+    }
+
+    /// Leaves out places when a request is known again.
+    pub fn without(mut self, volatile: Vec<VolatilePlace>) -> Tape {
+        self.volatile = volatile;
+        self
     }
 
     /// The counts so far.
@@ -134,12 +152,12 @@ impl Tape {
     /// The store or the kernel does not take a record; none of this copy is on record then.
     pub fn take(&mut self, seen: PassedCopy) -> Result<Vec<Record>, TapeError> {
         let taken = match seen {
-            PassedCopy::Asked(asked) => self.asked(asked),
+            PassedCopy::Asked(asked) => self.asked(asked, None),
             PassedCopy::Failing(call) => {
                 self.failing(call);
                 Ok(())
             }
-            PassedCopy::Answered(answered) => self.answered(answered),
+            PassedCopy::Answered(answered) => self.answered(answered, None),
         };
         match taken {
             Ok(()) => Ok(self.recorder.commit()?),
@@ -170,6 +188,48 @@ impl Tape {
         Ok(self.recorder.commit()?)
     }
 
+    /// Goes on from a tick of another run, whose fork the recorder writes: reads again what came up to there, so that later
+    /// requests continue its conversations. What is on record is not recorded again.
+    ///
+    /// # Errors
+    ///
+    /// A record of the parent cannot be read, or as for [`Tape::take`].
+    pub fn resume(mut self, parent: &Trace, tick: u64) -> Result<Tape, TapeError> {
+        let Some(vault) = self.vault.take() else { return Ok(self) };
+        let mut parts: Vec<(RecordedPart, RecordedItems)> = Vec::new();
+        for at in 1..=tick {
+            let record = parent.record(at)?;
+            let Some(part) = RecordedPart::of(&record) else { continue };
+            let known = parts
+                .iter_mut()
+                .find(|(known, _)| known.call == part.call && known.is_answer == part.is_answer);
+            match known {
+                Some((_, items)) => items.push_back(record.id()),
+                None => parts.push((part, VecDeque::from([record.id()]))),
+            }
+        }
+        let mut asked = BTreeSet::new();
+        for (part, items) in parts {
+            let bytes = |name: &str| vault.get(&part.run, &exact::locator(part.call, name)).ok();
+            if asked.insert(part.call) {
+                let request = bytes("request").and_then(|bytes| exact::read_request(part.call, &bytes));
+                let Some(request) = request else { continue };
+                let recorded = if part.is_answer { RecordedItems::new() } else { items.clone() };
+                self.asked(request, Some(recorded))?;
+            }
+            if part.is_answer {
+                let answer = bytes("answer").and_then(|bytes| exact::ServedAnswer::read(&bytes));
+                let Some(answer) = answer else { continue };
+                self.answered(answer.as_answered(part.call), Some(items))?;
+            }
+        }
+        self.open.clear();
+        self.tally = TapeTally::default();
+        self.vault = Some(vault);
+        self.recorder.commit()?;
+        Ok(self)
+    }
+
     fn propose(&mut self, intent: Intent) -> Result<Digest, dendrer::Error> {
         propose(&mut self.recorder, intent)
     }
@@ -179,17 +239,19 @@ impl Tape {
         self.vault.as_mut()?.put(&self.run, &exact::locator(call, part), bytes).ok()
     }
 
-    fn asked(&mut self, asked: AskedCall) -> Result<(), TapeError> {
+    /// Records a request, or reads it again with the records that it has.
+    fn asked(&mut self, asked: AskedCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         self.tally.calls += 1;
         let api = api::of_path(&asked.method, &asked.path);
         let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
-        let vault = self.vault.as_mut();
-        let known = vault.and_then(|vault| vault.known_by(&self.run, &read::known(&asked)).ok());
-        let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known };
+        let known = read::known(&asked, &self.volatile);
+        let known = self.vault.as_mut().and_then(|vault| vault.known_by(&self.run, &known).ok());
+        let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known, recorded };
         if let Some(api) = api {
             match read::request(&open.asked) {
                 Ok(body) => self.request(api, &mut open, &body)?,
-                Err(why) => self.gap(open.asked.call, why)?,
+                Err(why) if open.recorded.is_none() => self.gap(open.asked.call, why)?,
+                Err(_) => {}
             }
         }
         self.open.insert(open.asked.call, open);
@@ -205,11 +267,23 @@ impl Tape {
         let mut terms = conversation.changed(&request.terms);
         let branch = conversation.branch;
         open.retry_of = conversation.failed.take();
-        let recorder = &mut self.recorder;
+        let (recorder, recorded) = (&mut self.recorder, &mut open.recorded);
         let capture = capture(open.asked.call, api.name, branch, "request");
         for kept in new {
+            // The messages behind the tick of a fork are not of it.
+            if recorded.as_ref().is_some_and(VecDeque::is_empty) {
+                break;
+            }
             let is_result = kept.is_result();
+            let capture = match kept.answers_one_of(&open.asked.changed) {
+                true => with_members(capture.clone(), vec![("changed_in_request", Value::from(true))]),
+                false => capture.clone(),
+            };
             conversation.add(kept, std::slice::from_ref(kept), &mut |intent| {
+                if let Some(id) = recorded.as_mut().and_then(VecDeque::pop_front) {
+                    terms.take();
+                    return Ok(id);
+                }
                 let intent = named(intent, &agent);
                 let is_claim = is_result && intent.type_name.as_str() == "action.result";
                 let intent = if is_claim { intent.carrying(UNATTESTED, Value::from(true)) } else { intent };
@@ -222,7 +296,8 @@ impl Tape {
         Ok(())
     }
 
-    fn answered(&mut self, answered: AnsweredCall) -> Result<(), TapeError> {
+    /// Records an answer, or reads it again with the records that it has.
+    fn answered(&mut self, answered: AnsweredCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         let Some(open) = self.open.remove(&answered.call) else { return Ok(()) };
         let exact = self.keep(answered.call, "answer", &exact::of_answer(&answered));
         let exact = [("answer", exact), ("request", open.exact)];
@@ -231,10 +306,19 @@ impl Tape {
         let asked = open.known.map(|known| ("asked", Value::from(known)));
         let exact = (!exact.is_empty()).then(|| ("exact", Value::record(exact)));
         let exact: Vec<(&str, Value)> = asked.into_iter().chain(exact).collect();
-        let Some(api) = open.api else { return self.other(&open, &answered, exact) };
+        let Some(api) = open.api else {
+            return if recorded.is_some() { Ok(()) } else { self.other(&open, &answered, exact) };
+        };
         let said = said(api, &answered);
+        let open = Open { recorded, ..open };
         match (said, open.place) {
             (Ok(said), Some(place)) => self.say(api, open, place, said, exact),
+            (Err(_), Some(place)) if open.recorded.is_some() => {
+                self.conversations.at(place).failed = Some(answered.call);
+                Ok(())
+            }
+            (Err(_), None) if open.recorded.is_some() => Ok(()),
+            (Ok(_), None) if open.recorded.is_some() => Ok(()),
             (Ok(said), None) => self.unplaced(api, answered.call, said, exact),
             (Err(why), _) => self.fail(api, open, &answered, why, exact),
         }
@@ -260,11 +344,18 @@ impl Tape {
         let place = self.conversations.branch_at(place)?;
         let agent = self.conversations.agent(place).to_owned();
         let conversation = self.conversations.at(place);
-        let capture = capture(open.asked.call, api.name, conversation.branch, "answer");
+        let mut capture = capture(open.asked.call, api.name, conversation.branch, "answer");
+        if open.asked.is_given {
+            capture = with_members(capture, vec![("given", Value::from(true))]);
+        }
         // The first of several records has the exact bytes.
         let mut first = Some(with_members(capture.clone(), exact));
-        let (mut terms, recorder) = (open.terms, &mut self.recorder);
+        let (mut terms, mut recorded, recorder) = (open.terms, open.recorded, &mut self.recorder);
         conversation.add(&said.answer, &said.items, &mut |intent| {
+            if let Some(id) = recorded.as_mut().and_then(VecDeque::pop_front) {
+                terms.take();
+                return Ok(id);
+            }
             let intent = with_word(named(intent, &agent), "request", terms.take());
             let capture = first.take().unwrap_or_else(|| capture.clone());
             propose(recorder, with_word(intent, "capture", Some(capture)))
@@ -370,6 +461,27 @@ impl Tape {
         intent.noted.push(gap_note(call, why));
         self.propose(intent)?;
         Ok(())
+    }
+}
+
+/// A part of a call that is on record.
+struct RecordedPart {
+    call: CallNumber,
+    is_answer: bool,
+    /// The run under whose name its exact bytes are.
+    run: RunName,
+}
+
+impl RecordedPart {
+    fn of(record: &Record) -> Option<RecordedPart> {
+        let content = record.content();
+        let capture = content.get("intent")?.get("capture")?;
+        let is_answer = capture.get("seen")?.as_str()? == "answer";
+        Some(RecordedPart {
+            call: capture.get("call")?.as_u64()?,
+            is_answer,
+            run: record.header().run.clone()?,
+        })
     }
 }
 

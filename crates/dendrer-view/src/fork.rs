@@ -7,12 +7,13 @@ use dendrer::fork::question::ForkReply;
 use dendrer::fork::{Carried, Changed, What};
 use dendrer::lines::{LinesTally, Reply};
 use dendrer_object::document::{As, Positive};
-use dendrer_object::{Digest, RunName, Value, document};
+use dendrer_object::{Code, Digest, RunName, Value, document};
 
-use crate::answer::{Answer, End, ItemAnswer, Line, Page, Style};
+use crate::answer::{Answer, End, ItemAnswer, Line, LinePlace, Page, Style};
 use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
 use crate::merge::{BegunViolated, violated_lines};
 use crate::rebase::{StopObject, side, stopped};
+use crate::replay::{DepartureObject, ProgramDeparture};
 use crate::{commit, count, quote};
 
 /// How many ticks are named in a line.
@@ -28,8 +29,40 @@ pub struct ForkAnswer<'f> {
     pub reply: &'f ForkReply,
     /// The command that continues it.
     pub exec: Option<ForkExec<'f>>,
+    /// The program that is run again in it.
+    pub program: Option<ForkProgram<'f>>,
     /// Whether the lines of the fork were printed.
     pub headed: bool,
+}
+
+/// A program that a fork runs again: served from the record up to the tick of the fork, and by its APIs behind it.
+#[derive(Debug, Clone)]
+pub struct ForkProgram<'f> {
+    /// The program and its arguments.
+    pub argv: &'f [String],
+    /// The ticks of the parent for which another answer is given, each with its file.
+    pub given: &'f [(u64, String)],
+    /// Whether no API is asked.
+    pub offline: bool,
+    /// The end of the program; `None` if it was not run.
+    pub ended: Option<ForkProgramEnd>,
+}
+
+/// The end of a program that a fork ran again.
+#[derive(Debug, Clone)]
+pub struct ForkProgramEnd {
+    /// Its exit code; 128 and the signal if one ended it.
+    pub exit: u8,
+    /// Calls that were served from the record.
+    pub served: u64,
+    /// Calls that reached an API.
+    pub live: u64,
+    /// The ticks for which an answer was given, each with whether the program got it.
+    pub answers: Vec<(u64, bool)>,
+    /// The first place at which the program departs from the record before the tick of the fork.
+    pub departure: Option<ProgramDeparture>,
+    /// The last tick of the fork.
+    pub tip: u64,
 }
 
 /// A command that continues a fork.
@@ -85,7 +118,7 @@ impl<'f> ForkExec<'f> {
 impl<'f> ForkAnswer<'f> {
     /// A fork that no command continues.
     pub fn of(reply: &'f ForkReply) -> ForkAnswer<'f> {
-        ForkAnswer { reply, exec: None, headed: false }
+        ForkAnswer { reply, exec: None, program: None, headed: false }
     }
 }
 
@@ -128,12 +161,19 @@ impl ItemAnswer for ForkAnswer<'_> {
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
-        if std::mem::replace(&mut self.headed, true) { Vec::new() } else { self.made_lines() }
+        if std::mem::replace(&mut self.headed, true) {
+            return Vec::new();
+        }
+        let mut lines = self.made_lines();
+        lines.extend(self.program.iter().flat_map(|program| program.head(self.reply)));
+        self.placed(lines)
     }
 
     fn end(&self) -> End {
         match () {
+            _ if self.departure().is_some() => End::Problem(Code::E0701),
             _ if !self.reply.unknown.is_empty() => End::Unknown,
+            _ if self.is_unreached() => End::No,
             _ if self.printed_no_intent() => End::No,
             _ => End::Answered,
         }
@@ -147,6 +187,9 @@ impl ItemAnswer for ForkAnswer<'_> {
         }
         let mut lines = Vec::new();
         match &self.exec {
+            None if self.program.is_some() => {
+                lines.extend(self.program.iter().flat_map(ForkProgram::end_lines));
+            }
             Some(_) if self.printed_no_intent() => {
                 lines.push(Line::styled(Style::Bad, "ended      the command printed no intent"));
             }
@@ -164,11 +207,72 @@ impl ItemAnswer for ForkAnswer<'_> {
         }
         let from = reply.forked.tick.to_string();
         lines.push(Line::help(["dendrer", "diff", parent, run, "--from", "tick", &from]));
+        self.placed(lines)
+    }
+}
+
+impl ForkProgram<'_> {
+    /// The lines before the program starts.
+    fn head(&self, reply: &ForkReply) -> Vec<Line> {
+        let given = self.given.iter().map(|(tick, file)| {
+            Line::from(format!("answer     of parent tick {tick} from {}", quote::escape(file)))
+        });
+        let mut lines: Vec<Line> = given.collect();
+        let word = if reply.dry_run { "would run" } else { "running  " };
+        lines.push(Line::from(format!("{word}  {}", quote::shell(self.argv))));
+        if !reply.forked.changed.is_empty() || reply.terms.pack.is_some() {
+            lines.push(Line::note(
+                "note: what is set or enforced is on the record alone; the program does not see it",
+            ));
+        }
+        if !self.offline {
+            lines.push(Line::note("note: not isolated: behind the tick of the fork its APIs are asked"));
+        }
+        lines
+    }
+
+    /// The lines once the program has ended.
+    fn end_lines(&self) -> Vec<Line> {
+        let Some(end) = &self.ended else { return Vec::new() };
+        let mut lines = Vec::new();
+        for (tick, _) in end.answers.iter().filter(|(_, is_used)| !is_used) {
+            let text = format!("NOT USED   the answer of parent tick {tick}: the program did not come to it");
+            lines.push(Line::styled(Style::Bad, text));
+        }
+        let given = end.answers.iter().filter(|(_, is_used)| *is_used).count() as u64;
+        let served = count(end.served, "call", "calls");
+        lines.push(Line::from(format!(
+            "ended      exit code {}; {served} served from the record, {given} given, {} asked",
+            end.exit, end.live
+        )));
+        lines.extend(end.departure.iter().map(|departure| Line::styled(Style::Bad, departure.line())));
         lines
     }
 }
 
 impl ForkAnswer<'_> {
+    /// Standard output is the program's own, if one runs.
+    fn placed(&self, mut lines: Vec<Line>) -> Vec<Line> {
+        let is_plain = |line: &&mut Line| line.place == LinePlace::default();
+        if self.program.is_some() {
+            lines.iter_mut().filter(is_plain).for_each(|line| line.place = LinePlace::Note);
+        }
+        lines
+    }
+
+    fn ended(&self) -> Option<&ForkProgramEnd> {
+        self.program.as_ref().and_then(|program| program.ended.as_ref())
+    }
+
+    fn departure(&self) -> Option<&ProgramDeparture> {
+        self.ended().and_then(|end| end.departure.as_ref())
+    }
+
+    /// Whether the program did not come to an answer that is given.
+    fn is_unreached(&self) -> bool {
+        self.ended().is_some_and(|end| end.answers.iter().any(|(_, is_used)| !is_used))
+    }
+
     /// Whether a command that continues the fork has ended without an intent: without a line, or with a first one that is no JSON.
     pub fn printed_no_intent(&self) -> bool {
         self.exec.as_ref().is_some_and(|exec| exec.status.is_some() && exec.tally == LinesTally::default())
@@ -347,11 +451,30 @@ document! {
         /// The later intents of the parent that were applied again; null if that was not asked for
         carried: Option<CarriedObject> = reply.carried.as_ref().map(CarriedObject::of),
         /// The last tick of the fork
-        tip: u64 = reply.tip,
+        tip: u64 = answer.ended().map_or(reply.tip, |end| end.tip),
+        /// The calls that a program which is run again got from the record
+        served?: u64 = answer.ended().map(|end| end.served),
+        /// The answers that were given to it
+        answers?: Vec<ForkAnswered> =
+            answer.ended().map(|end| end.answers.iter().map(|(tick, is_used)| ForkAnswered::of(*tick, *is_used)).collect()),
+        /// The calls of it that reached an API
+        live?: u64 = answer.ended().map(|end| end.live),
+        /// Its exit code; 128 and the signal if one ended it
+        program_exit?: u64 = answer.ended().map(|end| u64::from(end.exit)),
+        /// The first place at which it departs from the record before the tick of the fork
+        divergence?: DepartureObject = answer.departure().map(DepartureObject::of),
         /// Whether nothing was to be written
         dry_run: bool = reply.dry_run,
         /// The command that continues the fork; absent from the line that the command itself is given
         exec?: Option<ExecObject> = command,
+    }
+
+    /// An answer that was given to a program
+    object ForkAnswered(at: u64, is_used: bool) {
+        /// The tick of the parent
+        tick: Positive = Positive(at),
+        /// Whether the program got it
+        used: bool = is_used,
     }
 
     /// The last line of a stream about a fork

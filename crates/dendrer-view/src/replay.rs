@@ -123,6 +123,17 @@ document! {
         program_exit: u64 = u64::from(answer.exit),
         /// Tools inside the program, which ran again
         again: &[String] = answer.again,
+        /// With --calibrate: the places at which requests differed, which were served all the same
+        volatile: Vec<VolatileObject> =
+            answer.volatile.iter().map(|(place, requests)| VolatileObject::of(place, *requests)).collect(),
+    }
+
+    /// A place at which requests of a program differ from run to run
+    object VolatileObject(name: &str, count: u64) {
+        /// The place, as API:POINTER
+        place: &str = name,
+        /// The number of requests
+        requests: u64 = count,
     }
 
     /// The calls of a program
@@ -136,7 +147,7 @@ document! {
     }
 
     /// The first place at which a program departs from its record
-    object DepartureObject(departure: &ProgramDeparture) {
+    pub(crate) object DepartureObject(departure: &ProgramDeparture) {
         /// The recorded call that was due; null if none was left
         call: Option<u64> = departure.call,
         /// The API
@@ -325,6 +336,8 @@ pub struct ProgramReplayAnswer<'a> {
     pub exit: u8,
     /// Tools inside the program, which ran again.
     pub again: &'a [String],
+    /// Places at which requests differed that were served all the same, each with the number of requests.
+    pub volatile: Vec<(String, u64)>,
     /// The first place at which the program departs from the record.
     pub departure: Option<ProgramDeparture>,
 }
@@ -349,6 +362,11 @@ pub struct ProgramDeparture {
 }
 
 impl ProgramReplayAnswer<'_> {
+    /// The place at which the program departs, as a value.
+    pub fn divergence(&self) -> Option<Value> {
+        self.departure.as_ref().map(|departure| DepartureObject::of(departure).into())
+    }
+
     /// The lines that are written before the program starts.
     pub fn head(run: &RunName, not_isolated: Option<&str>) -> [String; 2] {
         let isolated = match not_isolated {
@@ -361,39 +379,50 @@ impl ProgramReplayAnswer<'_> {
 
 impl Answer for ProgramReplayAnswer<'_> {
     fn document(&self) -> Value {
-        let departure = self.departure.as_ref().map(|departure| DepartureObject::of(departure).into());
+        let departure = self.divergence();
         let program = Some(ProgramReplay::of(self));
         ReplayDocument::of(self.run, self.departure.is_none(), departure, None, None, None, program).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let Some(departure) = &self.departure else {
-            let calls = count(self.recorded, "call", "calls");
-            return vec![Line::note(format!(
-                "OK           {calls} served; the program ended with exit code {}",
-                self.exit
-            ))];
-        };
-        let call = departure.call.map_or_else(|| "a call more".to_owned(), |call| format!("call {call}"));
-        let mut line = format!("DIVERGED     {call} of {}", quote::name(&departure.agent));
-        match &departure.path {
+        let line = self.departure.as_ref().map_or_else(
+            || {
+                let calls = count(self.recorded, "call", "calls");
+                format!("OK           {calls} served; the program ended with exit code {}", self.exit)
+            },
+            ProgramDeparture::line,
+        );
+        let volatile = self.volatile.iter().map(|(place, requests)| {
+            let requests = count(*requests, "request", "requests");
+            Line::note(format!("volatile     {}  {requests}", quote::escape(place)))
+        });
+        volatile.chain([Line::note(line)]).collect()
+    }
+
+    fn end(&self) -> End {
+        if self.departure.is_some() { End::Problem(Code::E0701) } else { End::Answered }
+    }
+}
+
+impl ProgramDeparture {
+    /// The line that says where the program departs.
+    pub(crate) fn line(&self) -> String {
+        let call = self.call.map_or_else(|| "a call more".to_owned(), |call| format!("call {call}"));
+        let mut line = format!("DIVERGED     {call} of {}", quote::name(&self.agent));
+        match &self.path {
             Some(path) => {
                 let side = |value: &Option<Value>| {
                     value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value)
                 };
-                let (expected, got) = (side(&departure.expected), side(&departure.got));
+                let (expected, got) = (side(&self.expected), side(&self.got));
                 line.push_str(&format!(": {}  recorded {expected}  now {got}", quote::escape(path)));
             }
-            None => line.push_str(match departure.kind {
+            None => line.push_str(match self.kind {
                 "missing" => ": it was not made",
                 "surplus" => ": no recorded call is left for it",
                 _ => ": its request is another one",
             }),
         }
-        vec![Line::note(line)]
-    }
-
-    fn end(&self) -> End {
-        if self.departure.is_some() { End::Problem(Code::E0701) } else { End::Answered }
+        line
     }
 }

@@ -4,9 +4,10 @@ use dendrer_object::value::Object;
 use dendrer_object::{Value, json};
 
 use super::merge;
-use crate::spoken::{Api, Kept, Request, Said, list, terms, text};
+use crate::spoken::{Api, Kept, Request, Said, StreamEvent, list, terms, text};
 
-pub(super) static MESSAGES: Api = Api { name: "anthropic", paths: &["/messages"], request, answer, gather };
+pub(super) static MESSAGES: Api =
+    Api { name: "anthropic", paths: &["/messages"], request, answer, gather, stream };
 
 fn request(body: &Object) -> Request {
     let items = list(body.get("messages")).map(Kept::message).collect();
@@ -71,4 +72,52 @@ fn grow(block: &mut Object, delta: &Value) {
         }
         merge::add(block, &more);
     }
+}
+
+fn stream(_: &Object, answer: &Object) -> Vec<StreamEvent> {
+    let mut message = answer.clone();
+    message.set("content", Value::array([]));
+    message.set("stop_reason", Value::Null);
+    // No model counted, and libraries read a count.
+    let none = || Value::record(["input_tokens", "output_tokens"].map(|name| (name, Value::from(0_u64))));
+    let usage = answer.get("usage").cloned().unwrap_or_else(none);
+    message.set("usage", usage.clone());
+    let mut events = vec![StreamEvent::named("message_start", [("message", Value::Object(message))])];
+    for (index, block) in list(answer.get("content")).enumerate() {
+        let index = || ("index", Value::from(index as u64));
+        let (begun, deltas) = cut(block);
+        events.push(StreamEvent::named("content_block_start", [("content_block", begun), index()]));
+        let deltas = deltas.into_iter().map(|(kind, name, value)| {
+            let delta = Value::record([(name, value), ("type", Value::from(kind))]);
+            StreamEvent::named("content_block_delta", [("delta", delta), index()])
+        });
+        events.extend(deltas);
+        events.push(StreamEvent::named("content_block_stop", [index()]));
+    }
+    let ends = ["stop_reason", "stop_sequence"].map(|name| (name, answer.get(name).cloned()));
+    let ends = ends.map(|(name, value)| (name, value.unwrap_or(Value::Null)));
+    events.push(StreamEvent::named("message_delta", [("delta", Value::record(ends)), ("usage", usage)]));
+    events.push(StreamEvent::named("message_stop", []));
+    events
+}
+
+/// The type of a delta, the member that it has, and its value.
+type BlockDelta = (&'static str, &'static str, Value);
+
+/// Cuts a block into its beginning and what is added to it.
+fn cut(block: Value) -> (Value, Vec<BlockDelta>) {
+    let Value::Object(mut begun) = block else { return (block, Vec::new()) };
+    let texts = [("text_delta", "text"), ("thinking_delta", "thinking"), ("signature_delta", "signature")];
+    let mut deltas = Vec::new();
+    for (kind, name) in texts {
+        if let Some(Value::String(text)) = begun.get(name).cloned() {
+            begun.set(name, Value::from(""));
+            deltas.push((kind, name, Value::String(text)));
+        }
+    }
+    if let Some(input) = begun.get("input").cloned() {
+        begun.set("input", Value::object());
+        deltas.push(("input_json_delta", INPUT, Value::from(json::to_string(&input))));
+    }
+    (Value::Object(begun), deltas)
 }

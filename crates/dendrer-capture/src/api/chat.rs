@@ -4,10 +4,10 @@ use dendrer_object::Value;
 use dendrer_object::value::Object;
 
 use super::merge;
-use crate::spoken::{Api, Kept, Request, Said, list, terms, text};
+use crate::spoken::{Api, Kept, Request, Said, StreamEvent, list, terms, text};
 
 pub(super) static CHAT: Api =
-    Api { name: "openai-chat", paths: &["/chat/completions"], request, answer, gather };
+    Api { name: "openai-chat", paths: &["/chat/completions"], request, answer, gather, stream };
 
 fn request(body: &Object) -> Request {
     let messages: Vec<Kept> = list(body.get("messages")).map(Kept::message).collect();
@@ -69,4 +69,43 @@ fn gather(events: &[Value]) -> Option<Value> {
     }
     whole.set("choices", Value::array(choices));
     Some(Value::Object(whole))
+}
+
+fn stream(request: &Object, answer: &Object) -> Vec<StreamEvent> {
+    let mut head = terms(answer, &["choices", "usage"]);
+    head.set("object", Value::from("chat.completion.chunk"));
+    let event = |choices: Vec<Value>, usage: Option<Value>| {
+        let mut chunk = head.clone();
+        chunk.set("choices", Value::array(choices));
+        usage.into_iter().for_each(|usage| chunk.set("usage", usage));
+        StreamEvent::of(&Value::Object(chunk))
+    };
+    let choice = |index: usize, delta: Value, why: Value| {
+        let index = Value::from(index as u64);
+        Value::record([("delta", delta), ("finish_reason", why), ("index", index)])
+    };
+    let mut events = Vec::new();
+    for (index, one) in list(answer.get("choices")).enumerate() {
+        let mut delta = one.get("message").and_then(Value::as_object).cloned().unwrap_or_default();
+        let calls = list(delta.get("tool_calls")).enumerate().map(|(index, call)| match call {
+            Value::Object(mut call) => {
+                call.set("index", Value::from(index as u64));
+                Value::Object(call)
+            }
+            other => other,
+        });
+        let calls: Vec<Value> = calls.collect();
+        if !calls.is_empty() {
+            delta.set("tool_calls", Value::array(calls));
+        }
+        events.push(event(vec![choice(index, Value::Object(delta), Value::Null)], None));
+        let why = one.get("finish_reason").cloned().unwrap_or_else(|| Value::from("stop"));
+        events.push(event(vec![choice(index, Value::object(), why)], None));
+    }
+    let wants_usage = request.get("stream_options").and_then(|options| options.get("include_usage"));
+    if let (Some(Value::Bool(true)), Some(usage)) = (wants_usage, answer.get("usage")) {
+        events.push(event(Vec::new(), Some(usage.clone())));
+    }
+    events.push(StreamEvent { name: None, data: "[DONE]".to_owned() });
+    events
 }

@@ -6,10 +6,16 @@
 use dendrer_object::Value;
 use dendrer_object::value::Object;
 
-use crate::spoken::{Api, Kept, Request, Said, list, terms, text};
+use crate::spoken::{Api, Kept, Request, Said, StreamEvent, list, terms, text};
 
-pub(super) static CONTENT: Api =
-    Api { name: "gemini", paths: &[":generateContent", ":streamGenerateContent"], request, answer, gather };
+pub(super) static CONTENT: Api = Api {
+    name: "gemini",
+    paths: &[":generateContent", ":streamGenerateContent"],
+    request,
+    answer,
+    gather,
+    stream,
+};
 
 /// The author of contents that a model wrote.
 const MODEL: &str = "model";
@@ -142,4 +148,9 @@ fn grow(candidate: &mut Object, piece: &Object) {
     if let Some(content) = content {
         candidate.set("content", content);
     }
+}
+
+/// One event has all of it.
+fn stream(_: &Object, answer: &Object) -> Vec<StreamEvent> {
+    vec![StreamEvent::of(&Value::Object(answer.clone()))]
 }

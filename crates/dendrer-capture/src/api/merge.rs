@@ -4,7 +4,18 @@ use dendrer_object::Value;
 use dendrer_object::value::Object;
 
 /// Members that each piece has whole.
-const WHOLE: &[&str] = &["id", "type", "role", "index"];
+const WHOLE: &[&str] = &[
+    "id",
+    "type",
+    "role",
+    "index",
+    "model",
+    "object",
+    "service_tier",
+    "system_fingerprint",
+    "finish_reason",
+    "provider",
+];
 
 /// Adds a piece to a value: texts go on, items of lists by their `index`, other values replace those before.
 pub(super) fn add(whole: &mut Object, piece: &Object) {

@@ -8,7 +8,7 @@ use crate::taped::{ASKS, BRINGS, CALLS, CHAT, Desk, SAYS};
 
 /// Plays the record to requests with these bodies, and returns the answers: status and body.
 fn play(desk: &Desk, bodies: &[String]) -> (Vec<(String, String)>, PlayedCalls) {
-    let player = Player::open(&desk.trace(), desk.repo.vault().unwrap()).unwrap();
+    let player = Player::open(&desk.trace(), desk.repo.vault().unwrap(), Vec::new()).unwrap();
     let proxy = Proxy::play(vec![Base::new("A", "http://nowhere.invalid/v1").unwrap()], player).unwrap();
     let mut answers = Vec::new();
     for body in bodies {
@@ -96,13 +96,14 @@ fn a_connection_that_was_cut_is_cut_again() {
 
 #[test]
 fn tools_whose_results_the_program_brings_are_inside_it() {
-    let tools: Vec<String> = tools_inside(&desk().trace()).unwrap().into_iter().collect();
+    let trace = desk().trace();
+    let tools: Vec<String> = tools_inside(&trace, trace.tip()).unwrap().into_iter().collect();
     assert_eq!(tools, ["count"]);
 }
 
 #[test]
 fn a_run_without_exact_answers_is_not_played() {
     let desk = Desk::new();
-    let error = Player::open(&desk.trace(), desk.repo.vault().unwrap()).unwrap_err();
+    let error = Player::open(&desk.trace(), desk.repo.vault().unwrap(), Vec::new()).unwrap_err();
     assert_eq!(error.code.as_str(), "E0117");
 }

@@ -35,7 +35,15 @@ impl Desk {
             CopiedBody { bytes: body.as_bytes().to_vec(), pieces: vec![body.len() as u32], left_out: 0 };
         let (method, path) = ("POST".to_owned(), path.to_owned());
         self.tape
-            .take(PassedCopy::Asked(AskedCall { call: self.calls, method, path, encoding: None, body }))
+            .take(PassedCopy::Asked(AskedCall {
+                call: self.calls,
+                method,
+                path,
+                encoding: None,
+                body,
+                changed: Vec::new(),
+                is_given: false,
+            }))
             .unwrap();
         self.calls
     }

@@ -1,7 +1,12 @@
 //! Runs a program that the user gave with its terminal, files and signals as they are.
 
 use std::io;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
+
+use dendrer_capture::VolatilePlace;
+use dendrer_object::Code;
+
+use crate::failure::{Failure, Result};
 
 /// A program and its arguments, as a command.
 pub(crate) fn command(words: &[String]) -> Command {
@@ -63,6 +68,27 @@ pub(crate) fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
 
+/// Reads the volatile places of a flag.
+pub(crate) fn volatile(texts: &[String]) -> Result<Vec<VolatilePlace>> {
+    let read = |text: &String| VolatilePlace::parse(text);
+    let places: std::result::Result<Vec<VolatilePlace>, _> = texts.iter().map(read).collect();
+    places.map_err(|error| Failure::new(Code::E0106, error.to_string()).note("the program was not started"))
+}
+
+/// Standard error, for what a program writes to standard output.
+#[cfg(unix)]
+pub(crate) fn stderr() -> Stdio {
+    use std::os::fd::AsFd as _;
+    let own = io::stderr().as_fd().try_clone_to_owned();
+    own.map_or_else(|_| Stdio::null(), Stdio::from)
+}
+
+/// Standard error, for what a program writes to standard output.
+#[cfg(not(unix))]
+pub(crate) fn stderr() -> Stdio {
+    Stdio::null()
+}
+
 /// Set for a program of ours that runs in a network of its own.
 const INSIDE: &str = "DENDRER_IN_NAMESPACE";
 
@@ -89,8 +115,8 @@ pub(crate) fn network() -> Network {
     let works = |way: &&[&str]| {
         let mut probe = Command::new("unshare");
         probe.args(*way).arg("--").args(up).arg("true");
-        let quiet = probe.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
-        quiet.stderr(std::process::Stdio::null()).status().is_ok_and(|status| status.success())
+        let quiet = probe.stdin(Stdio::null()).stdout(Stdio::null());
+        quiet.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     };
     let (Some(way), Ok(this)) = (ways.into_iter().find(works), std::env::current_exe()) else {
         return Network::Shared(

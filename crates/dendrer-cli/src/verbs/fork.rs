@@ -1,8 +1,9 @@
 //! `dendrer fork`: a run that continues from an earlier tick of another.
 
+mod by_program;
 mod exec;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use dendrer::Repo;
 use dendrer::address::Position;
 use dendrer::fork::question::{ForkPairs, ForkQuestion};
@@ -69,6 +70,18 @@ pub(crate) struct Fork {
     /// Go on with it live: a command whose standard output is intents, a JSON line each, and which reads what became of them
     #[arg(long, value_name = "CMD")]
     pub(crate) exec: Option<String>,
+    /// Another answer for a program: the parent's tick and a JSON file
+    #[arg(long, value_name = "TICK=FILE", requires = "command")]
+    pub(crate) answer: Vec<String>,
+    /// With a program: no API is asked
+    #[arg(long, requires = "command")]
+    pub(crate) offline: bool,
+    /// With a program: its own tools may run again
+    #[arg(long, value_name = "run", value_parser = ["run"], requires = "command")]
+    pub(crate) tools: Option<String>,
+    /// Of a program's run (record): run this program, from the record up to the tick and live behind it
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["exec", "replay_rest"], value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<String>,
     /// Say what would be made, but write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -78,7 +91,10 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
         return Err(Failure::new(Code::E0106, "--exec names no command").note("nothing was changed"));
     }
-    let answers = args.tool_output.iter().map(|text| tool_output(text)).collect::<Result<Vec<_>>>()?;
+    if !args.command.is_empty() {
+        return by_program::run(global, args, out);
+    }
+    let answers = answers("--tool-output", &args.tool_output)?;
     let question = question(args, &answers)?;
     let mut desk = CommandDesk::new(global, out);
     desk.names("contract", args.contract.as_deref());
@@ -144,13 +160,16 @@ fn question(args: &Fork, answers: &[(Position, &str)]) -> Result<ForkQuestion> {
     })
 }
 
-/// Reads `TICK=FILE`.
-fn tool_output(text: &str) -> Result<(Position, &str)> {
+/// Reads each `TICK=FILE` of a flag.
+fn answers<'a>(flag: &str, texts: &'a [String]) -> Result<Vec<(Position, &'a str)>> {
     let refused = |what: String| Failure::new(Code::E0106, what);
-    let pair = text.split_once('=');
-    let (tick, file) =
-        pair.ok_or_else(|| refused(format!("--tool-output takes TICK=FILE, and not \"{text}\"")))?;
-    Ok((tick_arg(tick).map_err(|why| refused(format!("--tool-output {text}: {why}")))?, file))
+    let read = |text: &'a String| {
+        let pair = text.split_once('=');
+        let (tick, file) =
+            pair.ok_or_else(|| refused(format!("{flag} takes TICK=FILE, and not \"{text}\"")))?;
+        Ok((tick_arg(tick).map_err(|why| refused(format!("{flag} {text}: {why}")))?, file))
+    };
+    texts.iter().map(read).collect()
 }
 
 /// Goes on with the fork by a command, and returns the failure that stopped its intents before they ended.

@@ -44,6 +44,9 @@ pub(crate) struct Record {
     /// Another API: the variable that the program reads its address from, and the address
     #[arg(long = "base", value_name = "VARIABLE=URL")]
     pub(crate) bases: Vec<String>,
+    /// A place of requests that differs each time, which replays leave out: openai-chat:/messages/0/content
+    #[arg(long, value_name = "API:POINTER")]
+    pub(crate) volatile: Vec<String>,
     /// Keep no exact bytes in the vault: a replay serves what is on record, without secrets
     #[arg(long)]
     pub(crate) no_exact: bool,
@@ -96,7 +99,8 @@ fn store(global: &Global, out: &mut Out) -> Result<Repo> {
 
 /// Begins the run.
 fn begin(repo: &Repo, args: &Record, bases: &[Base]) -> Result<Tape> {
-    let meta = tape::meta(&args.command, bases, concat!("dendrer ", env!("CARGO_PKG_VERSION")));
+    let volatile = program::volatile(&args.volatile)?;
+    let meta = tape::meta(&args.command, bases, &volatile, concat!("dendrer ", env!("CARGO_PKG_VERSION")));
     let make = |run: RunName| -> Result<Tape> {
         let goal = args.goal.as_deref().map(Into::into);
         let start = Start { meta: Some(meta.clone()), goal, stage: Some(Stage::Observe), ..Start::new(run) };
@@ -108,7 +112,7 @@ fn begin(repo: &Repo, args: &Record, bases: &[Base]) -> Result<Tape> {
         let mut recorder = repo.begin_redacted(&start, redactor)?;
         recorder.commit()?;
         let vault = if args.no_exact { None } else { Some(repo.vault()?) };
-        Ok(Tape::new(recorder, vault))
+        Ok(Tape::new(recorder, vault).without(volatile.clone()))
     };
     let is_taken = |failure: &Failure| failure.code == Code::E0111;
     let read = |name: &str| {
@@ -182,7 +186,7 @@ fn record(copies: Copies, tape: &mut Tape, answer: &mut RecordedAnswer, out: &mu
     failed
 }
 
-fn of_tape(error: TapeError) -> Failure {
+pub(super) fn of_tape(error: TapeError) -> Failure {
     match error {
         TapeError::Record(error) => error.into(),
         TapeError::Message(error) => Failure::new(error.code(), error.to_string()),

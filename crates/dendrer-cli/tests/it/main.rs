@@ -34,6 +34,7 @@ mod flags;
 mod flips;
 mod foreign;
 mod fork;
+mod fork_program;
 mod forms;
 mod full;
 mod gates;

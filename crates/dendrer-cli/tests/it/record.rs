@@ -11,7 +11,7 @@ use crate::support::Place;
 use crate::tutorial::{blocks, shell};
 
 /// Whether there is a Python to run programs with.
-fn has_python() -> bool {
+pub(crate) fn has_python() -> bool {
     let is_there = Command::new("python3").arg("--version").output().is_ok();
     if !is_there {
         eprintln!("SKIPPED: no python3");
@@ -24,7 +24,7 @@ fn page() -> String {
 }
 
 /// Writes the programs of the page, and starts its API.
-fn desk(place: &Place) {
+pub(crate) fn desk(place: &Place) {
     for block in blocks(&page()).into_iter().filter(|block| block.info.len() > 1) {
         std::fs::write(place.path().join("desk").join(block.info[1]), block.lines.join("\n") + "\n").unwrap();
     }
@@ -32,7 +32,7 @@ fn desk(place: &Place) {
     shell(place, "while ! [ -s api.url ]; do sleep 0.1; done", &mut 0);
 }
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::new();
     std::fs::create_dir(place.path().join("desk")).unwrap();
     place
@@ -64,7 +64,7 @@ fn the_page_prints_what_it_shows() {
             _ => {}
         }
     }
-    assert_eq!((last, commands), (0, 10));
+    assert_eq!((last, commands), (0, 21));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! is called: the first intent that was decided on something that is now different ends it, and whatever the record does
 //! not say about what an intent was decided on is named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -69,6 +69,8 @@ pub struct ForkTerms {
     pub pack: Option<Bound>,
     /// Another answer of a tool, by the tick of the parent at which it came.
     pub replace: BTreeMap<u64, ReplacedAnswer>,
+    /// Ticks of the parent whose answers are given to a program that is run again.
+    pub answered: BTreeSet<u64>,
     /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
     pub restored: Option<Arc<str>>,
     /// Takes secrets out of it and of each later record.
@@ -110,6 +112,7 @@ impl ForkTerms {
         let has_words = self.guidance.keys().any(|name| name.contains("policy"));
         self.injects
             || has_words
+            || !self.answered.is_empty()
             || changed.iter().any(|changed| changed.before.as_ref() != Some(&changed.after))
             || self.pack.as_ref().is_some_and(is_other_pack)
     }
@@ -124,6 +127,7 @@ impl ForkTerms {
             set: Vec::new(),
             pack: None,
             replace: BTreeMap::new(),
+            answered: BTreeSet::new(),
             restored: None,
             redactor: None,
             although: None,
@@ -442,6 +446,9 @@ fn about(terms: &ForkTerms, changed: &[Changed]) -> Object {
             Value::record([("output", Value::from(answer.output.digest())), ("tick", Value::from(*tick))])
         });
         about.set("replaced", Value::array(replaced));
+    }
+    if !terms.answered.is_empty() {
+        about.set("answered", Value::array(terms.answered.iter().map(|tick| Value::from(*tick))));
     }
     if let Some(agent) = &terms.restored {
         about.set("restored", Value::String(Arc::clone(agent)));

@@ -1,15 +1,18 @@
 //! `replay RUN -- CMD`: a program is served from its record.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use dendrer::casebook::{self, Place};
 use dendrer::redact::Redactor;
+use dendrer::source::Desk;
 use dendrer::{Repo, Trace};
 use dendrer_capture::player::{Player, ProgramDivergence, tools_inside};
-use dendrer_capture::{Base, Proxy, bases};
+use dendrer_capture::{Base, Proxy, VolatilePlace, bases};
 use dendrer_object::{Code, RunName};
 use dendrer_view::replay::{ProgramDeparture, ProgramReplayAnswer};
 
 use super::Replay;
+use crate::context::desk::CommandDesk;
 use crate::context::program::{self, Network};
 use crate::context::shell::shell;
 use crate::context::{self, keys};
@@ -22,14 +25,14 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let repo = Repo::open(&path, keys::trust(global), dendrer::repo::Mode::Read)?;
     let run: RunName = args.run.parse().map_err(not_started)?;
     let trace = repo.run(&run)?;
-    let again: Vec<String> = tools_inside(&trace)?.into_iter().collect();
+    let again: Vec<String> = tools_inside(&trace, trace.tip())?.into_iter().collect();
     if !again.is_empty() && args.tools.is_none() {
         let mut words = vec!["dendrer", "replay", run.as_str(), "--tools", "run", "--"];
         words.extend(args.command.iter().map(String::as_str));
         let why = format!("tools inside the program would act again: {}", again.join(", "));
         return Err(Failure::new(Code::E0469, why).note("the program was not started").help(&words));
     }
-    let player = player(&repo, &trace)?;
+    let player = player(&repo, &trace, args)?;
     let not_isolated = match program::network() {
         Network::Own => None,
         // The same command, which then finds itself inside.
@@ -45,7 +48,7 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let mut command = command(args);
     command.envs(bases::variables(proxy.bases(), proxy.address(), variable));
     if !out.is_text() {
-        command.stdout(stderr());
+        command.stdout(program::stderr());
     }
     let signals = proxy.hold_signals().map_err(not_started)?;
     let exit = program::run(command, |process| proxy.forward(signals, process)).exit();
@@ -55,24 +58,55 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let played = proxy.end_play();
     let redactor = repo.redactor(None)?;
     let departure = played.divergences.into_iter().next().map(|found| departure(found, &redactor));
-    out.answer(&ProgramReplayAnswer {
+    let volatile: Vec<(String, u64)> =
+        played.volatile.iter().map(|(place, requests)| (place.to_string(), *requests)).collect();
+    let answer = ProgramReplayAnswer {
         run: &run,
         not_isolated: not_isolated.as_deref(),
         recorded: played.recorded,
         served: played.served,
         exit: exit.code,
         again: &again,
+        volatile,
         departure,
-    })
+    };
+    if args.record {
+        record(&answer, &trace, &mut CommandDesk::new(global, out))?;
+    }
+    out.answer(&answer)
+}
+
+/// Writes into the casebook which places differ, or where the program departs.
+fn record(answer: &ProgramReplayAnswer<'_>, trace: &Trace, desk: &mut dyn Desk) -> Result<()> {
+    let place = Place::of(trace, None)?;
+    if let Some(divergence) = answer.divergence() {
+        desk.write_down(|store, environment| {
+            casebook::record_divergence(store, &place, &divergence, environment)
+        })?;
+    }
+    if !answer.volatile.is_empty() {
+        let mut places: Vec<String> = answer.volatile.iter().map(|(place, _)| place.clone()).collect();
+        desk.write_down(|store, environment| {
+            places.extend(casebook::volatile_of(store, trace.name())?);
+            places.sort_unstable();
+            places.dedup();
+            casebook::record_volatile(store, &place, &places, "dendrer replay --calibrate", environment)
+        })?;
+    }
+    Ok(())
 }
 
 fn not_started(error: impl ToString) -> Failure {
     Failure::new(Code::E0106, error.to_string()).note("the program was not started")
 }
 
-fn player(repo: &Repo, trace: &Trace) -> Result<Player> {
-    let started = Player::open(trace, repo.vault()?);
-    started.map_err(|problem| problem.note("the program was not started"))
+fn player(repo: &Repo, trace: &Trace, args: &Replay) -> Result<Player> {
+    let mut volatile = program::volatile(&args.volatile)?;
+    let known = casebook::volatile_of(trace.store(), trace.name())?;
+    volatile.extend(known.iter().filter_map(|place| VolatilePlace::parse(place).ok()));
+    let player = Player::open(trace, repo.vault()?, volatile)
+        .map_err(|problem| problem.note("the program was not started"))?;
+    Ok(if args.calibrate { player.calibrating() } else { player })
 }
 
 fn command(args: &Replay) -> Command {
@@ -82,22 +116,8 @@ fn command(args: &Replay) -> Command {
     }
 }
 
-/// Standard error, for what the program writes to standard output.
-#[cfg(unix)]
-fn stderr() -> Stdio {
-    use std::os::fd::AsFd as _;
-    let own = std::io::stderr().as_fd().try_clone_to_owned();
-    own.map_or_else(|_| Stdio::null(), Stdio::from)
-}
-
-/// Standard error, for what the program writes to standard output.
-#[cfg(not(unix))]
-fn stderr() -> Stdio {
-    Stdio::null()
-}
-
 /// A place at which the program departs, without the secrets in its values.
-fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
+pub(in crate::verbs) fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
     let clean = |value: Option<dendrer_object::Value>| value.map(|value| redactor.value(&value).0);
     ProgramDeparture {
         call: found.call,

@@ -157,6 +157,19 @@ impl ForkQuestion {
     ///
     /// A [`Problem`] if a member does not fit, or the run cannot be forked.
     pub fn make(&self, desk: &mut dyn Desk) -> Result<(ForkReply, Repo), Problem> {
+        self.make_after(desk, &mut |_, _, _| Ok(()))
+    }
+
+    /// As [`ForkQuestion::make`], once `check` has looked at the parent, at the tick and at the terms.
+    ///
+    /// # Errors
+    ///
+    /// As [`ForkQuestion::make`], and those of `check`; nothing was made then.
+    pub fn make_after(
+        &self,
+        desk: &mut dyn Desk,
+        check: ForkCheck<'_>,
+    ) -> Result<(ForkReply, Repo), Problem> {
         if !self.tool_output.0.is_empty() && !self.replay_rest {
             return Err(refused("--tool-output is for --replay-rest"));
         }
@@ -176,6 +189,7 @@ impl ForkQuestion {
             return Err(refused("--skip and --only choose what --replay-rest takes"));
         }
         terms.selection = selection;
+        check(parent, tick, &mut terms)?;
         let repo = desk.target(&asked.source, self.dry_run)?;
         let redactor = terms.redactor_over(repo.redactor(None)?, parent)?;
         terms.redactor = Some(Arc::clone(&redactor));
@@ -304,6 +318,9 @@ impl ForkQuestion {
         }
     }
 }
+
+/// Looks at a fork before it is made: the parent, the last tick that both share, and the terms.
+pub type ForkCheck<'c> = &'c mut dyn FnMut(&Trace, u64, &mut ForkTerms) -> Result<(), Problem>;
 
 /// A fork as it was made.
 struct MadeFork {
