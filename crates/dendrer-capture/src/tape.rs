@@ -20,7 +20,7 @@ use crate::bases::Base;
 use crate::body::{self, BodyFault};
 use crate::conversation::{Conversations, Place};
 use crate::exact;
-use crate::exchange::{AnsweredCall, AskedCall, CallNumber, Ended, FAILED};
+use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED};
 use crate::proxy::PassedCopy;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::Said;
@@ -234,16 +234,23 @@ impl Tape {
         propose(&mut self.recorder, intent)
     }
 
-    /// Puts exact bytes into the vault. Nothing is kept without its key, or if they are too many.
-    fn keep(&mut self, call: CallNumber, part: &str, bytes: &[u8]) -> Option<VaultRef> {
-        self.vault.as_mut()?.put(&self.run, &exact::locator(call, part), bytes).ok()
+    /// Puts exact bytes into the vault. Nothing is kept without its key, or of a body that was not copied whole.
+    fn keep(
+        &mut self,
+        call: CallNumber,
+        part: &str,
+        body: &CopiedBody,
+        bytes: impl FnOnce() -> Vec<u8>,
+    ) -> Option<VaultRef> {
+        let vault = self.vault.as_mut().filter(|_| body.left_out == 0)?;
+        vault.put(&self.run, &exact::locator(call, part), &bytes()).ok()
     }
 
     /// Records a request, or reads it again with the records that it has.
     fn asked(&mut self, asked: AskedCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         self.tally.calls += 1;
         let api = api::of_path(&asked.method, &asked.path);
-        let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
+        let exact = self.keep(asked.call, "request", &asked.body, || exact::of_request(&asked));
         let known = read::known(&asked, &self.volatile);
         let known = self.vault.as_mut().and_then(|vault| vault.known_by(&self.run, &known).ok());
         let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known, recorded };
@@ -299,7 +306,7 @@ impl Tape {
     /// Records an answer, or reads it again with the records that it has.
     fn answered(&mut self, answered: AnsweredCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         let Some(open) = self.open.remove(&answered.call) else { return Ok(()) };
-        let exact = self.keep(answered.call, "answer", &exact::of_answer(&answered));
+        let exact = self.keep(answered.call, "answer", &answered.body, || exact::of_answer(&answered));
         let exact = [("answer", exact), ("request", open.exact)];
         let exact: Vec<(&str, Value)> =
             exact.into_iter().filter_map(|(part, found)| Some((part, found?.to_value()))).collect();
@@ -449,7 +456,12 @@ impl Tape {
         let http = http.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let capture = with_members(capture(answered.call, "http", 0, "answer"), exact);
         let words = Value::record([("capture", capture), ("http", Value::record(http))]);
-        self.propose(observation(RUNTIME).with("intent", words))?;
+        let mut intent = observation(RUNTIME).with("intent", words);
+        if open.asked.body.left_out > 0 || answered.body.left_out > 0 {
+            self.tally.gaps += 1;
+            intent.noted.push(gap_note(answered.call, BodyFault::TooLarge.word()));
+        }
+        self.propose(intent)?;
         Ok(())
     }
 
