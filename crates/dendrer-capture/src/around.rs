@@ -136,7 +136,7 @@ mod os {
     use std::fs;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-    use super::Socket;
+    use crate::around::Socket;
 
     /// The state of a socket that waits for connections (`TCP_LISTEN`).
     const LISTENS: &str = "0A";
@@ -207,7 +207,7 @@ mod os {
 mod os {
     use std::collections::BTreeSet;
 
-    use super::Socket;
+    use crate::around::Socket;
 
     pub(super) fn begun(_: u32) -> Option<u64> {
         None

@@ -200,6 +200,45 @@ def test_a_program_sees_the_same_recorded_and_served_again(agent: Agent) -> None
         assert one == another
 
 
+@pytest.mark.parametrize(
+    ("name", "agents", "left"),
+    [("openai_at_once", 5, 4), ("openai_stored", 1, 0), ("google_chats", 1, 0)],
+)
+def test_other_ways_to_converse_are_recorded_and_served(name: str, agents: int, left: int) -> None:
+    """Conversations at once, requests that name the response before, and contents that the library keeps by itself."""
+    agent = Agent(name, "auto", ("", ""), ALL, how="sync")
+    turns = [f"{n}: {WORDS[n % 3]} {'(think)' if n == 4 else ''}".strip() for n in range(6)]
+    with Stub() as stub:
+        alone, _, _ = act(agent, [], turns, stub)
+        asked = len(stub.paths)
+    with Stub() as stub:
+        recorded, _, told = act(agent, [*DENDRER, "record", "--as", "r", "--"], turns, stub)
+    assert recorded == alone
+    counted = f"{agents} agent{'s' if agents > 1 else ''}, {asked} calls, 0 failed, 0 gaps"
+    assert counted in told, told
+    branches = {one["content"]["intent"].get("capture", {}).get("branch", 0) for one in transitions("r")}
+    assert branches == {0}, "nothing of it is taken for a second try"
+    replay = [*DENDRER, "replay", "r", "--tools", "run", "--"]
+    served, _, told = act(agent, replay, turns, None)
+    assert served == alone
+    assert f"OK           {asked} calls served" in told, told
+    if left:
+        # One of the conversations departs, and the others are served to their ends.
+        changed = (CLIENTS / "agents" / f"{name}.py").read_text("utf-8")
+        changed = changed.replace('f"You are agent {name}."', 'f"You are agent {name}{chr(33) if name == 3 else chr(46)}"')
+        Path("changed.py").write_text(changed, "utf-8")
+        words = [sys.executable, "changed.py", "sync", "turns.json", "saw.json"]
+        paths = os.environ | {"PYTHONPATH": os.pathsep.join([str(CLIENTS / "agents"), os.environ.get("PYTHONPATH", "")])}
+        keys = {"OPENAI_API_KEY": "key"}
+        ran = subprocess.run(
+            [*replay, *words], env=paths | keys, capture_output=True, encoding="utf-8", timeout=60, check=False
+        )
+        assert ran.returncode == 7 and "/messages/0/content" in ran.stderr, ran.stderr
+        saved = json.loads(Path("saw.json").read_text("utf-8"))["saved"]
+        same = [one == other for one, other in zip(saved, alone["saved"])]
+        assert same == [True, True, True, False, True]
+
+
 def test_a_call_takes_at_most_a_twentieth_longer() -> None:
     """At the median of 100 calls with and without the recorder in turn; an answer has 20 pieces over 50 ms."""
     with Stub() as stub:
