@@ -4,7 +4,8 @@
 //! of copies, and nothing waits.
 
 use std::collections::VecDeque;
-use std::io;
+use std::future::Future as _;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,11 +25,13 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
 
 use crate::bases::Base;
 use crate::exact::ServedAnswer;
 use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED, Headers};
 use crate::forker::{ForkedCalls, Forker, LiveCall, Route as Routed};
+use crate::mcp::McpCopy;
 use crate::player::{PlayedCalls, Player};
 use crate::route::Route;
 use crate::signals::HeldSignals;
@@ -65,6 +68,10 @@ pub enum PassedCopy {
     Failing(CallNumber),
     /// An answer, once it has ended. It comes after its request.
     Answered(AnsweredCall),
+    /// The end of an answer is held back until all that came before is durable. It is let go by an answer, or if this is dropped.
+    Due(oneshot::Sender<()>),
+    /// Something that passed between a client and a server of MCP.
+    Mcp(McpCopy),
 }
 
 impl PassedCopy {
@@ -72,7 +79,8 @@ impl PassedCopy {
         match self {
             PassedCopy::Asked(asked) => size(&asked.body),
             PassedCopy::Answered(answered) => size(&answered.body),
-            PassedCopy::Failing(_) => 0,
+            PassedCopy::Failing(_) | PassedCopy::Due(_) => 0,
+            PassedCopy::Mcp(copy) => copy.size(),
         }
     }
 }
@@ -90,6 +98,7 @@ pub struct Proxy {
     address: SocketAddr,
     runtime: Runtime,
     shared: Arc<Shared>,
+    sender: Sender<PassedCopy>,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -115,6 +124,39 @@ impl Iterator for Copies {
     }
 }
 
+/// A way by which others add copies. Copies end when it is dropped.
+#[derive(Debug, Clone)]
+pub struct Tap {
+    counts: Arc<Counts>,
+    sender: Sender<PassedCopy>,
+}
+
+impl Tap {
+    /// The number of a new call.
+    pub(crate) fn next_call(&self) -> CallNumber {
+        self.counts.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a connection without the token.
+    pub(crate) fn refuse(&self) {
+        self.counts.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether so many bytes more may wait to be recorded; they are counted then.
+    pub(crate) fn may_wait(&self, more: usize) -> bool {
+        let size = more as u64;
+        let may = self.counts.waiting.load(Ordering::Relaxed) + size <= WAITING_MAX;
+        self.counts.waiting.fetch_add(if may { size } else { 0 }, Ordering::Relaxed);
+        may
+    }
+
+    /// Adds a copy. Its bytes were counted.
+    pub(crate) fn send(&self, copy: McpCopy) {
+        // Ignored: nothing is recorded any more.
+        let _ = self.sender.send(PassedCopy::Mcp(copy));
+    }
+}
+
 #[derive(Debug, Default)]
 struct Counts {
     calls: AtomicU64,
@@ -130,10 +172,19 @@ struct Shared {
     counts: Arc<Counts>,
 }
 
+/// When the program gets the end of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnswerEnd {
+    /// As it comes.
+    Passes,
+    /// Once the answer is durable.
+    WaitsForRecord,
+}
+
 /// The service that answers requests.
 enum Service {
     /// The APIs.
-    Pass(Asks),
+    Pass(Asks, AnswerEnd),
     /// The record of a run.
     Play(Mutex<Player>),
     /// The record of a run up to a tick, and then the APIs.
@@ -147,7 +198,16 @@ impl Proxy {
     ///
     /// The port cannot be opened, or no thread can be started.
     pub fn start(bases: Vec<Base>) -> io::Result<(Proxy, Copies)> {
-        Proxy::serving(bases, 0, || Service::Pass(client()))
+        Proxy::serving(bases, 0, || Service::Pass(client(), AnswerEnd::Passes))
+    }
+
+    /// As [`Proxy::start`]; the program gets the end of an answer once it is durable.
+    ///
+    /// # Errors
+    ///
+    /// As [`Proxy::start`].
+    pub fn start_synced(bases: Vec<Base>) -> io::Result<(Proxy, Copies)> {
+        Proxy::serving(bases, 0, || Service::Pass(client(), AnswerEnd::WaitsForRecord))
     }
 
     /// As [`Proxy::start`], with the record of a run in place of the APIs. Nothing is copied.
@@ -187,9 +247,9 @@ impl Proxy {
         let shared = Arc::new(Shared { bases, service: service(), counts: Arc::clone(&counts) });
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
         let address = listener.local_addr()?;
-        runtime.spawn(accept(listener, Arc::clone(&shared), sender));
+        runtime.spawn(accept(listener, Arc::clone(&shared), sender.clone()));
         drop(_inside);
-        Ok((Proxy { address, runtime, shared }, Copies { receiver, counts }))
+        Ok((Proxy { address, runtime, shared, sender }, Copies { receiver, counts }))
     }
 
     /// The address that it listens at.
@@ -200,6 +260,11 @@ impl Proxy {
     /// The bases that it serves.
     pub fn bases(&self) -> &[Base] {
         &self.shared.bases
+    }
+
+    /// A way to the same copies and counts.
+    pub fn tap(&self) -> Tap {
+        Tap { counts: Arc::clone(&self.shared.counts), sender: self.sender.clone() }
     }
 
     /// Takes over the signals that end a program: they are for the program that is recorded.
@@ -214,7 +279,7 @@ impl Proxy {
 
     /// Hands signals on to a process, those that came meanwhile as well.
     pub fn forward(&self, signals: HeldSignals, process: u32) {
-        signals.forward(&self.runtime, process);
+        signals.forward(&self.runtime, process, io::stdin().is_terminal());
     }
 
     /// Ends it, and returns the counts of the player.
@@ -223,7 +288,7 @@ impl Proxy {
         self.end();
         match &shared.service {
             Service::Play(player) => player.lock().unwrap_or_else(PoisonError::into_inner).end(),
-            Service::Pass(_) | Service::Fork(..) => PlayedCalls::default(),
+            Service::Pass(..) | Service::Fork(..) => PlayedCalls::default(),
         }
     }
 
@@ -231,7 +296,7 @@ impl Proxy {
     pub fn forked(&self) -> ForkedCalls {
         match &self.shared.service {
             Service::Fork(_, forker) => forker.lock().unwrap_or_else(PoisonError::into_inner).end(),
-            Service::Pass(_) | Service::Play(_) => ForkedCalls::default(),
+            Service::Pass(..) | Service::Play(_) => ForkedCalls::default(),
         }
     }
 
@@ -298,7 +363,7 @@ async fn answer(
     let (method, body) = (request.method().to_string(), CopiedBody::default());
     let asked = AskedCall { call, method, path, encoding, body, changed: Vec::new(), is_given: false };
     match &shared.service {
-        Service::Pass(client) => pass(client, request, asked, to, (&shared.counts, sender)).await,
+        Service::Pass(client, end) => pass(client, request, asked, to, (&shared.counts, sender, *end)).await,
         Service::Play(player) => play(player, request, asked).await,
         Service::Fork(client, forker) => {
             fork(client, forker, request, asked, to, (&shared.counts, sender)).await
@@ -383,20 +448,21 @@ async fn pass(
     request: Request<Incoming>,
     asked: AskedCall,
     to: hyper::Uri,
-    (counts, sender): (&Arc<Counts>, Sender<PassedCopy>),
+    (counts, sender, end): (&Arc<Counts>, Sender<PassedCopy>, AnswerEnd),
 ) -> Result<Response<OutBody>, BoxError> {
     let call = asked.call;
     let copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
     let asking = Asking { asked, copy, sender: sender.clone() };
     let asking = Arc::new(Mutex::new(Some(asking)));
     let (head, body) = request.into_parts();
-    let body = Tee { body, part: Part::Request(Arc::clone(&asking)), is_done: false };
+    let body = Tee { body, part: Part::Request(Arc::clone(&asking)), is_done: false, held: None };
     // A request is copied whole before it is asked whether the API is there.
     let body = match body.size_hint().exact() {
         Some(size) if size <= BODY_MAX as u64 => Either::Left(Full::new(body.collect().await?.to_bytes())),
         _ => Either::Right(body),
     };
-    relay(client, head, body, to, Answering::begin(call, asking, counts, sender)).await
+    let answering = Answering { end, ..Answering::begin(call, asking, counts, sender) };
+    relay(client, head, body, to, answering).await
 }
 
 /// Asks the API, and passes its answer back.
@@ -426,11 +492,13 @@ async fn relay(
             let answering =
                 Answering { answered: AnsweredCall { head: seen, ..answering.answered }, ..answering };
             hop(&mut head.headers);
-            let body = Tee { body, part: Part::Answer(Some(Box::new(answering))), is_done: false };
+            let body =
+                Tee { body, part: Part::Answer(Some(Box::new(answering))), is_done: false, held: None };
             Ok(Response::from_parts(head, OutBody::Passing(body)))
         }
         Err(error) => {
-            answering.end(Ended::Upstream);
+            // Ignored: there is no answer whose end could wait.
+            let _ = answering.end(Ended::Upstream);
             Err(error.into())
         }
     }
@@ -511,6 +579,7 @@ struct Answering {
     answered: AnsweredCall,
     copy: Copy,
     sender: Sender<PassedCopy>,
+    end: AnswerEnd,
 }
 
 impl Answering {
@@ -523,14 +592,21 @@ impl Answering {
         let copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
         let body = CopiedBody::default();
         let answered = AnsweredCall { call, head: None, body, ended: Ended::Upstream };
-        Answering { asking, answered, copy, sender }
+        Answering { asking, answered, copy, sender, end: AnswerEnd::Passes }
     }
 
-    fn end(self, ended: Ended) {
+    /// Sends the copy of an answer. Returns what the end of the answer waits for.
+    fn end(self, ended: Ended) -> Option<oneshot::Receiver<()>> {
         end_request(&self.asking);
         let answered = AnsweredCall { body: self.copy.body, ended, ..self.answered };
         // Ignored: nothing is recorded any more.
         let _ = self.sender.send(PassedCopy::Answered(answered));
+        (self.end == AnswerEnd::WaitsForRecord).then(|| {
+            let (due, waits) = oneshot::channel();
+            // Ignored: nothing is recorded any more, and the end is let go.
+            let _ = self.sender.send(PassedCopy::Due(due));
+            waits
+        })
     }
 }
 
@@ -545,6 +621,14 @@ struct Tee {
     body: Incoming,
     part: Part,
     is_done: bool,
+    /// The last part of an answer, which waits for the record.
+    held: Option<HeldEnd>,
+}
+
+/// The last part of an answer; nothing, if it ends without one.
+struct HeldEnd {
+    last: Option<Result<Frame<Bytes>, hyper::Error>>,
+    waits: oneshot::Receiver<()>,
 }
 
 impl Tee {
@@ -560,15 +644,17 @@ impl Tee {
         }
     }
 
-    fn end(&mut self, ended: Ended) {
+    /// Sends the copy. Returns what the end waits for.
+    fn end(&mut self, ended: Ended) -> Option<oneshot::Receiver<()>> {
         if std::mem::replace(&mut self.is_done, true) {
-            return;
+            return None;
         }
         match &mut self.part {
-            Part::Request(asking) => end_request(asking),
-            Part::Answer(answering) => {
-                answering.take().into_iter().for_each(|answering| answering.end(ended));
+            Part::Request(asking) => {
+                end_request(asking);
+                None
             }
+            Part::Answer(answering) => answering.take()?.end(ended),
         }
     }
 }
@@ -581,22 +667,27 @@ impl Body for Tee {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        match &frame {
-            Some(Ok(frame)) => {
-                frame.data_ref().into_iter().for_each(|bytes| self.copy(bytes));
-                if self.body.is_end_stream() {
-                    self.end(Ended::Whole);
+        if self.held.is_none() {
+            let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+            let waits = match &frame {
+                Some(Ok(frame)) => {
+                    frame.data_ref().into_iter().for_each(|bytes| self.copy(bytes));
+                    if self.body.is_end_stream() { self.end(Ended::Whole) } else { None }
                 }
-            }
-            Some(Err(_)) => self.end(Ended::Upstream),
-            None => self.end(Ended::Whole),
+                Some(Err(_)) => self.end(Ended::Upstream),
+                None => self.end(Ended::Whole),
+            };
+            let Some(waits) = waits else { return Poll::Ready(frame) };
+            self.held = Some(HeldEnd { last: frame, waits });
         }
-        Poll::Ready(frame)
+        let Some(held) = &mut self.held else { return Poll::Ready(None) };
+        // Ignored: nothing is recorded any more, so there is nothing to wait for.
+        let _ = ready!(Pin::new(&mut held.waits).poll(cx));
+        Poll::Ready(self.held.take().and_then(|held| held.last))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.held.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -608,7 +699,8 @@ impl Drop for Tee {
     fn drop(&mut self) {
         // A body that is known to be empty is never asked for.
         let ended = if self.body.is_end_stream() { Ended::Whole } else { Ended::Program };
-        self.end(ended);
+        // Ignored: nobody waits for the end of a body that is dropped.
+        let _ = self.end(ended);
     }
 }
 

@@ -49,6 +49,7 @@ pub(crate) mod redaction;
 pub(crate) mod replies;
 pub(crate) mod runs;
 pub(crate) mod shell;
+pub(crate) mod shims;
 pub(crate) mod ticks;
 
 pub(crate) use dendrer::repo::locate::STORE_DIR;

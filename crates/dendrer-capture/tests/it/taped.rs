@@ -16,7 +16,7 @@ const MESSAGES: &str = "/v1/messages";
 pub(crate) struct Desk {
     pub(crate) repo: Repo,
     pub(crate) tape: Tape,
-    calls: u64,
+    pub(crate) calls: u64,
 }
 
 impl Desk {

@@ -127,3 +127,17 @@ pub(crate) fn network() -> Network {
     command.args(way).arg("--").args(up).arg(this).args(std::env::args_os().skip(1)).env(INSIDE, "1");
     Network::Behind(command)
 }
+
+/// The words that run this program again, before its arguments.
+pub(crate) fn this() -> io::Result<Vec<String>> {
+    let program = std::env::current_exe()?.to_string_lossy().into_owned();
+    let args: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_python = program.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    // The module of Python is run by `python -m dendrer`, or by a script.
+    let script = match args.get(1).map(String::as_str) {
+        _ if !is_python => 1,
+        Some("-m") => 3,
+        _ => 2,
+    };
+    Ok([program].into_iter().chain(args.into_iter().take(script).skip(1)).collect())
+}

@@ -64,7 +64,7 @@ fn the_page_prints_what_it_shows() {
             _ => {}
         }
     }
-    assert_eq!((last, commands), (0, 21));
+    assert_eq!((last, commands), (0, 25));
 }
 
 #[test]
