@@ -69,6 +69,7 @@ pub(crate) fn run(global: &Global, args: &Record, out: &mut Out) -> Result {
     let mut tape = begin(&repo, args, &bases, &servers)?;
     let (proxy, copies) = Proxy::start(bases).map_err(not_started)?;
     let shims = Shims::record(&servers, proxy.tap()).map_err(not_started)?;
+    shims.order(&mut tape);
     let mut variables = shims.variables();
     let of_bases = bases::variables(proxy.bases(), proxy.address(), variable);
     variables.extend(of_bases.into_iter().map(|(name, value)| (name, value.into())));
