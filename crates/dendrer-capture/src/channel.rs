@@ -127,7 +127,8 @@ impl Channel {
 
     /// The variables that a program gets: the directory, and `PATH` with it in front.
     pub fn variables(&self, path: Option<OsString>) -> Vec<(String, OsString)> {
-        let path = path.filter(|path| !path.is_empty()).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        let path =
+            path.filter(|path| !path.is_empty()).unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let mut in_front = self.dir.path().as_os_str().to_owned();
         in_front.push(":");
         in_front.push(path);
@@ -268,15 +269,16 @@ fn record(stream: UnixStream, hello: Hello, (server, synced): (u64, &AtomicU64),
     let mut from = BufReader::with_capacity(FRAME_MAX, stream);
     let mut lines = [Lines::default(), Lines::default()];
     let at = |side: McpSide| usize::from(side == McpSide::Server);
-    let line = |side, bytes, left_out| {
-        McpCopied::Line(McpLine::new(side, bytes, left_out, &mut || tap.next_call()))
-    };
+    let line =
+        |side, bytes, left_out| McpCopied::Line(McpLine::new(side, bytes, left_out, &mut || tap.next_call()));
     let mut end = None;
     loop {
         match Frame::read(&mut from) {
             Ok(Some(Frame::Sent(side, bytes))) => {
-                let may_keep = &mut |lines: &Lines, more: usize| lines.kept() + more <= LINE_MAX && tap.may_wait(more);
-                lines[at(side)].take(&bytes, may_keep, &mut |bytes, left_out| send(line(side, bytes, left_out)));
+                let may_keep =
+                    &mut |lines: &Lines, more: usize| lines.kept() + more <= LINE_MAX && tap.may_wait(more);
+                lines[at(side)]
+                    .take(&bytes, may_keep, &mut |bytes, left_out| send(line(side, bytes, left_out)));
             }
             Ok(Some(Frame::LeftOut(side, count))) => lines[at(side)].leave_out(count),
             Ok(Some(Frame::Ended(ended))) => end = Some(ended),
@@ -314,7 +316,9 @@ fn play(stream: UnixStream, hello: &Hello, player: &Mutex<McpPlayer>) -> io::Res
         };
         let mut served: Vec<(Vec<u8>, Option<McpEnd>)> = Vec::new();
         let may_keep = &mut |lines: &Lines, more: usize| lines.kept() + more <= LINE_MAX;
-        lines.take(&bytes, may_keep, &mut |line, left_out| served.push(player().answer(&mut client, &line, left_out)));
+        lines.take(&bytes, may_keep, &mut |line, left_out| {
+            served.push(player().answer(&mut client, &line, left_out))
+        });
         for (bytes, end) in served {
             for part in bytes.chunks(FRAME_MAX) {
                 Frame::Sent(McpSide::Server, part.to_vec()).write(&mut to)?;

@@ -85,24 +85,23 @@ impl Conversations {
         }
         let keys: Vec<Digest> = request.items.iter().map(Kept::key).collect();
         let is = request.agent();
-        let shared = |one: &Conversation| one.keys.iter().zip(&keys).take_while(|(a, b)| a == b).count();
         let places = self.all.iter().enumerate().map(|(conversation, one)| {
-            let shared = shared(one);
+            let (shared, repeated) = one.repeated(&request.items, &keys);
             let is_same = self.agents[one.agent].is == is;
             // A request without a new message may be one of another agent that was asked the same.
-            let goes_on = shared > 0 && shared == one.keys.len() && (shared < keys.len() || is_same);
-            (goes_on, is_same, Place { conversation, shared })
+            let goes_on = shared > 0 && shared == one.keys.len() && (repeated < keys.len() || is_same);
+            (goes_on, is_same, Place { conversation, shared }, repeated)
         });
         // The one that repeats most; of several, one of the same agent, and that it continues.
-        let fitting = places.filter(|(goes_on, is_same, _)| *goes_on || *is_same);
+        let fitting = places.filter(|(goes_on, is_same, ..)| *goes_on || *is_same);
         let best =
-            fitting.max_by_key(|(goes_on, is_same, place)| (place.shared, *goes_on && *is_same, *is_same));
-        let place = match best {
-            Some((true, _, place)) => place,
-            Some((false, _, place)) => self.branch_at(place)?,
-            None => self.begin(request, is)?,
+            fitting.max_by_key(|(goes_on, is_same, place, _)| (place.shared, *goes_on && *is_same, *is_same));
+        let (place, repeated) = match best {
+            Some((true, _, place, repeated)) => (place, repeated),
+            Some((false, _, place, repeated)) => (self.branch_at(place)?, repeated),
+            None => (self.begin(request, is)?, 0),
         };
-        Ok((place, &request.items[place.shared..]))
+        Ok((place, &request.items[repeated..]))
     }
 
     /// Begins the conversation of a new agent.
@@ -170,6 +169,19 @@ impl Conversations {
 }
 
 impl Conversation {
+    /// How many items of it a request repeats, and by how many of its own. Thoughts that one of both leaves out do not count.
+    fn repeated(&self, items: &[Kept], keys: &[Digest]) -> (usize, usize) {
+        let (mut own, mut other) = (0, 0);
+        loop {
+            match (self.keys.get(own), keys.get(other)) {
+                (Some(one), Some(another)) if one == another => (own, other) = (own + 1, other + 1),
+                (Some(_), _) if self.items[own].is_thought() => own += 1,
+                (Some(_), Some(_)) if items[other].is_thought() => other += 1,
+                _ => return (own, other),
+            }
+        }
+    }
+
     /// How many items it has.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()

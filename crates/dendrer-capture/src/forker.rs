@@ -112,7 +112,8 @@ impl Forker {
         // The key is asked for the first call, even if none is served.
         Player::of(parent, vault.clone(), all.clone())?;
         let (served, later): (Vec<_>, Vec<_>) = all.into_iter().partition(|call| call.tick <= tick);
-        let player = Player::serving(vault, served);
+        let mut player = Player::serving(vault, served);
+        player.leave_out(parent, Vec::new())?;
         let (given, results, answered) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut forker = Forker { player, first, given, results, answered, offline, live: 0 };
         for (at, value) in answers {

@@ -150,7 +150,9 @@ mod tests {
 
     #[test]
     fn other_bytes_are_no_frame() {
-        for bytes in [&[99, 0, 0, 0, 0][..], &[1, 0xff, 0, 0, 0], &[1, 0, 0, 0, 2, 1], &[6, 0, 0, 0, 1, 1], &[1, 0]] {
+        for bytes in
+            [&[99, 0, 0, 0, 0][..], &[1, 0xff, 0, 0, 0], &[1, 0, 0, 0, 2, 1], &[6, 0, 0, 0, 1, 1], &[1, 0]]
+        {
             assert!(Frame::read(&mut &*bytes).is_err(), "{bytes:?}");
         }
     }

@@ -9,6 +9,7 @@
 //! Rule: the program never waits for the record, and never notices that it is recorded.
 
 pub mod api;
+pub mod around;
 pub mod bases;
 mod body;
 #[cfg(unix)]
@@ -32,7 +33,9 @@ pub mod signals;
 mod spoken;
 mod sse;
 pub mod tape;
+pub mod volatile;
 
+pub use around::{AroundPeer, AroundWatch};
 pub use bases::{Base, BaseError};
 pub use exchange::{AnsweredCall, AskedCall, Ended};
 pub use forker::{ForkedCalls, Forker};
@@ -40,3 +43,4 @@ pub use mcp_player::McpPlayer;
 pub use player::{PlayedCalls, Player};
 pub use proxy::Proxy;
 pub use tape::{Tape, TapeTally};
+pub use volatile::VolatilePlace;

@@ -96,7 +96,8 @@ impl McpCopy {
 /// Whether the first bytes of a client are those of MCP: a line with JSON-RPC.
 pub(crate) fn is_json_rpc(line: &[u8]) -> bool {
     let name = b"\"jsonrpc\"";
-    matches!(line.trim_ascii_start().first(), Some(b'{' | b'[')) && line.windows(name.len()).any(|part| part == name)
+    matches!(line.trim_ascii_start().first(), Some(b'{' | b'['))
+        && line.windows(name.len()).any(|part| part == name)
 }
 
 /// Reads the messages of a line; a batch has several, an empty line none.
@@ -126,7 +127,9 @@ fn said(whole: Value) -> Option<McpSaid> {
     };
     match (method, id, answer) {
         (Some(method), Some(id), None) => Some(McpSaid::Request { call: 0, id, method, whole }),
-        (Some(method), None, None) if !object.contains_key("id") => Some(McpSaid::Notification { method, whole }),
+        (Some(method), None, None) if !object.contains_key("id") => {
+            Some(McpSaid::Notification { method, whole })
+        }
         (None, id, Some(answer)) => Some(McpSaid::Answer { id: id.unwrap_or(Value::Null), answer, whole }),
         _ => None,
     }
@@ -135,7 +138,9 @@ fn said(whole: Value) -> Option<McpSaid> {
 impl McpSaid {
     fn numbered(self, number: &mut dyn FnMut() -> CallNumber) -> McpSaid {
         match self {
-            McpSaid::Request { id, method, whole, .. } => McpSaid::Request { call: number(), id, method, whole },
+            McpSaid::Request { id, method, whole, .. } => {
+                McpSaid::Request { call: number(), id, method, whole }
+            }
             other => other,
         }
     }
@@ -143,9 +148,9 @@ impl McpSaid {
     /// The message.
     pub(crate) fn whole(&self) -> &Value {
         match self {
-            McpSaid::Request { whole, .. } | McpSaid::Notification { whole, .. } | McpSaid::Answer { whole, .. } => {
-                whole
-            }
+            McpSaid::Request { whole, .. }
+            | McpSaid::Notification { whole, .. }
+            | McpSaid::Answer { whole, .. } => whole,
         }
     }
 }
@@ -272,7 +277,9 @@ pub(crate) fn without_keys(command: &[String]) -> Value {
     const LEFT_OUT: &str = "(left out)";
     let carries = |name: &str| {
         let name = name.to_ascii_lowercase();
-        let words = ["key", "token", "secret", "pass", "auth", "cred", "bearer", "header", "cookie", "session", "pat"];
+        let words = [
+            "key", "token", "secret", "pass", "auth", "cred", "bearer", "header", "cookie", "session", "pat",
+        ];
         words.iter().any(|word| name.contains(word))
     };
     let mut is_value = false;
@@ -375,7 +382,9 @@ fn texts(content: &Value) -> Vec<String> {
     match content {
         Value::String(text) => vec![text.to_string()],
         Value::Array(parts) => parts.iter().flat_map(texts).collect(),
-        Value::Object(part) => part.get("text").and_then(Value::as_str).map(str::to_owned).into_iter().collect(),
+        Value::Object(part) => {
+            part.get("text").and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -394,9 +403,11 @@ fn reduced_part(object: &Object) -> Value {
     let nested = |name: &str, member: &str| text(object.get(name).and_then(|value| value.get(member)));
     let data = text(object.get("data").filter(|_| object.contains_key("mimeType")))
         .or_else(|| nested("source", "data"))
-        .or_else(|| nested("image_url", "url").or_else(|| text(object.get("image_url"))).and_then(|url| {
-            url.split_once(";base64,").map(|(_, data)| data.to_owned())
-        }));
+        .or_else(|| {
+            nested("image_url", "url")
+                .or_else(|| text(object.get("image_url")))
+                .and_then(|url| url.split_once(";base64,").map(|(_, data)| data.to_owned()))
+        });
     if let Some(data) = data {
         return Value::record([("data", Value::from(data))]);
     }
@@ -407,7 +418,9 @@ fn reduced_part(object: &Object) -> Value {
         _ => false,
     };
     let kept = object.iter().filter(|(name, value)| !added.contains(&&***name) && !is_empty(value));
-    let is_kind = |name: &str, value: &Value| name == "type" && value.as_str().is_some_and(|kind| kind.ends_with("text"));
+    let is_kind = |name: &str, value: &Value| {
+        name == "type" && value.as_str().is_some_and(|kind| kind.ends_with("text"))
+    };
     let kept = kept.filter(|(name, value)| !is_kind(name, value));
     Value::Object(kept.map(|(name, value)| (name.clone(), reduced(value))).collect())
 }
@@ -461,8 +474,17 @@ mod tests {
     #[test]
     fn arguments_that_carry_keys_are_left_out() {
         let command = [
-            "npx", "server", "--api-key", "canary-1", "--token=canary-2", "API_KEY=canary-3", "-H",
-            "Authorization: canary-4", "https://me:canary-5@host/path?key=canary-6", "--port", "80",
+            "npx",
+            "server",
+            "--api-key",
+            "canary-1",
+            "--token=canary-2",
+            "API_KEY=canary-3",
+            "-H",
+            "Authorization: canary-4",
+            "https://me:canary-5@host/path?key=canary-6",
+            "--port",
+            "80",
         ];
         let found = without_keys(&command.map(str::to_owned)).to_string();
         assert!(!found.contains("canary"), "{found}");
@@ -471,7 +493,9 @@ mod tests {
 
     #[test]
     fn a_content_is_the_same_in_every_form_that_clients_tell_it_in() {
-        let result = v(r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"structuredContent":{"n":1}}"#);
+        let result = v(
+            r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"structuredContent":{"n":1}}"#,
+        );
         let told = Told::of_answer(&Ok(result));
         for same in [
             r#""ab""#,
@@ -485,8 +509,11 @@ mod tests {
         for other in [r#""""#, r#""a""#, r#""ba""#, r#"[]"#, r#""{\"n\":2}""#, "null"] {
             assert!(!told.is(&v(other)), "{other}");
         }
-        let image = Told::of_answer(&Ok(v(r#"{"content":[{"type":"image","data":"QUJD","mimeType":"image/png"}]}"#)));
-        assert!(image.is(&v(r#"[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]"#)));
+        let image =
+            Told::of_answer(&Ok(v(r#"{"content":[{"type":"image","data":"QUJD","mimeType":"image/png"}]}"#)));
+        assert!(image.is(&v(
+            r#"[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]"#
+        )));
         assert!(image.is(&v(r#"[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]"#)));
         assert!(!image.is(&v(r#""""#)));
         let error = Told::of_answer(&Err(v(r#"{"code":-32602,"message":"no such train"}"#)));
@@ -504,7 +531,10 @@ mod tests {
             (line.said.map(|said| said.len()), calls)
         };
         assert_eq!(read(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), (Ok(1), 1));
-        assert_eq!(read(br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":"1","method":"b"}]"#), (Ok(2), 2));
+        assert_eq!(
+            read(br#"[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":"1","method":"b"}]"#),
+            (Ok(2), 2)
+        );
         assert_eq!(read(b"  \r"), (Ok(0), 0));
         assert_eq!(read(b"plain words"), (Err("no_json"), 0));
         assert_eq!(read(b"{\"jsonrpc\":\"\xff\"}"), (Err("not_utf8"), 0));
@@ -520,7 +550,9 @@ mod tests {
         let mut found = Vec::new();
         let mut take = |lines: &mut Lines, bytes: &[u8]| {
             let may = &mut |lines: &Lines, more| lines.kept() + more <= 4;
-            lines.take(bytes, may, &mut |line, left_out| found.push((String::from_utf8(line).unwrap(), left_out)));
+            lines.take(bytes, may, &mut |line, left_out| {
+                found.push((String::from_utf8(line).unwrap(), left_out))
+            });
         };
         take(&mut lines, b"on");
         take(&mut lines, b"e\n\ntwo\nlong");

@@ -98,7 +98,12 @@ impl McpPlayer {
     }
 
     /// Answers a line. The end is that of the server, if it ended without an answer.
-    pub(crate) fn answer(&mut self, client: &mut McpClient, line: &[u8], left_out: u64) -> (Vec<u8>, Option<McpEnd>) {
+    pub(crate) fn answer(
+        &mut self,
+        client: &mut McpClient,
+        line: &[u8],
+        left_out: u64,
+    ) -> (Vec<u8>, Option<McpEnd>) {
         let is_batch = line.trim_ascii_start().first() == Some(&b'[');
         let said = match McpLine::new(McpSide::Client, line.to_vec(), left_out, &mut || 0).said {
             Ok(said) => said,
@@ -160,7 +165,8 @@ impl McpPlayer {
         }
         let known = mcp_known(&client.command, method, &mcp::params(whole));
         let known = self.known(&known);
-        let is_it = |call: &RecordedCall| known.iter().any(|(run, known)| *run == call.run && *known == call.known);
+        let is_it =
+            |call: &RecordedCall| known.iter().any(|(run, known)| *run == call.run && *known == call.known);
         let Some(found) = self.calls.iter().position(|call| !call.is_served && is_it(call)) else {
             // Whether a connection lives is asked by the clock.
             if method == PING {
@@ -189,7 +195,8 @@ impl McpPlayer {
 
     /// Notes that a client departs, and returns the reason.
     fn depart(&mut self, client: &mut McpClient, method: &str, whole: &Value) -> String {
-        let left = || self.calls.iter().filter(|call| !call.is_served && client.known.contains(&call.command));
+        let left =
+            || self.calls.iter().filter(|call| !call.is_served && client.known.contains(&call.command));
         let due = left().find(|call| call.method == method).or_else(|| left().next());
         let Some(due) = due else {
             self.surplus(client);
@@ -197,12 +204,14 @@ impl McpPlayer {
         };
         let (call, run, agent) = (due.call, due.run.clone(), due.agent.clone());
         let as_compared = |method: Option<&str>, whole: &Value| {
-            Value::record([("method", method.map_or(Value::Null, Value::from)), ("params", mcp::params(whole))])
+            Value::record([
+                ("method", method.map_or(Value::Null, Value::from)),
+                ("params", mcp::params(whole)),
+            ])
         };
         let recorded = self.vault.get(&run, &exact::locator(call, "request")).ok();
         let recorded = recorded.and_then(|bytes| json::parse_door(exact::split(&bytes)?.1).ok());
-        let recorded =
-            recorded.map(|whole| as_compared(whole.get("method").and_then(Value::as_str), &whole));
+        let recorded = recorded.map(|whole| as_compared(whole.get("method").and_then(Value::as_str), &whole));
         let difference =
             recorded.and_then(|recorded| first_difference(&recorded, &as_compared(Some(method), whole)));
         let mut found = divergence(Some(call), &agent, DepartureKind::ChangedRequest);
@@ -267,7 +276,8 @@ fn recorded(record: &Record, vault: &Vault) -> Option<RecordedServer> {
     let digest = |name: &str| -> Option<Digest> { capture.get(name)?.as_str()?.parse().ok() };
     let command = digest("command")?;
     let end = words.get(MCP).and_then(|said| said.get("ended")).map(|end| {
-        let byte = |name: &str| end.get(name).and_then(Value::as_u64).and_then(|value| u8::try_from(value).ok());
+        let byte =
+            |name: &str| end.get(name).and_then(Value::as_u64).and_then(|value| u8::try_from(value).ok());
         McpEnd { exit: byte("exit"), signal: byte("signal") }
     });
     let call = || {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dendrer::Trace;
 use dendrer::problem::Problem;
 use dendrer::vault::{Vault, VaultError};
-use dendrer_object::value::{Object, first_difference};
+use dendrer_object::value::{Object, differences, first_difference};
 use dendrer_object::{Code, Digest, Record, RunName, UNATTESTED, Value, json};
 
 use crate::api::{self, Api};
@@ -18,6 +18,7 @@ use crate::exchange::{AskedCall, CallNumber, Ended};
 use crate::mcp::is_mcp;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::{result_in, with_result};
+use crate::volatile::{self, VolatilePlace};
 
 dendrer_object::words! {
     /// How a program departs from its record.
@@ -58,6 +59,8 @@ pub struct PlayedCalls {
     pub recorded: u64,
     /// Calls that were served.
     pub served: u64,
+    /// Places at which requests differed that were served all the same, each with the number of requests.
+    pub volatile: BTreeMap<VolatilePlace, u64>,
     /// Divergences, in their order.
     pub divergences: Vec<ProgramDivergence>,
 }
@@ -109,23 +112,29 @@ pub struct Player {
     conversations: Conversations,
     /// Results of tools inside the program that were replaced in its requests, by the id of their call.
     replaced: BTreeMap<String, Value>,
+    /// Places that are left out when a request is known again.
+    volatile: Vec<VolatilePlace>,
+    /// Whether the answer that is due is served to any request.
+    calibrates: bool,
     /// Conversations that departed.
     departed: BTreeSet<usize>,
     played: PlayedCalls,
 }
 
 impl Player {
-    /// Reads the calls of a run that was recorded from the outside.
+    /// Reads the calls of a run that was recorded from the outside. `volatile` are places that are left out besides those of the
+    /// run.
     ///
     /// # Errors
     ///
     /// The run has no exact calls (E0117), or the key of its vault is not here (E0465).
-    pub fn open(trace: &Trace, vault: Vault) -> Result<Player, Problem> {
+    pub fn open(trace: &Trace, vault: Vault, volatile: Vec<VolatilePlace>) -> Result<Player, Problem> {
         let calls = recorded_calls(trace)?;
         let mut player = match calls.is_empty() && has_mcp(trace)? {
             true => Player::serving(vault, calls),
             false => Player::of(trace, vault, calls)?,
         };
+        player.leave_out(trace, volatile)?;
         player.replaced = player.replaced_in(trace)?;
         Ok(player)
     }
@@ -148,7 +157,31 @@ impl Player {
         let played = PlayedCalls { recorded: calls.len() as u64, ..PlayedCalls::default() };
         let (conversations, departed) = (Conversations::default(), BTreeSet::new());
         let replaced = BTreeMap::new();
-        Player { vault, calls, conversations, replaced, departed, played }
+        let (volatile, calibrates) = (Vec::new(), false);
+        Player { vault, calls, conversations, replaced, volatile, calibrates, departed, played }
+    }
+
+    /// Serves the answer that is due whatever a request has, and counts the places that differ.
+    pub fn calibrating(self) -> Player {
+        Player { calibrates: true, ..self }
+    }
+
+    /// Leaves places out when a request is known again.
+    pub(crate) fn leave_out(&mut self, trace: &Trace, more: Vec<VolatilePlace>) -> Result<(), Problem> {
+        self.volatile = VolatilePlace::of_run(trace);
+        if more.iter().all(|place| self.volatile.contains(place)) {
+            return Ok(());
+        }
+        self.volatile.extend(more);
+        // What is on record was digested without these places alone.
+        for call in &mut self.calls {
+            let request =
+                self.vault.get(&call.run, &exact::locator(call.call, "request")).map_err(of_vault)?;
+            let Some(request) = exact::read_request(call.call, &request) else { continue };
+            let known = read::known(&request, &self.volatile);
+            call.known = self.vault.known_by(&call.run, &known).map_err(of_vault)?;
+        }
+        Ok(())
     }
 
     /// The results that a fork put in the place of those of its program.
@@ -190,7 +223,10 @@ impl Player {
         let placed = self.placed(asked)?;
         match self.take(asked, &placed)? {
             Some(answer) => Ok(answer),
-            None => Err(self.depart(&placed)),
+            None => match self.take_due(&placed)? {
+                Some(answer) => Ok(answer),
+                None => Err(self.depart(&placed)),
+            },
         }
     }
 
@@ -201,7 +237,7 @@ impl Player {
     /// Its conversation departed from the record before.
     pub(crate) fn placed(&mut self, asked: &AskedCall) -> Result<Placed, String> {
         let (api, body) = (api::of_path(&asked.method, &asked.path), read::request(asked).ok());
-        let place = api.zip(body.as_ref()).and_then(|(api, body)| self.place(api, body));
+        let place = api.zip(body.as_ref()).and_then(|(api, body)| self.place(api, &asked.path, body));
         match place.is_some_and(|place| self.departed.contains(&place.conversation)) {
             true => Err("this conversation departed from the record before".to_owned()),
             false => Ok(Placed { api, body, place }),
@@ -224,7 +260,7 @@ impl Player {
         asked: &AskedCall,
         calls: &[RecordedCall],
     ) -> Result<Option<usize>, String> {
-        let known = read::known(asked);
+        let known = read::known(asked, &self.volatile);
         let mut digests: BTreeMap<RunName, Digest> = BTreeMap::new();
         for (index, call) in calls.iter().enumerate().filter(|(_, call)| !call.is_served) {
             if !digests.contains_key(&call.run) {
@@ -248,6 +284,34 @@ impl Player {
         let found = self.position(asked, &calls);
         self.calls = calls;
         let Some(found) = found? else { return Ok(None) };
+        self.serve_call(found, placed).map(Some)
+    }
+
+    /// The answer that is due to a request that differs, while places are looked for.
+    fn take_due(&mut self, placed: &Placed) -> Result<Option<ServedAnswer>, String> {
+        let name = placed.api.map_or("http", |api| api.name);
+        let Some(found) = self.due(name, &self.agent(placed)).filter(|_| self.calibrates) else {
+            return Ok(None);
+        };
+        let call = &self.calls[found];
+        let recorded = self.vault.get(&call.run, &exact::locator(call.call, "request")).ok();
+        let recorded = recorded.as_deref().and_then(recorded_body);
+        let got = placed.body.clone().map(Value::Object);
+        for one in recorded.zip(got).iter().flat_map(|(recorded, got)| differences(recorded, got)) {
+            let place = VolatilePlace { api: Some(name.to_owned()), path: one.path };
+            *self.played.volatile.entry(place).or_default() += 1;
+        }
+        self.serve_call(found, placed).map(Some)
+    }
+
+    /// Which recorded call is due of an agent; of another agent, if it has none left.
+    fn due(&self, api: &str, agent: &str) -> Option<usize> {
+        let is_open = |call: &RecordedCall| !call.is_served && call.api == api;
+        let of_agent = self.calls.iter().position(|call| is_open(call) && call.agent == agent);
+        of_agent.or_else(|| self.calls.iter().position(is_open))
+    }
+
+    fn serve_call(&mut self, found: usize, placed: &Placed) -> Result<ServedAnswer, String> {
         let call = &mut self.calls[found];
         let bytes = self.vault.get(&call.run, &exact::locator(call.call, "answer"));
         let bytes = bytes.map_err(|error| error.to_string())?;
@@ -255,12 +319,12 @@ impl Player {
         call.is_served = true;
         self.played.served += 1;
         self.remember(placed, &answer);
-        Ok(Some(answer))
+        Ok(answer)
     }
 
     /// The conversation of a request, with its new messages added to it.
-    fn place(&mut self, api: &'static Api, body: &Object) -> Option<Place> {
-        let request = (api.request)(body);
+    fn place(&mut self, api: &'static Api, path: &str, body: &Object) -> Option<Place> {
+        let request = api.read_request(path, body);
         let (place, new) = self.conversations.find(&request).ok()?;
         for kept in new {
             let none = &mut |_| Ok(Digest([0; 32]));
@@ -296,9 +360,7 @@ impl Player {
         self.departed.extend(placed.place.map(|place| place.conversation));
         let name = placed.api.map_or("http", |api| api.name);
         let (agent, got) = (self.agent(placed), placed.body.clone().map(Value::Object));
-        let open = || self.calls.iter().filter(|call| !call.is_served && call.api == name);
-        let due = open().find(|call| call.agent == agent).or_else(|| open().next());
-        let Some(due) = due else {
+        let Some(due) = self.due(name, &agent).map(|due| &self.calls[due]) else {
             let kind = DepartureKind::Surplus;
             let (expected, path) = (None, None);
             let api = name.to_owned();
@@ -316,7 +378,11 @@ impl Player {
         let call = due.call;
         let recorded = self.vault.get(&due.run, &exact::locator(call, "request")).ok();
         let recorded = recorded.as_deref().and_then(recorded_body);
-        let difference = recorded.zip(got).and_then(|(recorded, got)| first_difference(&recorded, &got));
+        let clear = |body: Value| match body {
+            Value::Object(body) => Value::Object(volatile::without(body, name, &self.volatile)),
+            other => other,
+        };
+        let difference = recorded.zip(got).and_then(|(a, b)| first_difference(&clear(a), &clear(b)));
         let (path, expected, got) = match difference {
             Some(found) => (Some(found.path.to_string()), found.left, found.right),
             None => (None, None, None),

@@ -3,11 +3,13 @@
 use dendrer_object::value::Object;
 use dendrer_object::{Value, json};
 
+use crate::api;
 use crate::body::{self, BodyFault};
 use crate::exact;
 use crate::exchange::AskedCall;
 use crate::spoken::{Api, Said};
 use crate::sse;
+use crate::volatile::{self, VolatilePlace};
 
 /// Reads the body of a request as an object.
 ///
@@ -30,10 +32,13 @@ pub(crate) fn object(bytes: &[u8], encoding: Option<&str>) -> Result<Object, &'s
     }
 }
 
-/// The bytes by which the same request is known again: its method, its path, and its body in canonical form.
-pub(crate) fn known(asked: &AskedCall) -> Vec<u8> {
+/// The bytes by which the same request is known again: its method, its path, and its body in canonical form without volatile
+/// places.
+pub(crate) fn known(asked: &AskedCall, volatile: &[VolatilePlace]) -> Vec<u8> {
+    let api = || api::of_path(&asked.method, &asked.path).map_or("http", |api| api.name);
     let body = match request(asked) {
-        Ok(object) => json::to_vec(&Value::Object(object)),
+        Ok(object) if volatile.is_empty() => json::to_vec(&Value::Object(object)),
+        Ok(object) => json::to_vec(&Value::Object(volatile::without(object, api(), volatile))),
         Err(_) => asked.body.bytes.clone(),
     };
     let path = exact::without_query(&asked.path);

@@ -117,7 +117,9 @@ impl Shim {
             thread::spawn(move || send(&found, hello, receiver, &copies))
         });
         let up = child.stdin.take().zip(Some(Arc::clone(&copies)));
-        thread::spawn(move || up.map(|(to, copies)| pump(input, to, McpSide::Client, &copies, &Progress::default())));
+        thread::spawn(move || {
+            up.map(|(to, copies)| pump(input, to, McpSide::Client, &copies, &Progress::default()))
+        });
         let progress = Arc::new(Progress::default());
         let down = child.stdout.take().map(|from| {
             let (copies, progress) = (Arc::clone(&copies), Arc::clone(&progress));
@@ -390,7 +392,12 @@ impl Copies {
 }
 
 /// Sends copies to the recorder, from the moment at which it is known that this is MCP. Returns why it does not.
-fn send(found: &FoundRecorder, hello: Frame, receiver: Receiver<Message>, copies: &Arc<Copies>) -> Option<String> {
+fn send(
+    found: &FoundRecorder,
+    hello: Frame,
+    receiver: Receiver<Message>,
+    copies: &Arc<Copies>,
+) -> Option<String> {
     let off = |error: io::Error| {
         copies.is_off.store(true, Ordering::Relaxed);
         Some(format!("no recorder in {}: {error}; all is passed on", found.socket.display()))
@@ -411,10 +418,11 @@ fn send(found: &FoundRecorder, hello: Frame, receiver: Receiver<Message>, copies
         let copies = Arc::clone(copies);
         thread::spawn(move || copies.answer(questions));
     }
-    let mut frames = [hello].into_iter().chain(early).chain(receiver.iter().filter_map(|message| match message {
-        Message::Frame(frame) => Some(frame),
-        Message::IsMcp => None,
-    }));
+    let mut frames =
+        [hello].into_iter().chain(early).chain(receiver.iter().filter_map(|message| match message {
+            Message::Frame(frame) => Some(frame),
+            Message::IsMcp => None,
+        }));
     let failed = frames.find_map(|frame| {
         let size = if let Frame::Sent(_, bytes) = &frame { bytes.len() as u64 } else { 0 };
         let written = frame.write(&mut stream);
@@ -429,7 +437,9 @@ fn finish(sending: JoinHandle<Option<String>>) -> Option<String> {
     let last = Instant::now() + LAST;
     while !sending.is_finished() {
         if Instant::now() > last {
-            return Some("the recorder does not take all in time; the end of the copy is left out".to_owned());
+            return Some(
+                "the recorder does not take all in time; the end of the copy is left out".to_owned(),
+            );
         }
         thread::sleep(Duration::from_millis(1));
     }

@@ -49,7 +49,10 @@ impl ShimDir {
     /// Makes a directory with a shim for each name. `program` are the words that run dendrer.
     pub(crate) fn make(names: &[String], program: &[String], purpose: Purpose) -> io::Result<ShimDir> {
         if let Some(bad) = names.iter().find(|name| !is_name(name)) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{bad:?} is no name of a program")));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{bad:?} is no name of a program"),
+            ));
         }
         let random = || -> io::Result<[u8; 32]> {
             let mut bytes = [0; 32];

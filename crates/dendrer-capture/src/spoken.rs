@@ -9,8 +9,8 @@ use dendrer_wire::live::LiveItem;
 pub struct Api {
     /// Its name in records.
     pub name: &'static str,
-    /// The end of the paths of its calls.
-    pub(crate) path: &'static str,
+    /// The ends of the paths of its calls.
+    pub(crate) paths: &'static [&'static str],
     /// Reads a request.
     pub(crate) request: fn(&Object) -> Request,
     /// Reads an answer that came as one value.
@@ -59,6 +59,19 @@ impl StreamEvent {
     }
 }
 
+impl Api {
+    /// Reads a request. The model may be named by its path alone: `/models/MODEL:VERB`.
+    pub(crate) fn read_request(&self, path: &str, body: &Object) -> Request {
+        let mut request = (self.request)(body);
+        let path = path.split('?').next().unwrap_or_default();
+        let named = path.rsplit('/').next().and_then(|last| last.rsplit_once(':'));
+        if let (Some((model, _)), false) = (named, request.terms.contains_key("model")) {
+            request.terms.set("model", Value::from(model));
+        }
+        request
+    }
+}
+
 /// The messages of a request, and its terms.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
@@ -75,12 +88,15 @@ pub(crate) struct Request {
 impl Request {
     /// The identity of an agent: the words of its system, and its tools.
     pub(crate) fn agent(&self) -> Digest {
-        let named = ["system", "instructions", "tools"].map(|name| self.terms.get(name).cloned());
+        let named = SYSTEM.map(|name| self.terms.get(name).cloned());
         let preamble = self.preamble.iter().map(|kept| kept.value.clone());
         let named = named.into_iter().map(|value| value.unwrap_or(Value::Null));
         Value::array(preamble.chain(named)).digest()
     }
 }
+
+/// Members of a request with the words of its system, or its tools.
+const SYSTEM: [&str; 5] = ["system", "instructions", "systemInstruction", "system_instruction", "tools"];
 
 /// The messages of an answer.
 #[derive(Debug)]
@@ -97,7 +113,6 @@ pub(crate) struct Said {
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) value: Value,
-    pub(crate) usage: Option<Value>,
     pub(crate) shape: Shape,
 }
 
@@ -111,7 +126,7 @@ pub(crate) enum Shape {
 
 impl Kept {
     pub(crate) fn message(value: Value) -> Kept {
-        Kept { value, usage: None, shape: Shape::Message }
+        Kept { value, shape: Shape::Message }
     }
 
     /// It as what came.
@@ -119,20 +134,27 @@ impl Kept {
         match (self.shape, self.value.as_object()) {
             (Shape::Item, Some(item)) => LiveItem::Item(item),
             (Shape::Response, Some(response)) => LiveItem::Response(response),
-            _ => LiveItem::Message(&self.value, self.usage.as_ref()),
+            _ => LiveItem::Message(&self.value, None),
         }
     }
 
     /// Whether it brings the result of a call.
     pub(crate) fn is_result(&self) -> bool {
         let text = |name: &str| self.value.get(name).and_then(Value::as_str).unwrap_or_default();
-        let parts = self.value.get("content").and_then(Value::as_array);
+        let parts = |name: &str| self.value.get(name).and_then(Value::as_array);
         let brings = |part: &Value| {
             part.get("type").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("tool_result"))
+                || part.get("functionResponse").is_some()
+                || part.get("function_response").is_some()
         };
         matches!(text("role"), "tool" | "function")
             || text("type").ends_with("_output")
-            || parts.is_some_and(|parts| parts.iter().any(brings))
+            || ["content", "parts"].into_iter().filter_map(parts).any(|parts| parts.iter().any(brings))
+    }
+
+    /// Whether it is a thought alone: a client may leave it out when it repeats a conversation, or repeat it without its text.
+    pub(crate) fn is_thought(&self) -> bool {
+        self.shape == Shape::Item && is_thought(&self.value)
     }
 
     /// Whether it brings the result of one of some calls.
@@ -154,6 +176,7 @@ const SAYS: &[&str] = &[
     "role",
     "name",
     "content",
+    "parts",
     "tool_calls",
     "function_call",
     "tool_call_id",
@@ -178,18 +201,33 @@ const ADDED: &[&str] = &[
     "caller",
     "refusal",
     "obfuscation",
+    "parsed",
+    "parsed_arguments",
+    // Written in another alphabet of base64 when it is repeated.
+    "thoughtSignature",
 ];
+
+/// Members of parts and of calls with what a tool gets or gives: each member of it counts.
+const DATA: &[&str] = &["args", "input", "response"];
 
 fn message_key(message: &Object) -> Object {
     let mut key = Object::default();
     for (name, value) in message.iter().filter(|(name, _)| SAYS.contains(&&***name)) {
         // Messages of one API have a type, which other APIs leave out.
         let is_plain_type = &**name == "type" && value.as_str() == Some("message");
-        if !is_plain_type && !is_empty(value) {
-            key.set(name, part_key(name, value));
+        let part = part_key(name, value);
+        if !is_plain_type && !is_empty(&part) {
+            key.set(name, part);
         }
     }
     key
+}
+
+/// Whether a part or an item is a thought of a model.
+fn is_thought(value: &Value) -> bool {
+    let kind = value.get("type").and_then(Value::as_str);
+    matches!(kind, Some("thinking" | "redacted_thinking" | "reasoning"))
+        || value.get("thought").and_then(Value::as_bool) == Some(true)
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -210,13 +248,17 @@ fn part_key(name: &str, value: &Value) -> Value {
         Value::String(text) if name == "arguments" => {
             json::parse_door(text.as_bytes()).unwrap_or_else(|_| value.clone())
         }
-        Value::Array(items) => Value::array(items.iter().map(|item| part_key("", item))),
+        Value::Array(items) => {
+            Value::array(items.iter().filter(|item| !is_thought(item)).map(|item| part_key("", item)))
+        }
         Value::Object(object) => {
             let mut key = Object::default();
             let kept = object.iter().filter(|(name, value)| !ADDED.contains(&&***name) && !is_empty(value));
             for (name, value) in kept {
                 let is_text = matches!(value.as_str(), Some("text" | "input_text" | "output_text"));
-                if !(&**name == "type" && is_text) {
+                if DATA.contains(&&**name) {
+                    key.set(name, value.clone());
+                } else if !(&**name == "type" && is_text) {
                     key.set(name, part_key(name, value));
                 }
             }
@@ -251,9 +293,7 @@ pub(crate) fn result_in(value: &Value, call: &str) -> Option<Value> {
         Value::Array(items) => items.iter().find_map(|item| result_in(item, call)),
         Value::Object(object) => match result_place(object, call) {
             Some(place) => object.get(place).cloned(),
-            None => {
-                object.iter().find_map(|(_, value)| value.as_array().and_then(|_| result_in(value, call)))
-            }
+            None => object.iter().find_map(|(_, value)| result_in(value, call)),
         },
         _ => None,
     }
@@ -267,6 +307,7 @@ fn result_place(object: &Object, call: &str) -> Option<&'static str> {
         () if is("tool_call_id") => Some("content"),
         () if is("tool_use_id") && kind.ends_with("tool_result") => Some("content"),
         () if is("call_id") && kind.ends_with("_output") => Some("output"),
+        () if is("id") && object.contains_key("response") => Some("response"),
         () => None,
     }
 }
@@ -306,8 +347,8 @@ pub(crate) fn with_result(value: &Value, call: &str, result: &Value) -> Option<V
 
 /// An object with another result in one of its members.
 fn inside(object: &Object, call: &str, result: &Value) -> Option<Value> {
-    let lists = object.iter().filter(|(_, value)| matches!(value, Value::Array(_)));
-    let changed = lists.filter_map(|(name, value)| Some((name.clone(), with_result(value, call, result)?)));
+    let changed = object.iter();
+    let changed = changed.filter_map(|(name, value)| Some((name.clone(), with_result(value, call, result)?)));
     let changed: Vec<_> = changed.collect();
     (!changed.is_empty()).then(|| {
         let mut whole = object.clone();

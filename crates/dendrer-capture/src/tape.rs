@@ -15,17 +15,20 @@ use dendrer_object::record::Record;
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, RunName, TypeName, UNATTESTED, Value, json};
 use dendrer_wire::ImportError;
+use tokio::sync::oneshot;
 
 use crate::api::{self, Api};
+use crate::around::AroundPeer;
 use crate::bases::Base;
 use crate::body::{self, BodyFault};
 use crate::conversation::{Conversations, Place};
 use crate::exact;
-use crate::exchange::{AnsweredCall, AskedCall, CallNumber, Ended, FAILED};
+use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED};
 use crate::mcp::is_mcp;
 use crate::proxy::PassedCopy;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::Said;
+use crate::volatile::VolatilePlace;
 
 use self::mcp::{Claim, McpTape};
 
@@ -62,7 +65,7 @@ pub enum TapeError {
 }
 
 /// The end of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramEnd {
     /// Its exit code; `None` if a signal ended it.
     pub exit: Option<u8>,
@@ -70,18 +73,28 @@ pub struct ProgramEnd {
     pub signal: Option<i32>,
     /// Requests to the server without its token.
     pub refused: u64,
+    /// The other addresses that it asked; `None` if they were not looked at.
+    pub around: Option<Vec<AroundPeer>>,
 }
 
-/// The metadata of the run of a program: its command, the variables of its APIs, the commands that are read as servers of MCP, and
-/// what records it.
-pub fn meta(command: &[String], bases: &[Base], servers: &[String], recorder: &str) -> Value {
+/// The metadata of the run of a program: its command, the variables of its APIs, the commands that are read as servers of MCP,
+/// volatile places, and what records it.
+pub fn meta(
+    command: &[String],
+    bases: &[Base],
+    servers: &[String],
+    volatile: &[VolatilePlace],
+    recorder: &str,
+) -> Value {
+    let volatile = volatile.iter().map(|place| Value::from(place.to_string()));
+    let volatile = (volatile.len() > 0).then(|| ("volatile", Value::array(volatile)));
     let capture = [
         ("argv", Value::array(command.iter().map(|word| Value::from(word.as_str())))),
         ("bases", Value::array(bases.iter().map(Base::to_value))),
         ("mcp", Value::array(servers.iter().map(|name| Value::from(name.as_str())))),
         ("program", Value::from(recorder)),
     ];
-    Value::record([("capture", Value::record(capture))])
+    Value::record([("capture", Value::record(capture.into_iter().chain(volatile)))])
 }
 
 /// The recording of one program.
@@ -89,6 +102,10 @@ pub struct Tape {
     recorder: Recorder,
     run: RunName,
     vault: Option<Vault>,
+    /// Ends of answers that are let go once what came before is durable.
+    due: Vec<oneshot::Sender<()>>,
+    /// Places of requests that are left out when one is known again.
+    volatile: Vec<VolatilePlace>,
     conversations: Conversations,
     /// Calls that are not answered yet.
     open: BTreeMap<CallNumber, Open>,
@@ -129,8 +146,15 @@ impl Tape {
     pub fn new(recorder: Recorder, vault: Option<Vault>) -> Tape {
         let run = recorder.head().run().clone();
         let (conversations, tally) = (Conversations::default(), TapeTally::default());
-        let mcp = McpTape::default();
-        Tape { recorder, run, vault, conversations, open: BTreeMap::new(), mcp, tally }
+        let (volatile, mcp) = (Vec::new(), McpTape::default());
+        let due = Vec::new();
+        Tape { recorder, run, vault, due, volatile, conversations, open: BTreeMap::new(), mcp, tally }
+    }
+
+    /// Leaves out places when a request is known again.
+    pub fn without(mut self, volatile: Vec<VolatilePlace>) -> Tape {
+        self.volatile = volatile;
+        self
     }
 
     /// The counts so far.
@@ -150,8 +174,16 @@ impl Tape {
     /// The store or the kernel does not take a record; none of this copy is on record then.
     pub fn take(&mut self, seen: PassedCopy) -> Result<Vec<Record>, TapeError> {
         match self.in_turn(seen) {
-            Ok(()) => Ok(self.recorder.commit()?),
+            Ok(()) => {
+                let records = self.recorder.commit()?;
+                // Ignored: the program waits no more.
+                for due in self.due.drain(..) {
+                    let _ = due.send(());
+                }
+                Ok(records)
+            }
             Err(error) => {
+                self.due.clear();
                 self.recorder.discard();
                 Err(error)
             }
@@ -169,6 +201,10 @@ impl Tape {
                 self.answered(answered, None)?;
                 self.settle()
             }
+            PassedCopy::Due(due) => {
+                self.due.push(due);
+                Ok(())
+            }
             PassedCopy::Mcp(copy) => self.take_mcp(copy),
         }
     }
@@ -180,9 +216,9 @@ impl Tape {
     /// As [`Tape::take`].
     pub fn end(&mut self, end: &ProgramEnd) -> Result<Vec<Record>, TapeError> {
         self.end_mcp()?;
+        let around = end.around.as_ref().map(|peers| Value::array(peers.iter().map(AroundPeer::to_value)));
         let ended = Value::record([
-            // The other addresses that the program asked are not looked at.
-            ("around", Value::Null),
+            ("around", around.unwrap_or(Value::Null)),
             ("calls", Value::from(self.tally.calls)),
             ("exit", end.exit.map_or(Value::Null, |exit| Value::from(u64::from(exit)))),
             ("refused", Value::from(end.refused)),
@@ -247,15 +283,27 @@ impl Tape {
         self.vault.as_mut()?.put(&self.run, &exact::locator(call, part), bytes).ok()
     }
 
+    /// As [`Tape::keep`], for a body. One that was not copied whole is not exact.
+    fn keep_whole(
+        &mut self,
+        call: CallNumber,
+        part: &str,
+        body: &CopiedBody,
+        bytes: impl FnOnce() -> Vec<u8>,
+    ) -> Option<VaultRef> {
+        if body.left_out > 0 { None } else { self.keep(call, part, &bytes()) }
+    }
+
     /// Records a request, or reads it again with the records that it has.
     fn asked(&mut self, asked: AskedCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         self.tally.calls += 1;
         let api = api::of_path(&asked.method, &asked.path);
-        let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
-        let vault = self.vault.as_mut();
-        let known = vault.and_then(|vault| vault.known_by(&self.run, &read::known(&asked)).ok());
+        let exact = self.keep_whole(asked.call, "request", &asked.body, || exact::of_request(&asked));
+        let known = read::known(&asked, &self.volatile);
+        let known = self.vault.as_mut().and_then(|vault| vault.known_by(&self.run, &known).ok());
         let (retry_of, seen_again) = (None, Vec::new());
-        let mut open = Open { api, asked, place: None, terms: None, retry_of, exact, known, recorded, seen_again };
+        let mut open =
+            Open { api, asked, place: None, terms: None, retry_of, exact, known, recorded, seen_again };
         if let Some(api) = api {
             match read::request(&open.asked) {
                 Ok(body) => self.request(api, &mut open, &body)?,
@@ -269,7 +317,7 @@ impl Tape {
 
     /// Records the messages of a request that are new.
     fn request(&mut self, api: &'static Api, open: &mut Open, body: &Object) -> Result<(), TapeError> {
-        let request = (api.request)(body);
+        let request = api.read_request(&open.asked.path, body);
         let (place, new) = self.conversations.find(&request)?;
         let agent = self.conversations.agent(place).to_owned();
         let conversation = self.conversations.at(place);
@@ -324,7 +372,7 @@ impl Tape {
     /// Records an answer, or reads it again with the records that it has.
     fn answered(&mut self, answered: AnsweredCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         let Some(open) = self.open.remove(&answered.call) else { return Ok(()) };
-        let exact = self.keep(answered.call, "answer", &exact::of_answer(&answered));
+        let exact = self.keep_whole(answered.call, "answer", &answered.body, || exact::of_answer(&answered));
         let exact = [("answer", exact), ("request", open.exact)];
         let exact: Vec<(&str, Value)> =
             exact.into_iter().filter_map(|(part, found)| Some((part, found?.to_value()))).collect();
@@ -343,7 +391,8 @@ impl Tape {
                 Ok(())
             }
             (Err(_), None) if open.recorded.is_some() => Ok(()),
-            (Ok(_), None) => Ok(()),
+            (Ok(_), None) if open.recorded.is_some() => Ok(()),
+            (Ok(said), None) => self.unplaced(api, answered.call, said, exact),
             (Err(why), _) => self.fail(api, open, &answered, why, exact),
         }
     }
@@ -396,6 +445,20 @@ impl Tape {
         if let Some(id) = said.id {
             self.conversations.answered(place, id);
         }
+        Ok(())
+    }
+
+    /// Records an answer whose request was not read, so that its agent is not known.
+    fn unplaced(
+        &mut self,
+        api: &'static Api,
+        call: CallNumber,
+        said: Said,
+        exact: Vec<(&str, Value)>,
+    ) -> Result<(), TapeError> {
+        let capture = with_members(capture(call, api.name, 0, "answer"), exact);
+        let words = [("answer", said.answer.value), ("capture", capture)];
+        self.propose(observation(RUNTIME).with("intent", Value::record(words)))?;
         Ok(())
     }
 
@@ -468,7 +531,12 @@ impl Tape {
         let http = http.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let capture = with_members(capture(answered.call, "http", 0, "answer"), exact);
         let words = Value::record([("capture", capture), ("http", Value::record(http))]);
-        self.propose(observation(RUNTIME).with("intent", words))?;
+        let mut intent = observation(RUNTIME).with("intent", words);
+        if open.asked.body.left_out > 0 || answered.body.left_out > 0 {
+            self.tally.gaps += 1;
+            intent.noted.push(gap_note(answered.call, BodyFault::TooLarge.word()));
+        }
+        self.propose(intent)?;
         Ok(())
     }
 
@@ -529,9 +597,9 @@ fn observation(agent: &str) -> Intent {
     Intent::new(type_name, agent).by_runtime()
 }
 
-/// An intent of a model or of a tool that its agent asked, under the name of the agent.
+/// An intent of a model or of a tool that its agent asked, under the name of the agent. APIs name the model by either word.
 fn named(mut intent: Intent, agent: &str) -> Intent {
-    if &*intent.agent == "assistant" {
+    if matches!(&*intent.agent, "assistant" | "model") {
         intent.agent = agent.into();
     }
     intent

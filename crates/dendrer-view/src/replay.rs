@@ -123,6 +123,17 @@ document! {
         program_exit: u64 = u64::from(answer.exit),
         /// Tools inside the program, which ran again
         again: &[String] = answer.again,
+        /// With --calibrate: the places at which requests differed, which were served all the same
+        volatile: Vec<VolatileObject> =
+            answer.volatile.iter().map(|(place, requests)| VolatileObject::of(place, *requests)).collect(),
+    }
+
+    /// A place at which requests of a program differ from run to run
+    object VolatileObject(name: &str, count: u64) {
+        /// The place, as API:POINTER
+        place: &str = name,
+        /// The number of requests
+        requests: u64 = count,
     }
 
     /// The calls of a program
@@ -325,6 +336,8 @@ pub struct ProgramReplayAnswer<'a> {
     pub exit: u8,
     /// Tools inside the program, which ran again.
     pub again: &'a [String],
+    /// Places at which requests differed that were served all the same, each with the number of requests.
+    pub volatile: Vec<(String, u64)>,
     /// The first place at which the program departs from the record.
     pub departure: Option<ProgramDeparture>,
 }
@@ -349,6 +362,11 @@ pub struct ProgramDeparture {
 }
 
 impl ProgramReplayAnswer<'_> {
+    /// The place at which the program departs, as a value.
+    pub fn divergence(&self) -> Option<Value> {
+        self.departure.as_ref().map(|departure| DepartureObject::of(departure).into())
+    }
+
     /// The lines that are written before the program starts.
     pub fn head(run: &RunName, not_isolated: Option<&str>) -> [String; 2] {
         let isolated = match not_isolated {
@@ -361,7 +379,7 @@ impl ProgramReplayAnswer<'_> {
 
 impl Answer for ProgramReplayAnswer<'_> {
     fn document(&self) -> Value {
-        let departure = self.departure.as_ref().map(|departure| DepartureObject::of(departure).into());
+        let departure = self.divergence();
         let program = Some(ProgramReplay::of(self));
         ReplayDocument::of(self.run, self.departure.is_none(), departure, None, None, None, program).into()
     }
@@ -374,7 +392,11 @@ impl Answer for ProgramReplayAnswer<'_> {
             },
             ProgramDeparture::line,
         );
-        vec![Line::note(line)]
+        let volatile = self.volatile.iter().map(|(place, requests)| {
+            let requests = count(*requests, "request", "requests");
+            Line::note(format!("volatile     {}  {requests}", quote::escape(place)))
+        });
+        volatile.chain([Line::note(line)]).collect()
     }
 
     fn end(&self) -> End {

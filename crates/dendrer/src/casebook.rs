@@ -284,6 +284,39 @@ pub fn undrop_run(
     propose(&mut recorder, named("undrop", ("run", run.as_str()), by, delta, &dropped.at))
 }
 
+/// The places of requests that replays of a run leave out, as texts.
+///
+/// # Errors
+///
+/// The casebook cannot be read.
+pub fn volatile_of(store: &impl ReadHandle, run: &RunName) -> Result<Vec<String>, Error> {
+    let state = read(store)?;
+    let places = state.as_ref().and_then(|state| state.get("volatile")?.get(run.as_str())?.get("places"));
+    let places = places.and_then(Value::as_array).cloned().unwrap_or_default();
+    Ok(places.iter().filter_map(|place| place.as_str().map(str::to_owned)).collect())
+}
+
+/// Writes down which places of requests replays of a run leave out, in the place of those before.
+pub fn record_volatile(
+    store: &Shared,
+    run: &Place,
+    places: &[String],
+    by: &str,
+    surroundings: Box<dyn Environment>,
+) -> Result<Record, Error> {
+    let mut recorder = open(store, surroundings)?;
+    let named_places = ("places", Value::array(places.iter().map(|place| Value::from(place.as_str()))));
+    let said = Value::record(run.members().into_iter().chain([named_places]));
+    let name = run.run.as_str();
+    // Casebooks of before have no such member.
+    let has_any = recorder.head().state().get("volatile").is_some();
+    let op = match has_any {
+        true => Op::set(Pointer::of(["volatile", name]), said),
+        false => Op::set(Pointer::of(["volatile"]), Value::record([(name, said)])),
+    };
+    propose(&mut recorder, named("volatile", ("run", name), by, Delta(vec![op]), run))
+}
+
 /// Writes a note down.
 pub fn note(
     store: &Shared,

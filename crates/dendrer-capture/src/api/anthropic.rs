@@ -7,7 +7,7 @@ use super::merge;
 use crate::spoken::{Api, Kept, Request, Said, StreamEvent, list, terms, text};
 
 pub(super) static MESSAGES: Api =
-    Api { name: "anthropic", path: "/messages", request, answer, gather, stream };
+    Api { name: "anthropic", paths: &["/messages"], request, answer, gather, stream };
 
 fn request(body: &Object) -> Request {
     let items = list(body.get("messages")).map(Kept::message).collect();

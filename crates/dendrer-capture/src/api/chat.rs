@@ -7,7 +7,7 @@ use super::merge;
 use crate::spoken::{Api, Kept, Request, Said, StreamEvent, list, terms, text};
 
 pub(super) static CHAT: Api =
-    Api { name: "openai-chat", path: "/chat/completions", request, answer, gather, stream };
+    Api { name: "openai-chat", paths: &["/chat/completions"], request, answer, gather, stream };
 
 fn request(body: &Object) -> Request {
     let messages: Vec<Kept> = list(body.get("messages")).map(Kept::message).collect();
@@ -33,9 +33,10 @@ fn answer(body: Value) -> Option<Said> {
     if !others.is_empty() {
         message.set("other_choices", Value::array(others));
     }
-    let usage = body.get("usage").filter(|usage| **usage != Value::Null).cloned();
-    let answer = Kept { usage, ..Kept::message(Value::Object(message)) };
-    Some(Said { answer, items: vec![repeated], id: text(&body, "id") })
+    if let Some(usage) = body.get("usage").filter(|usage| **usage != Value::Null) {
+        message.set("usage", usage.clone());
+    }
+    Some(Said { answer: Kept::message(Value::Object(message)), items: vec![repeated], id: text(&body, "id") })
 }
 
 fn gather(events: &[Value]) -> Option<Value> {

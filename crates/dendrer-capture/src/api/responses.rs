@@ -6,7 +6,7 @@ use dendrer_object::value::Object;
 use crate::spoken::{Api, Kept, Request, Said, Shape, StreamEvent, list, terms, text};
 
 pub(super) static RESPONSES: Api =
-    Api { name: "openai-responses", path: "/responses", request, answer, gather, stream };
+    Api { name: "openai-responses", paths: &["/responses"], request, answer, gather, stream };
 
 fn request(body: &Object) -> Request {
     let items: Vec<Kept> = match body.get("input") {

@@ -177,7 +177,8 @@ impl McpTape {
 
     /// Takes the open call with equal tool and params.
     fn take_asked(&mut self, server: &str, tool: &str, params: &Value) -> Option<AskedTool> {
-        let fits = |one: &AskedTool| if one.params == *params { mcp::rank(&one.tool, server, tool) } else { 0 };
+        let fits =
+            |one: &AskedTool| if one.params == *params { mcp::rank(&one.tool, server, tool) } else { 0 };
         let ranked = self.asked.iter().enumerate().map(|(at, one)| (fits(one), std::cmp::Reverse(at)));
         let (_, at) = ranked.filter(|(rank, _)| *rank > 0).max()?;
         self.asked.remove(at.0)
@@ -191,7 +192,8 @@ impl McpTape {
         let told = intent.member("result").and_then(|result| result.get("output").or(result.get("error")));
         let told = told.cloned().unwrap_or(Value::Null);
         let same_params = |one: &DoneTool| params.as_ref().is_none_or(|params| *params == one.params);
-        let by_id = |one: &DoneTool| id.is_some() && one.call_id.as_ref() == id && *one.agent == *intent.agent;
+        let by_id =
+            |one: &DoneTool| id.is_some() && one.call_id.as_ref() == id && *one.agent == *intent.agent;
         let by_tool = |one: &DoneTool| {
             params.is_some() && tool.is_some_and(|tool| mcp::rank(tool, &one.server, &one.tool) > 0)
         };
@@ -215,7 +217,9 @@ impl McpTape {
             Some((call, record)) => Claim::Differs(call, record),
             None => {
                 // It was done inside the program.
-                let at = self.asked.iter().position(|one| id.is_some() && one.call_id.as_ref() == id && *one.agent == *intent.agent);
+                let at = self.asked.iter().position(|one| {
+                    id.is_some() && one.call_id.as_ref() == id && *one.agent == *intent.agent
+                });
                 at.map(|at| self.asked.remove(at));
                 Claim::New
             }
@@ -234,8 +238,9 @@ impl McpTape {
     /// What models asked for is open, as far as no server answered it.
     pub(super) fn resumed(&mut self) {
         let done = &self.done;
-        let is_done =
-            |one: &AskedTool| done.iter().any(|known| known.request == Some(one.record) && known.call_id == one.call_id);
+        let is_done = |one: &AskedTool| {
+            done.iter().any(|known| known.request == Some(one.record) && known.call_id == one.call_id)
+        };
         self.asked.retain(|one| !is_done(one));
     }
 
@@ -292,8 +297,10 @@ impl Tape {
             self.one(seen)?;
             return self.release(false);
         }
+        // The program waits for what is due, so nothing else is waited for.
+        let is_due = matches!(seen, PassedCopy::Due(_));
         self.mcp.held.push_back(seen);
-        self.release(false)
+        self.release(is_due)
     }
 
     /// Takes copies that waited; all of them at the end.
@@ -439,7 +446,8 @@ impl Tape {
             return Ok(());
         };
         let Some((tool, arguments)) = one.tool.clone() else { return Ok(()) };
-        let (server, name) = (one.server, self.mcp.servers.get(&one.server).map(|server| server.name.clone()));
+        let (server, name) =
+            (one.server, self.mcp.servers.get(&one.server).map(|server| server.name.clone()));
         let place = match self.mcp.take_asked(&name.unwrap_or_default(), &tool, &arguments) {
             Some(asked) => Place::Asked(asked),
             // An answer that is under way may ask for it: clients act before a stream has ended.
@@ -460,7 +468,8 @@ impl Tape {
 
     /// Decides calls that an answer of a model may ask for, now that one came.
     pub(super) fn settle(&mut self) -> Result<(), TapeError> {
-        let undecided = |(call, one): (&CallNumber, &Call)| matches!(one.place, Place::Undecided).then_some(*call);
+        let undecided =
+            |(call, one): (&CallNumber, &Call)| matches!(one.place, Place::Undecided).then_some(*call);
         let undecided: Vec<CallNumber> = self.mcp.calls.iter().filter_map(undecided).collect();
         undecided.into_iter().try_for_each(|call| self.decide(call))
     }
@@ -609,7 +618,8 @@ impl Tape {
     }
 
     fn mcp_note(&mut self, server: u64, anomaly: Value) -> Result<(), TapeError> {
-        let capture = [("api", Value::from(MCP)), ("seen", Value::from(MCP)), ("server", Value::from(server))];
+        let capture =
+            [("api", Value::from(MCP)), ("seen", Value::from(MCP)), ("server", Value::from(server))];
         let words = Value::record([("capture", Value::record(capture))]);
         let mut intent = observation(&self.server(server).agent).with("intent", words);
         intent.noted.push(anomaly);
@@ -646,7 +656,8 @@ impl Tape {
             intent.noted.push(anomaly);
             self.propose(intent)?;
         }
-        let counts: Vec<(&str, u64)> = self.server(server).gaps.iter().map(|(why, count)| (*why, *count)).collect();
+        let counts: Vec<(&str, u64)> =
+            self.server(server).gaps.iter().map(|(why, count)| (*why, *count)).collect();
         for (why, count) in counts.into_iter().filter(|(_, count)| *count > 1) {
             self.mcp_note(server, gap_words(why, count))?;
         }
@@ -657,7 +668,8 @@ impl Tape {
             let how = Value::record([("exit", number(how.exit)), ("signal", number(how.signal))]);
             let one = self.server(server);
             let (agent, known) = (one.agent.clone(), one.known);
-            let mut capture = vec![("api", Value::from(MCP)), ("seen", Value::from(MCP)), ("server", Value::from(server))];
+            let mut capture =
+                vec![("api", Value::from(MCP)), ("seen", Value::from(MCP)), ("server", Value::from(server))];
             capture.extend(known.map(|known| ("command", Value::from(known))));
             let said = Value::record([("ended", how)]);
             self.propose(mcp_words(&agent, "the server ended", said, Value::record(capture)))?;
@@ -674,7 +686,12 @@ impl Tape {
         decided
     }
 
-    fn mcp_capture(&mut self, (server, call): (u64, CallNumber), branch: u64, parts: Vec<(&str, Value)>) -> Value {
+    fn mcp_capture(
+        &mut self,
+        (server, call): (u64, CallNumber),
+        branch: u64,
+        parts: Vec<(&str, Value)>,
+    ) -> Value {
         let known = self.server(server).known.map(|known| ("command", Value::from(known)));
         let own = [("server", Value::from(server))];
         with_members(capture(call, MCP, branch, MCP), own.into_iter().chain(known).chain(parts).collect())
@@ -689,7 +706,8 @@ impl Tape {
         let told = claim.member("result").and_then(|result| result.get("output").or(result.get("error")));
         let told = told.cloned().unwrap_or(Value::Null);
         let words = claim.member("intent").cloned().unwrap_or_else(Value::object);
-        let mut intent = observation(&claim.agent).with("intent", with_members(words, vec![("content", told)]));
+        let mut intent =
+            observation(&claim.agent).with("intent", with_members(words, vec![("content", told)]));
         intent.links.push(Link { rel: Rel::CausedBy, hash: record });
         intent.noted.push(Value::record([
             ("call", Value::from(call)),
@@ -734,7 +752,10 @@ fn done_again(record: &Record) -> Option<DoneTool> {
     let answer = match (result.get("error"), result.get("output")) {
         (Some(error), None) => Err(error.clone()),
         (_, output) => {
-            let members = vec![("content", output.cloned().unwrap_or(Value::Null)), ("isError", Value::from(is_failed))];
+            let members = vec![
+                ("content", output.cloned().unwrap_or(Value::Null)),
+                ("isError", Value::from(is_failed)),
+            ];
             Ok(with_members(extra, members))
         }
     };
@@ -771,7 +792,10 @@ fn gap_words(why: &str, count: u64) -> Value {
     ])
 }
 
-fn exact_words(exact: [(&'static str, Option<VaultRef>); 2], known: Option<Digest>) -> Vec<(&'static str, Value)> {
+fn exact_words(
+    exact: [(&'static str, Option<VaultRef>); 2],
+    known: Option<Digest>,
+) -> Vec<(&'static str, Value)> {
     let kept = exact.into_iter().filter_map(|(part, found)| Some((part, found?.to_value())));
     let kept: Vec<(&str, Value)> = kept.collect();
     let exact = (!kept.is_empty()).then(|| ("exact", Value::record(kept)));

@@ -10,9 +10,11 @@ use dendrer_testkit::run_name;
 use crate::taped::{ASKS, BRINGS, CALLS, CHAT, Desk, SAYS};
 
 /// The call that `CALLS` asks for.
-const COUNT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"of":1}}}"#;
+const COUNT: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"of":1}}}"#;
 /// The result that `BRINGS` tells.
-const TWELVE: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"12"}],"isError":false}}"#;
+const TWELVE: &str =
+    r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"12"}],"isError":false}}"#;
 
 impl Desk {
     fn mcp(&mut self, what: McpCopied) {
@@ -42,17 +44,24 @@ impl Desk {
     }
 
     fn end(&mut self) {
-        self.tape.end(&ProgramEnd { exit: Some(0), signal: None, refused: 0 }).unwrap();
+        self.tape.end(&ProgramEnd { exit: Some(0), signal: None, refused: 0, around: None }).unwrap();
     }
 
     fn at(&self, tick: u64, path: &[&str]) -> String {
         let content = self.content(tick);
-        path.iter().try_fold(&content, |value, name| value.get(name)).map_or_else(String::new, ToString::to_string)
+        path.iter()
+            .try_fold(&content, |value, name| value.get(name))
+            .map_or_else(String::new, ToString::to_string)
     }
 
     fn anomaly(&self, tick: u64) -> Value {
         let content = self.content(tick);
-        content.get("anomalies").and_then(Value::as_array).and_then(|list| list.get(0)).cloned().unwrap_or(Value::Null)
+        content
+            .get("anomalies")
+            .and_then(Value::as_array)
+            .and_then(|list| list.get(0))
+            .cloned()
+            .unwrap_or(Value::Null)
     }
 }
 
@@ -77,12 +86,18 @@ fn a_call_that_is_seen_three_times_is_one_call() {
     assert!(result.get("unattested").is_none(), "the server said so");
     assert_eq!(desk.at(3, &["action"]), r#"{"call_id":"c1","params":{"of":1},"tool":"count"}"#);
     assert_eq!(desk.at(3, &["result", "status"]), r#""ok""#);
-    assert_eq!(desk.at(3, &["intent", "capture", "api"]) + &desk.at(3, &["intent", "capture", "seen"]), r#""mcp""mcp""#);
+    assert_eq!(
+        desk.at(3, &["intent", "capture", "api"]) + &desk.at(3, &["intent", "capture", "seen"]),
+        r#""mcp""mcp""#
+    );
     assert_eq!(desk.trace().record(3).unwrap().header().links.len(), 1, "the request of the model");
     let again = desk.at(4, &["intent", "capture", "seen_again"]);
     let id = desk.trace().record(3).unwrap().id();
     assert_eq!(again, format!(r#"[{{"call":2,"result":"{id}"}}]"#));
-    assert!(player::tools_inside(&desk.trace(), desk.trace().tip()).unwrap().is_empty(), "no tool of the program ran");
+    assert!(
+        player::tools_inside(&desk.trace(), desk.trace().tip()).unwrap().is_empty(),
+        "no tool of the program ran"
+    );
     let exact = desk.repo.vault().unwrap().get(&run_name("r"), "call/2/answer").unwrap();
     assert_eq!(String::from_utf8(exact).unwrap(), format!("{{}}\n{TWELVE}"));
 }
@@ -138,7 +153,12 @@ fn a_call_that_no_model_asked_for_is_one_of_its_server() {
     // It is told without the call of a model on record: by an equal tool and equal params.
     let told = BRINGS.replace("\"12\"", "\"Error: no such tool\"");
     desk.chat(&format!("{ASKS},{CALLS},{told}"), SAYS);
-    assert_eq!(desk.shown().iter().filter(|line| line.contains("action.result")).count(), 2, "{:?}", desk.shown());
+    assert_eq!(
+        desk.shown().iter().filter(|line| line.contains("action.result")).count(),
+        2,
+        "{:?}",
+        desk.shown()
+    );
 }
 
 #[test]
@@ -150,12 +170,24 @@ fn a_call_waits_for_the_answer_that_may_ask_for_it() {
     desk.client(COUNT);
     desk.server(TWELVE);
     assert_eq!(desk.shown().len(), 1);
-    desk.answer(call, 200, "application/json", &format!(r#"{{"choices":[{{"message":{CALLS}}}]}}"#), Ended::Whole);
+    desk.answer(
+        call,
+        200,
+        "application/json",
+        &format!(r#"{{"choices":[{{"message":{CALLS}}}]}}"#),
+        Ended::Whole,
+    );
     assert_eq!(desk.shown()[1..], [r#"main/0 action.request "count""#, r#"main/0 action.result "count""#]);
     // An answer that asks for nothing leaves it to the server.
     let call = desk.ask(CHAT, &format!(r#"{{"model":"n","messages":[{ASKS}]}}"#));
     desk.client(&COUNT.replace(":1,", ":2,"));
-    desk.answer(call, 200, "application/json", &format!(r#"{{"choices":[{{"message":{SAYS}}}]}}"#), Ended::Whole);
+    desk.answer(
+        call,
+        200,
+        "application/json",
+        &format!(r#"{{"choices":[{{"message":{SAYS}}}]}}"#),
+        Ended::Whole,
+    );
     assert_eq!(desk.shown().last().unwrap(), r#"mcp:depot/0 action.request "count""#);
 }
 
@@ -199,7 +231,9 @@ fn answers_come_in_any_order_and_ids_may_repeat() {
     let mut desk = Desk::new();
     desk.begin(&["npx", "depot"]);
     let call = |id: &str, of: u8| {
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"count","arguments":{{"of":{of}}}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"count","arguments":{{"of":{of}}}}}}}"#
+        )
     };
     let answer = |id: &str, of: u8| {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{of}"}}]}}}}"#)
@@ -219,7 +253,9 @@ fn answers_come_in_any_order_and_ids_may_repeat() {
 fn messages_of_both_sides_are_observations() {
     let mut desk = Desk::new();
     desk.begin(&["npx", "depot"]);
-    desk.client(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#);
+    desk.client(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}"#,
+    );
     desk.server(r#"{"jsonrpc":"2.0","id":0,"result":{"serverInfo":{"name":"depot"}}}"#);
     desk.client(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     desk.server(r#"{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{"messages":[]}}"#);
@@ -267,7 +303,8 @@ fn hostile_lines_stop_nothing_and_are_counted() {
     desk.server(TWELVE);
     desk.mcp(McpCopied::Ended(Some(McpEnd { exit: None, signal: Some(9) })));
     desk.line(McpSide::Client, b"after the end");
-    let all = (1..=desk.trace().tip()).map(|tick| desk.content(tick).to_string()).collect::<Vec<_>>().join("\n");
+    let all =
+        (1..=desk.trace().tip()).map(|tick| desk.content(tick).to_string()).collect::<Vec<_>>().join("\n");
     for why in ["no_json", "not_utf8", "no_json_rpc", "answer_without_request", "too_large"] {
         assert!(all.contains(&format!(r#""why":"{why}""#)), "{why} in {all}");
     }

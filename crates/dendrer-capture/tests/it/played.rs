@@ -8,7 +8,7 @@ use crate::taped::{ASKS, BRINGS, CALLS, CHAT, Desk, SAYS};
 
 /// Plays the record to requests with these bodies, and returns the answers: status and body.
 fn play(desk: &Desk, bodies: &[String]) -> (Vec<(String, String)>, PlayedCalls) {
-    let player = Player::open(&desk.trace(), desk.repo.vault().unwrap()).unwrap();
+    let player = Player::open(&desk.trace(), desk.repo.vault().unwrap(), Vec::new()).unwrap();
     let proxy = Proxy::play(vec![Base::new("A", "http://nowhere.invalid/v1").unwrap()], player).unwrap();
     let mut answers = Vec::new();
     for body in bodies {
@@ -104,6 +104,6 @@ fn tools_whose_results_the_program_brings_are_inside_it() {
 #[test]
 fn a_run_without_exact_answers_is_not_played() {
     let desk = Desk::new();
-    let error = Player::open(&desk.trace(), desk.repo.vault().unwrap()).unwrap_err();
+    let error = Player::open(&desk.trace(), desk.repo.vault().unwrap(), Vec::new()).unwrap_err();
     assert_eq!(error.code.as_str(), "E0117");
 }

@@ -292,6 +292,54 @@ fn streams_are_put_together() {
 }
 
 #[test]
+fn thoughts_and_members_that_a_client_leaves_out_or_adds_make_no_branch() {
+    let mut desk = Desk::new();
+    let thought =
+        r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"eA"}"#;
+    let said = r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"twelve"}]}"#;
+    let asks = r#"{"role":"user","content":"how many?"}"#;
+    let answer =
+        |id: &str| format!(r#"{{"id":"{id}","output":[{thought},{said}],"usage":{{"total_tokens":6}}}}"#);
+    desk.call(RESPONSES, &format!(r#"{{"model":"m","input":[{asks}]}}"#), &answer("r1"));
+    // Once without its text, once left out.
+    let empty = r#"{"type":"reasoning","summary":[],"encrypted_content":"eA"}"#;
+    for (number, list) in
+        [format!("{asks},{empty},{said}"), format!("{asks},{said},{asks},{said}")].iter().enumerate()
+    {
+        let id = format!("r{}", number + 2);
+        desk.call(RESPONSES, &format!(r#"{{"model":"m","input":[{list},{asks}]}}"#), &answer(&id));
+    }
+    let said = [r#"main/0 plan.update -"#, r#"main/0 plan.update "twelve""#];
+    let turn = [r#"user/0 observation.add "how many?""#, said[0], said[1]];
+    assert_eq!(desk.shown(), [turn, turn, turn].concat());
+
+    let mut desk = Desk::new();
+    let calls = r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"count","arguments":"{}"}}]}"#;
+    desk.chat(ASKS, calls);
+    let parsed = calls.replace(r#""arguments":"{}""#, r#""arguments":"{}","parsed_arguments":{}"#);
+    desk.chat(&format!("{ASKS},{parsed},{BRINGS}"), SAYS);
+    assert_eq!(desk.shown().len(), 4, "{:?}", desk.shown());
+}
+
+#[test]
+fn what_a_tool_gets_and_gives_counts_whole() {
+    let mut desk = Desk::new();
+    let asks = r#"{"role":"user","content":"go"}"#;
+    let uses = r#"{"type":"tool_use","id":"t","name":"set","input":{"status":"on"}}"#;
+    let answer = format!(r#"{{"id":"m1","role":"assistant","content":[{uses}]}}"#);
+    desk.call(MESSAGES, &format!(r#"{{"model":"c","messages":[{asks}]}}"#), &answer);
+    let edited = uses.replace("on", "off");
+    let other = format!(r#"{{"role":"assistant","content":[{edited}]}}"#);
+    let says = r#"{"id":"m2","role":"assistant","content":[{"type":"text","text":"done"}]}"#;
+    desk.call(MESSAGES, &format!(r#"{{"model":"c","messages":[{asks},{other}]}}"#), says);
+    // It is another call: the request goes on from an edited conversation.
+    assert_eq!(
+        desk.shown()[2..],
+        [r#"main/1 action.request "set""#, r#"main/1 plan.update [{"text":"done","type":"text"}]"#]
+    );
+}
+
+#[test]
 fn a_stream_that_was_cut_off_is_no_answer() {
     let mut desk = Desk::new();
     let chat =
@@ -371,14 +419,134 @@ fn what_no_api_reads_is_an_observation() {
 }
 
 #[test]
+fn an_answer_is_recorded_if_its_request_cannot_be_read() {
+    let mut desk = Desk::new();
+    let answer = format!(r#"{{"choices":[{{"message":{SAYS}}}],"usage":{{"total_tokens":9}}}}"#);
+    desk.call(CHAT, "no json", &answer);
+    assert_eq!(desk.shown(), ["dendrer/ observation.add -", "dendrer/0 observation.add -"]);
+    let noted = desk.content(1).get("anomalies").unwrap().to_string();
+    assert_eq!(noted, r#"[{"calls":[1],"gap":true,"kind":"capture_gap","why":"no_json"}]"#);
+    let words = desk.content(2).get("intent").unwrap().clone();
+    let said = r#"{"content":"twelve","role":"assistant","usage":{"total_tokens":9}}"#;
+    assert_eq!(words.get("answer").unwrap().to_string(), said);
+    // The exact bytes are served again.
+    assert!(words.get("capture").unwrap().get("exact").unwrap().get("answer").is_some());
+    assert_eq!(desk.tape.tally().gaps, 1);
+}
+
+const GEMINI: &str = "/v1beta/models/flash:generateContent";
+const GEMINI_STREAM: &str = "/v1beta/models/flash:streamGenerateContent?alt=sse";
+
+/// An answer of Gemini with these parts.
+fn content(parts: &str, more: &str) -> String {
+    format!(
+        r#"{{"candidates":[{{"content":{{"role":"model","parts":[{parts}]}}{more}}}],"usageMetadata":{{"promptTokenCount":4,"candidatesTokenCount":2,"totalTokenCount":6}}}}"#
+    )
+}
+
+#[test]
+fn contents_of_gemini_are_messages_and_calls_without_ids_find_their_results() {
+    let mut desk = Desk::new();
+    let asks = r#"{"role":"user","parts":[{"text":"how many?"}]}"#;
+    let terms = r#""systemInstruction":{"parts":[{"text":"count"}]},"tools":[{"functionDeclarations":[{"name":"count"}]}]"#;
+    let calls = r#"{"functionCall":{"name":"count","args":{"of":1}},"thoughtSignature":"a+b/"},{"functionCall":{"name":"count","args":{"of":2}}}"#;
+    desk.call(
+        GEMINI,
+        &format!(r#"{{"contents":[{asks}],{terms}}}"#),
+        &content(calls, r#","finishReason":"STOP""#),
+    );
+    // As a library sends it back: the signature in another alphabet.
+    let again = format!(r#"{{"role":"model","parts":[{}]}}"#, calls.replace("a+b/", "a-b_"));
+    let brings = r#"{"role":"user","parts":[{"functionResponse":{"name":"count","response":{"result":"12"}}},{"functionResponse":{"name":"count","response":{"result":"13"}}}]}"#;
+    desk.call(
+        GEMINI,
+        &format!(r#"{{"contents":[{asks},{again},{brings}],{terms}}}"#),
+        &content(r#"{"text":"25"}"#, r#","finishReason":"STOP""#),
+    );
+    assert_eq!(
+        desk.shown(),
+        [
+            r#"user/0 observation.add "how many?""#,
+            r#"main/0 action.request -"#,
+            r#"main/0 action.result "count""#,
+            r#"main/0 action.result "count""#,
+            r#"main/0 plan.update "25""#,
+        ]
+    );
+    let params =
+        [3, 4].map(|tick| desk.content(tick).get("action").unwrap().get("params").unwrap().to_string());
+    assert_eq!(params, [r#"{"of":1}"#, r#"{"of":2}"#]);
+    let outputs =
+        [3, 4].map(|tick| desk.content(tick).get("result").unwrap().get("output").unwrap().to_string());
+    assert_eq!(outputs, [r#"{"result":"12"}"#, r#"{"result":"13"}"#]);
+    for tick in [3, 4] {
+        assert_eq!(desk.content(tick).get("unattested"), Some(&Value::from(true)));
+        assert_eq!(desk.trace().record(tick).unwrap().header().links.len(), 1, "the call that it answers");
+    }
+    assert_eq!(desk.content(5).get("metrics").unwrap().get("tokens_used"), Some(&Value::from(6_u64)));
+    let request = desk.content(1).get("intent").unwrap().get("request").unwrap().clone();
+    assert_eq!(request.get("model"), Some(&Value::from("flash")), "the path names the model");
+    assert_eq!(desk.tape.tally().agents, 1);
+}
+
+#[test]
+fn a_stream_of_gemini_is_known_again_as_it_was_cut() {
+    let mut desk = Desk::new();
+    let asks = r#"{"role":"user","parts":[{"text":"how many?"}]}"#;
+    let pieces = [
+        content(r#"{"text":"let me ","thought":true}"#, ""),
+        content(r#"{"text":"see","thought":true}"#, ""),
+        content(r#"{"text":"twe"}"#, ""),
+        content(r#"{"text":"lve"}"#, r#","finishReason":"STOP""#),
+    ];
+    let shown: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    let call = desk.ask(GEMINI_STREAM, &format!(r#"{{"contents":[{asks}]}}"#));
+    desk.answer(call, 200, "text/event-stream", &stream(&shown), Ended::Whole);
+    let said = desk.content(2).get("intent").unwrap().get("content").unwrap().to_string();
+    assert_eq!(said, r#"[{"text":"let me see","thought":true},{"text":"twelve"}]"#);
+    // A chat of the library keeps each piece as a content of its own.
+    let cut = [
+        r#"{"text":"let me ","thought":true}"#,
+        r#"{"text":"see","thought":true}"#,
+        r#"{"text":"twe"}"#,
+        r#"{"text":"lve"}"#,
+    ];
+    let each = cut.map(|part| format!(r#"{{"role":"model","parts":[{part}]}}"#)).join(",");
+    let sure = r#"{"role":"user","parts":[{"text":"sure?"}]}"#;
+    let listed = format!(
+        "[{},{}]",
+        content(r#"{"text":"qui"}"#, ""),
+        content(r#"{"text":"te"}"#, r#","finishReason":"STOP""#)
+    );
+    desk.call(GEMINI_STREAM, &format!(r#"{{"contents":[{asks},{each},{sure}]}}"#), &listed);
+    assert_eq!(desk.shown()[2..], [r#"user/0 observation.add "sure?""#, r#"main/0 plan.update "quite""#]);
+    // One that was cut is no answer, and one that was blocked has none.
+    let call = desk.ask(GEMINI_STREAM, &format!(r#"{{"contents":[{asks}]}}"#));
+    desk.answer(call, 200, "text/event-stream", &stream(&shown[..3]), Ended::Upstream);
+    desk.call(
+        GEMINI,
+        &format!(r#"{{"contents":[{asks}]}}"#),
+        r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#,
+    );
+    assert_eq!(desk.tape.tally().failed, 2);
+}
+
+#[test]
 fn hostile_bodies_stop_nothing() {
     let mut desk = Desk::new();
     let deep =
         format!(r#"{{"messages":[{{"role":"user","content":{}1{}}}]}}"#, "[".repeat(200), "]".repeat(200));
-    for body in
-        ["", "no json", "[]", "{\"messages\":7}", "{\"messages\":[7,null,{}]}", &deep, "{\"a\":1,\"a\":2}"]
-    {
-        for path in [CHAT, RESPONSES, MESSAGES] {
+    for body in [
+        "",
+        "no json",
+        "[]",
+        "{\"contents\":[7,{\"parts\":[7,{\"text\":1},{\"text\":\"a\"}]}]}",
+        "{\"messages\":7}",
+        "{\"messages\":[7,null,{}]}",
+        &deep,
+        "{\"a\":1,\"a\":2}",
+    ] {
+        for path in [CHAT, RESPONSES, MESSAGES, GEMINI, GEMINI_STREAM] {
             let call = desk.ask(path, body);
             desk.answer(call, 200, "application/json", body, Ended::Whole);
             let call = desk.ask(path, body);

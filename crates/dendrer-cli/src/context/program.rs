@@ -3,6 +3,11 @@
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
 
+use dendrer_capture::VolatilePlace;
+use dendrer_object::Code;
+
+use crate::failure::{Failure, Result};
+
 /// A program and its arguments, as a command.
 pub(crate) fn command(words: &[String]) -> Command {
     let mut command = Command::new(words.first().map_or("", String::as_str));
@@ -61,6 +66,13 @@ pub(crate) fn signal(status: ExitStatus) -> Option<i32> {
 #[cfg(not(unix))]
 pub(crate) fn signal(_: ExitStatus) -> Option<i32> {
     None
+}
+
+/// Reads the volatile places of a flag.
+pub(crate) fn volatile(texts: &[String]) -> Result<Vec<VolatilePlace>> {
+    let read = |text: &String| VolatilePlace::parse(text);
+    let places: std::result::Result<Vec<VolatilePlace>, _> = texts.iter().map(read).collect();
+    places.map_err(|error| Failure::new(Code::E0106, error.to_string()).note("the program was not started"))
 }
 
 /// Standard error, for what a program writes to standard output.

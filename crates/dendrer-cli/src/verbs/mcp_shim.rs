@@ -31,6 +31,8 @@ pub(crate) fn run(_: &Global, args: &McpShim, out: &mut Out) -> Result {
 #[cfg(not(unix))]
 pub(crate) fn run(_: &Global, args: &McpShim, out: &mut Out) -> Result {
     use crate::context::program;
-    out.say("dendrer mcp-shim: no recorder on this system; all is passed on, and nothing is recorded".to_owned());
+    out.say(
+        "dendrer mcp-shim: no recorder on this system; all is passed on, and nothing is recorded".to_owned(),
+    );
     Ok(program::run(program::command(&args.command), |_| {}).exit().code)
 }

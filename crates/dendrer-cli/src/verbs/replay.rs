@@ -58,7 +58,7 @@ pub(crate) struct Replay {
     /// With --set: make a fork with these values
     #[arg(long = "as", value_name = "NEW", requires = "set")]
     pub(crate) new: Option<String>,
-    /// Of a graph's run: write a divergence into the casebook
+    /// Of a graph's or a program's run: write a divergence into the casebook
     #[arg(long)]
     pub(crate) record: bool,
     /// Call this reading tool again, by a command: JSON parameters in, JSON answer out
@@ -70,14 +70,20 @@ pub(crate) struct Replay {
     /// Of a program's run (`record`): run this program, and serve its calls from the record
     #[arg(last = true, value_name = "CMD", conflicts_with = "exec", conflicts_with_all = BY_KERNEL, value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<String>,
+    /// With a program: a place of requests that is left out when they are compared: openai-chat:/messages/0/content
+    #[arg(long, value_name = "API:POINTER")]
+    pub(crate) volatile: Vec<String>,
+    /// With a program: serve the answer that is due to any request, and list the places that differ; with --record, later
+    /// replays leave them out
+    #[arg(long)]
+    pub(crate) calibrate: bool,
     /// With a program: its own tools may run again
     #[arg(long, value_name = "run", value_parser = ["run"])]
     pub(crate) tools: Option<String>,
 }
 
 /// Flags of a replay that the kernel makes.
-const BY_KERNEL: [&str; 9] =
-    ["from", "to", "strict", "detect", "twice", "path", "set", "record", "exec_read"];
+const BY_KERNEL: [&str; 8] = ["from", "to", "strict", "detect", "twice", "path", "set", "exec_read"];
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     if args.exec.is_some() || !args.command.is_empty() {

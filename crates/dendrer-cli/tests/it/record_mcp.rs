@@ -83,13 +83,15 @@ fn a_server_in_path_is_recorded_and_served_again() {
         return;
     }
     let place = desk();
-    let (code, text) = run(&place, "dendrer record --mcp depot --as r -- python3 client.py depot trains ships");
+    let (code, text) =
+        run(&place, "dendrer record --mcp depot --as r -- python3 client.py depot trains ships");
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("12 trains\n12 ships\nended 0\n"), "{text}");
     assert!(text.contains("recorded r: 8 ticks, 0 agents, 4 calls, 1 failed, 0 gaps"), "{text}");
     assert!(!text.contains("W0468"), "{text}");
     let (_, log) = run(&place, "dendrer log r");
-    let rows: Vec<String> = log.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let rows: Vec<String> =
+        log.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     for row in [
         r#"1 mcp:depot observation.add "initialize""#,
         r#"3 mcp:depot observation.add "tools/list""#,
@@ -107,7 +109,10 @@ fn a_server_in_path_is_recorded_and_served_again() {
     std::fs::remove_file(place.path().join("desk/started")).unwrap();
     let (code, text) = run(&place, "dendrer replay r -- python3 client.py depot trains ships");
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("12 trains\n12 ships\nended 0\n") && text.contains("OK           4 calls served"), "{text}");
+    assert!(
+        text.contains("12 trains\n12 ships\nended 0\n") && text.contains("OK           4 calls served"),
+        "{text}"
+    );
     let (code, text) = run(&place, "dendrer replay r -- python3 client.py depot trains cars planes");
     assert_eq!(code, 7, "{text}");
     assert!(text.contains("12 trains\nerror dendrer: this request is not on record"), "{text}");
@@ -159,7 +164,11 @@ fn without_a_recorder_all_is_passed_on_and_said_once() {
     let line = "dendrer record --mcp depot --as r -- sh -c 'cp -rp $DENDRER_RECORD kept'; PATH=$PWD/kept:$PATH; DENDRER_RECORD=$PWD/kept python3 client.py depot trains";
     let (code, text) = run(&place, line);
     assert!(code == 0 && text.contains("12 trains\nended 0\n"), "{text}");
-    assert!(!run(&place, "ls -d ${TMPDIR:-/tmp}/dendrer-* 2>/dev/null").1.contains(&place.path().display().to_string()));
+    assert!(
+        !run(&place, "ls -d ${TMPDIR:-/tmp}/dendrer-* 2>/dev/null")
+            .1
+            .contains(&place.path().display().to_string())
+    );
 }
 
 #[test]
@@ -176,8 +185,11 @@ fn a_recording_inside_another_one_has_what_is_its_own() {
     let inner = run(&place, "dendrer log inner --store in").1;
     assert!(inner.contains("two") && !inner.contains("one"), "{inner}");
     // Two at once.
-    let two = |name: &str| format!("dendrer record --store {name} --mcp depot --as r -- python3 client.py depot of-{name}");
-    let (code, text) = run(&place, &format!("dendrer init a; dendrer init b; {} & {}; wait", two("a"), two("b")));
+    let two = |name: &str| {
+        format!("dendrer record --store {name} --mcp depot --as r -- python3 client.py depot of-{name}")
+    };
+    let (code, text) =
+        run(&place, &format!("dendrer init a; dendrer init b; {} & {}; wait", two("a"), two("b")));
     assert_eq!(code, 0, "{text}");
     for (name, other) in [("a", "b"), ("b", "a")] {
         let log = run(&place, &format!("dendrer log r --store {name}")).1;
@@ -291,7 +303,11 @@ fn a_program_that_speaks_no_mcp_is_only_passed_on() {
         return;
     }
     let place = desk();
-    program(&place.path().join("desk"), "tool", "if [ -t 0 ]; then echo terminal; else cat; fi; echo \"$@\"; exit 4");
+    program(
+        &place.path().join("desk"),
+        "tool",
+        "if [ -t 0 ]; then echo terminal; else cat; fi; echo \"$@\"; exit 4",
+    );
     let line = "printf 'plain\\nwords' | dendrer record --mcp tool --as r -- tool 'a  b' --at tick 3";
     let (code, text) = run(&place, line);
     assert!(code == 4 && text.contains("plain\nwordsa  b --at tick 3\n"), "{text}");
@@ -323,7 +339,11 @@ print(server.stdout.readline(), server.wait())
 "#;
     let desk = place.path().join("desk");
     std::fs::write(desk.join("stop.py"), client).unwrap();
-    program(&desk, "trap", "trap 'echo caught; exit 5' TERM; read line; echo ready; while :; do sleep 0.1; done");
+    program(
+        &desk,
+        "trap",
+        "trap 'echo caught; exit 5' TERM; read line; echo ready; while :; do sleep 0.1; done",
+    );
     let (code, text) = run(&place, "dendrer record --mcp trap --as r -- python3 stop.py");
     assert!(code == 0 && text.contains("b'ready\\n'\nb'caught\\n' 5\n"), "{text}");
     let all = run(&place, "dendrer export r --format jsonl").1;
@@ -369,14 +389,23 @@ fn a_server_that_dies_is_a_failure_and_dies_again() {
         return;
     }
     let place = desk();
-    let server = DEPOT.replace("        what = ", "        print('{\"half', end='', flush=True); sys.exit(3)\n        what = ");
+    let server = DEPOT.replace(
+        "        what = ",
+        "        print('{\"half', end='', flush=True); sys.exit(3)\n        what = ",
+    );
     std::fs::write(place.path().join("desk/depot.py"), server).unwrap();
     let client = CLIENT.replace("return json.loads(server.stdout.readline())", "line = server.stdout.readline()\n    return json.loads(line) if line.endswith(b'\\n') else {'error': {'message': 'gone'}}");
     std::fs::write(place.path().join("desk/client.py"), client).unwrap();
     let (code, text) = run(&place, "dendrer record --mcp depot --as r -- python3 client.py depot trains");
-    assert!(code == 0 && text.contains("error gone\nended 3\n") && text.contains("1 failed, 1 gap,"), "{text}");
+    assert!(
+        code == 0 && text.contains("error gone\nended 3\n") && text.contains("1 failed, 1 gap,"),
+        "{text}"
+    );
     let all = run(&place, "dendrer export r --format jsonl").1;
-    assert!(all.contains("line_cut") && all.contains("mcp_call_failed") && all.contains(r#""exit":3"#), "{all}");
+    assert!(
+        all.contains("line_cut") && all.contains("mcp_call_failed") && all.contains(r#""exit":3"#),
+        "{all}"
+    );
     std::fs::remove_file(place.path().join("desk/started")).unwrap();
     let (code, text) = run(&place, "dendrer replay r -- python3 client.py depot trains");
     assert!(code == 0 && text.contains("error gone\nended 3\n"), "{text}");
@@ -388,7 +417,10 @@ fn names_of_shims_are_names_of_programs() {
     let place = desk();
     for name in ["../x", "socket", "a/b", "."] {
         let (code, text) = run(&place, &format!("dendrer record --mcp {name} --as r -- touch ran"));
-        assert!(code == 2 && text.contains("--mcp takes names of programs") && !is_there(&place, "ran"), "{text}");
+        assert!(
+            code == 2 && text.contains("--mcp takes names of programs") && !is_there(&place, "ran"),
+            "{text}"
+        );
     }
     assert!(Command::new("true").status().is_ok());
 }

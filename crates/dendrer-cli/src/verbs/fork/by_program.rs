@@ -10,7 +10,7 @@ use dendrer_capture::mcp_player::tools_of_servers;
 use dendrer_capture::player::tools_inside;
 use dendrer_capture::proxy::Copies;
 use dendrer_capture::tape::ProgramEnd;
-use dendrer_capture::{Base, ForkedCalls, Forker, Proxy, Tape, bases};
+use dendrer_capture::{Base, ForkedCalls, Forker, Proxy, Tape, VolatilePlace, bases};
 use dendrer_object::{Code, Value};
 use dendrer_view::fork::{ForkAnswer, ForkProgram, ForkProgramEnd};
 
@@ -103,7 +103,8 @@ impl Again<'_> {
         let reply = self.answer.reply;
         let parent = self.source.run(&reply.parent)?;
         let recorder = self.repo.recorder(&reply.terms.run)?;
-        let tape = Tape::new(recorder, Some(self.repo.vault()?)).resume(&parent, reply.forked.tick);
+        let tape = Tape::new(recorder, Some(self.repo.vault()?)).without(VolatilePlace::of_run(&parent));
+        let tape = tape.resume(&parent, reply.forked.tick);
         let mut tape = tape.map_err(of_tape)?;
         let variable = |name: &str| std::env::var(name).ok();
         let bases = Base::of_fork(&parent, variable).map_err(|error| not_started(&error))?;
@@ -133,7 +134,8 @@ impl Again<'_> {
         out: &mut Out,
     ) -> Result<ForkProgramEnd> {
         let program::Exit { code: exit, signal, why } = started.exit();
-        let ended = ProgramEnd { exit: Some(exit).filter(|_| signal.is_none()), signal, refused };
+        let ended =
+            ProgramEnd { exit: Some(exit).filter(|_| signal.is_none()), signal, refused, around: None };
         let failed = failed.or_else(|| tape.end(&ended).map_err(of_tape).err());
         if let Some(why) = why {
             return Err(Failure::new(Code::E0808, "the program was not started").at("cause", why.to_string()));
