@@ -76,6 +76,7 @@ pub(crate) fn run(global: &Global, args: &Record, out: &mut Out) -> Result {
     let started = if args.sync.is_some() { Proxy::start_synced(bases) } else { Proxy::start(bases) };
     let (proxy, copies) = started.map_err(not_started)?;
     let shims = Shims::record(&servers, proxy.tap()).map_err(not_started)?;
+    shims.order(&mut tape);
     let mut variables = shims.variables();
     let of_bases = bases::variables(proxy.bases(), proxy.address(), variable);
     variables.extend(of_bases.into_iter().map(|(name, value)| (name, value.into())));

@@ -6,6 +6,7 @@ use std::thread;
 use dendrer::address::Position;
 use dendrer::problem::Problem;
 use dendrer::{Repo, Trace};
+use dendrer_capture::mcp_player::tools_of_servers;
 use dendrer_capture::player::tools_inside;
 use dendrer_capture::proxy::Copies;
 use dendrer_capture::tape::ProgramEnd;
@@ -65,7 +66,10 @@ fn not_started(code: Code, why: impl ToString) -> Failure {
 
 /// Refuses to run tools inside of the program again, unless that is allowed.
 fn refuse_tools(args: &Fork, parent: &Trace, tick: u64) -> std::result::Result<(), Problem> {
-    let again: Vec<String> = tools_inside(parent, tick)?.into_iter().collect();
+    // A fork starts servers of MCP from the beginning: what they did before the tick is done again.
+    let mut again = tools_inside(parent, tick)?;
+    again.extend(tools_of_servers(parent, tick)?);
+    let again: Vec<String> = again.into_iter().collect();
     if again.is_empty() || args.tools.is_some() {
         return Ok(());
     }
