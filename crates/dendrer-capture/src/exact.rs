@@ -56,6 +56,11 @@ pub(crate) fn of_answer(answered: &AnsweredCall) -> Vec<u8> {
     with_head(head, &answered.body.bytes)
 }
 
+/// A message of MCP.
+pub(crate) fn of_mcp(line: &[u8]) -> Vec<u8> {
+    with_head([], line)
+}
+
 fn with_head<const N: usize>(head: [(&str, Option<Value>); N], body: &[u8]) -> Vec<u8> {
     let head = head.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let mut bytes = json::to_vec(&Value::record(head));

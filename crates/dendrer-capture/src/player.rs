@@ -15,6 +15,7 @@ use crate::api::{self, Api};
 use crate::conversation::{Conversations, Place};
 use crate::exact::{self, ServedAnswer};
 use crate::exchange::{AskedCall, CallNumber, Ended};
+use crate::mcp::is_mcp;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::{result_in, with_result};
 use crate::volatile::{self, VolatilePlace};
@@ -128,7 +129,11 @@ impl Player {
     ///
     /// The run has no exact calls (E0117), or the key of its vault is not here (E0465).
     pub fn open(trace: &Trace, vault: Vault, volatile: Vec<VolatilePlace>) -> Result<Player, Problem> {
-        let mut player = Player::of(trace, vault, recorded_calls(trace)?)?;
+        let calls = recorded_calls(trace)?;
+        let mut player = match calls.is_empty() && has_mcp(trace)? {
+            true => Player::serving(vault, calls),
+            false => Player::of(trace, vault, calls)?,
+        };
         player.leave_out(trace, volatile)?;
         player.replaced = player.replaced_in(trace)?;
         Ok(player)
@@ -168,7 +173,7 @@ impl Player {
             return Ok(());
         }
         self.volatile.extend(more);
-        // What is on record was digested without these places alone.
+        // The recorded digests leave out only the places of the run.
         for call in &mut self.calls {
             let request =
                 self.vault.get(&call.run, &exact::locator(call.call, "request")).map_err(of_vault)?;
@@ -419,7 +424,7 @@ impl Player {
 /// The call whose exact answer a record has.
 fn recorded_call(record: &Record, tick: u64) -> Option<RecordedCall> {
     let content = record.content();
-    let capture = content.get("intent")?.get("capture")?;
+    let capture = content.get("intent")?.get("capture").filter(|capture| !is_mcp(capture))?;
     capture.get("exact")?.get("answer")?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Some(RecordedCall {
@@ -432,6 +437,18 @@ fn recorded_call(record: &Record, tick: u64) -> Option<RecordedCall> {
         is_failed: record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "observation.add"),
         is_served: false,
     })
+}
+
+/// Whether a run has calls over MCP.
+fn has_mcp(trace: &Trace) -> Result<bool, Problem> {
+    for tick in 1..=trace.tip() {
+        let content = trace.record(tick).map_err(dendrer::Error::from)?.content();
+        let capture = content.get("intent").and_then(|words| words.get("capture"));
+        if capture.is_some_and(|capture| is_mcp(capture) && capture.get("exact").is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The call in whose request the result of a tool was replaced, and the id of the call of the tool.
@@ -450,7 +467,7 @@ fn recorded_body(bytes: &[u8]) -> Option<Value> {
     read::object(body, encoding).ok().map(Value::Object)
 }
 
-fn of_vault(error: VaultError) -> Problem {
+pub(crate) fn of_vault(error: VaultError) -> Problem {
     Problem::new(error.code(), error.to_string())
 }
 

@@ -4,7 +4,8 @@
 //! of copies, and nothing waits.
 
 use std::collections::VecDeque;
-use std::io;
+use std::future::Future as _;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,11 +25,13 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
 
 use crate::bases::Base;
 use crate::exact::ServedAnswer;
 use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED, Headers};
 use crate::forker::{ForkedCalls, Forker, LiveCall, Route as Routed};
+use crate::mcp::McpCopy;
 use crate::player::{PlayedCalls, Player};
 use crate::route::Route;
 use crate::signals::HeldSignals;
@@ -65,16 +68,29 @@ pub enum PassedCopy {
     Failing(CallNumber),
     /// An answer, once it has ended. It comes after its request.
     Answered(AnsweredCall),
+    /// The end of an answer is held back until all that came before is durable. It is let go by an answer, or if this is dropped.
+    Due(oneshot::Sender<()>),
+    /// Something that passed between a client and a server of MCP.
+    Mcp(McpCopy),
 }
 
 impl PassedCopy {
     fn size(&self) -> u64 {
         match self {
-            PassedCopy::Asked(asked) => asked.body.bytes.len() as u64,
-            PassedCopy::Answered(answered) => answered.body.bytes.len() as u64,
-            PassedCopy::Failing(_) => 0,
+            PassedCopy::Asked(asked) => size(&asked.body),
+            PassedCopy::Answered(answered) => size(&answered.body),
+            PassedCopy::Failing(_) | PassedCopy::Due(_) => 0,
+            PassedCopy::Mcp(copy) => copy.size(),
         }
     }
+}
+
+/// How many bytes count for a piece, next to its own: pieces of one byte each must not be many times as large as their body.
+const PIECE: u64 = 64;
+
+/// How much a copy of a body counts.
+fn size(body: &CopiedBody) -> u64 {
+    body.bytes.len() as u64 + body.pieces.len() as u64 * PIECE
 }
 
 /// A server that runs until it is dropped or ended.
@@ -82,6 +98,7 @@ pub struct Proxy {
     address: SocketAddr,
     runtime: Runtime,
     shared: Arc<Shared>,
+    sender: Sender<PassedCopy>,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -107,6 +124,39 @@ impl Iterator for Copies {
     }
 }
 
+/// A way by which others add copies. Copies end when it is dropped.
+#[derive(Debug, Clone)]
+pub struct Tap {
+    counts: Arc<Counts>,
+    sender: Sender<PassedCopy>,
+}
+
+impl Tap {
+    /// The number of a new call.
+    pub(crate) fn next_call(&self) -> CallNumber {
+        self.counts.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a connection without the token.
+    pub(crate) fn refuse(&self) {
+        self.counts.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether so many bytes more may wait to be recorded; they are counted then.
+    pub(crate) fn may_wait(&self, more: usize) -> bool {
+        let size = more as u64;
+        let may = self.counts.waiting.load(Ordering::Relaxed) + size <= WAITING_MAX;
+        self.counts.waiting.fetch_add(if may { size } else { 0 }, Ordering::Relaxed);
+        may
+    }
+
+    /// Adds a copy. Its bytes were counted.
+    pub(crate) fn send(&self, copy: McpCopy) {
+        // Ignored: nothing is recorded any more.
+        let _ = self.sender.send(PassedCopy::Mcp(copy));
+    }
+}
+
 #[derive(Debug, Default)]
 struct Counts {
     calls: AtomicU64,
@@ -122,10 +172,19 @@ struct Shared {
     counts: Arc<Counts>,
 }
 
+/// When the program gets the end of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnswerEnd {
+    /// As it comes.
+    Passes,
+    /// Once the answer is durable.
+    WaitsForRecord,
+}
+
 /// The service that answers requests.
 enum Service {
     /// The APIs.
-    Pass(Asks),
+    Pass(Asks, AnswerEnd),
     /// The record of a run.
     Play(Mutex<Player>),
     /// The record of a run up to a tick, and then the APIs.
@@ -139,7 +198,16 @@ impl Proxy {
     ///
     /// The port cannot be opened, or no thread can be started.
     pub fn start(bases: Vec<Base>) -> io::Result<(Proxy, Copies)> {
-        Proxy::serving(bases, 0, || Service::Pass(client()))
+        Proxy::serving(bases, 0, || Service::Pass(client(), AnswerEnd::Passes))
+    }
+
+    /// As [`Proxy::start`]; the program gets the end of an answer once it is durable.
+    ///
+    /// # Errors
+    ///
+    /// As [`Proxy::start`].
+    pub fn start_synced(bases: Vec<Base>) -> io::Result<(Proxy, Copies)> {
+        Proxy::serving(bases, 0, || Service::Pass(client(), AnswerEnd::WaitsForRecord))
     }
 
     /// As [`Proxy::start`], with the record of a run in place of the APIs. Nothing is copied.
@@ -151,7 +219,7 @@ impl Proxy {
         Ok(Proxy::serving(bases, 0, || Service::Play(Mutex::new(player)))?.0)
     }
 
-    /// Listens at a free port of loopback, and answers as a fork does. Copies are of calls behind its tick alone.
+    /// Listens at a free port of loopback, and answers as a fork does. Only calls after its tick are copied.
     ///
     /// # Errors
     ///
@@ -161,7 +229,7 @@ impl Proxy {
         Proxy::serving(bases, first, || Service::Fork(Box::new(client()), Mutex::new(forker)))
     }
 
-    /// Calls are numbered behind `first`.
+    /// The first call has the number after `first`.
     fn serving(
         bases: Vec<Base>,
         first: CallNumber,
@@ -179,9 +247,9 @@ impl Proxy {
         let shared = Arc::new(Shared { bases, service: service(), counts: Arc::clone(&counts) });
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
         let address = listener.local_addr()?;
-        runtime.spawn(accept(listener, Arc::clone(&shared), sender));
+        runtime.spawn(accept(listener, Arc::clone(&shared), sender.clone()));
         drop(_inside);
-        Ok((Proxy { address, runtime, shared }, Copies { receiver, counts }))
+        Ok((Proxy { address, runtime, shared, sender }, Copies { receiver, counts }))
     }
 
     /// The address that it listens at.
@@ -192,6 +260,11 @@ impl Proxy {
     /// The bases that it serves.
     pub fn bases(&self) -> &[Base] {
         &self.shared.bases
+    }
+
+    /// A way to the same copies and counts.
+    pub fn tap(&self) -> Tap {
+        Tap { counts: Arc::clone(&self.shared.counts), sender: self.sender.clone() }
     }
 
     /// Takes over the signals that end a program: they are for the program that is recorded.
@@ -206,7 +279,7 @@ impl Proxy {
 
     /// Hands signals on to a process, those that came meanwhile as well.
     pub fn forward(&self, signals: HeldSignals, process: u32) {
-        signals.forward(&self.runtime, process);
+        signals.forward(&self.runtime, process, io::stdin().is_terminal());
     }
 
     /// Ends it, and returns the counts of the player.
@@ -215,7 +288,7 @@ impl Proxy {
         self.end();
         match &shared.service {
             Service::Play(player) => player.lock().unwrap_or_else(PoisonError::into_inner).end(),
-            Service::Pass(_) | Service::Fork(..) => PlayedCalls::default(),
+            Service::Pass(..) | Service::Fork(..) => PlayedCalls::default(),
         }
     }
 
@@ -223,7 +296,7 @@ impl Proxy {
     pub fn forked(&self) -> ForkedCalls {
         match &self.shared.service {
             Service::Fork(_, forker) => forker.lock().unwrap_or_else(PoisonError::into_inner).end(),
-            Service::Pass(_) | Service::Play(_) => ForkedCalls::default(),
+            Service::Pass(..) | Service::Play(_) => ForkedCalls::default(),
         }
     }
 
@@ -290,7 +363,7 @@ async fn answer(
     let (method, body) = (request.method().to_string(), CopiedBody::default());
     let asked = AskedCall { call, method, path, encoding, body, changed: Vec::new(), is_given: false };
     match &shared.service {
-        Service::Pass(client) => pass(client, request, asked, to, (&shared.counts, sender)).await,
+        Service::Pass(client, end) => pass(client, request, asked, to, (&shared.counts, sender, *end)).await,
         Service::Play(player) => play(player, request, asked).await,
         Service::Fork(client, forker) => {
             fork(client, forker, request, asked, to, (&shared.counts, sender)).await
@@ -375,20 +448,21 @@ async fn pass(
     request: Request<Incoming>,
     asked: AskedCall,
     to: hyper::Uri,
-    (counts, sender): (&Arc<Counts>, Sender<PassedCopy>),
+    (counts, sender, end): (&Arc<Counts>, Sender<PassedCopy>, AnswerEnd),
 ) -> Result<Response<OutBody>, BoxError> {
     let call = asked.call;
     let copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
     let asking = Asking { asked, copy, sender: sender.clone() };
     let asking = Arc::new(Mutex::new(Some(asking)));
     let (head, body) = request.into_parts();
-    let body = Tee { body, part: Part::Request(Arc::clone(&asking)), is_done: false };
+    let body = Tee { body, part: Part::Request(Arc::clone(&asking)), is_done: false, held: None };
     // A request is copied whole before it is asked whether the API is there.
     let body = match body.size_hint().exact() {
         Some(size) if size <= BODY_MAX as u64 => Either::Left(Full::new(body.collect().await?.to_bytes())),
         _ => Either::Right(body),
     };
-    relay(client, head, body, to, Answering::begin(call, asking, counts, sender)).await
+    let answering = Answering { end, ..Answering::begin(call, asking, counts, sender) };
+    relay(client, head, body, to, answering).await
 }
 
 /// Asks the API, and passes its answer back.
@@ -418,11 +492,13 @@ async fn relay(
             let answering =
                 Answering { answered: AnsweredCall { head: seen, ..answering.answered }, ..answering };
             hop(&mut head.headers);
-            let body = Tee { body, part: Part::Answer(Some(Box::new(answering))), is_done: false };
+            let body =
+                Tee { body, part: Part::Answer(Some(Box::new(answering))), is_done: false, held: None };
             Ok(Response::from_parts(head, OutBody::Passing(body)))
         }
         Err(error) => {
-            answering.end(Ended::Upstream);
+            // Ignored: there is no answer whose end could wait.
+            let _ = answering.end(Ended::Upstream);
             Err(error.into())
         }
     }
@@ -463,15 +539,16 @@ struct Copy {
 
 impl Copy {
     fn add(&mut self, bytes: &[u8]) {
-        let size = bytes.len() as u64;
+        let more = bytes.len() as u64 + PIECE;
         let is_full = self.body.left_out > 0
             || self.body.bytes.len() + bytes.len() > BODY_MAX
-            || self.counts.waiting.load(Ordering::Relaxed) + size > WAITING_MAX;
+            || self.body.pieces.len() as u64 * PIECE > BODY_MAX as u64
+            || self.counts.waiting.load(Ordering::Relaxed) + more > WAITING_MAX;
         if is_full {
-            self.body.left_out += size;
+            self.body.left_out += bytes.len() as u64;
             return;
         }
-        self.counts.waiting.fetch_add(size, Ordering::Relaxed);
+        self.counts.waiting.fetch_add(more, Ordering::Relaxed);
         self.body.bytes.extend_from_slice(bytes);
         self.body.pieces.push(bytes.len() as u32);
     }
@@ -502,6 +579,7 @@ struct Answering {
     answered: AnsweredCall,
     copy: Copy,
     sender: Sender<PassedCopy>,
+    end: AnswerEnd,
 }
 
 impl Answering {
@@ -514,14 +592,21 @@ impl Answering {
         let copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
         let body = CopiedBody::default();
         let answered = AnsweredCall { call, head: None, body, ended: Ended::Upstream };
-        Answering { asking, answered, copy, sender }
+        Answering { asking, answered, copy, sender, end: AnswerEnd::Passes }
     }
 
-    fn end(self, ended: Ended) {
+    /// Sends the copy of an answer. Returns what the end of the answer waits for.
+    fn end(self, ended: Ended) -> Option<oneshot::Receiver<()>> {
         end_request(&self.asking);
         let answered = AnsweredCall { body: self.copy.body, ended, ..self.answered };
         // Ignored: nothing is recorded any more.
         let _ = self.sender.send(PassedCopy::Answered(answered));
+        (self.end == AnswerEnd::WaitsForRecord).then(|| {
+            let (due, waits) = oneshot::channel();
+            // Ignored: nothing is recorded any more, and the end is let go.
+            let _ = self.sender.send(PassedCopy::Due(due));
+            waits
+        })
     }
 }
 
@@ -536,6 +621,14 @@ struct Tee {
     body: Incoming,
     part: Part,
     is_done: bool,
+    /// The last part of an answer, which waits for the record.
+    held: Option<HeldEnd>,
+}
+
+/// The last part of an answer; nothing, if it ends without one.
+struct HeldEnd {
+    last: Option<Result<Frame<Bytes>, hyper::Error>>,
+    waits: oneshot::Receiver<()>,
 }
 
 impl Tee {
@@ -551,15 +644,17 @@ impl Tee {
         }
     }
 
-    fn end(&mut self, ended: Ended) {
+    /// Sends the copy. Returns what the end waits for.
+    fn end(&mut self, ended: Ended) -> Option<oneshot::Receiver<()>> {
         if std::mem::replace(&mut self.is_done, true) {
-            return;
+            return None;
         }
         match &mut self.part {
-            Part::Request(asking) => end_request(asking),
-            Part::Answer(answering) => {
-                answering.take().into_iter().for_each(|answering| answering.end(ended));
+            Part::Request(asking) => {
+                end_request(asking);
+                None
             }
+            Part::Answer(answering) => answering.take()?.end(ended),
         }
     }
 }
@@ -572,22 +667,27 @@ impl Body for Tee {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        match &frame {
-            Some(Ok(frame)) => {
-                frame.data_ref().into_iter().for_each(|bytes| self.copy(bytes));
-                if self.body.is_end_stream() {
-                    self.end(Ended::Whole);
+        if self.held.is_none() {
+            let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+            let waits = match &frame {
+                Some(Ok(frame)) => {
+                    frame.data_ref().into_iter().for_each(|bytes| self.copy(bytes));
+                    if self.body.is_end_stream() { self.end(Ended::Whole) } else { None }
                 }
-            }
-            Some(Err(_)) => self.end(Ended::Upstream),
-            None => self.end(Ended::Whole),
+                Some(Err(_)) => self.end(Ended::Upstream),
+                None => self.end(Ended::Whole),
+            };
+            let Some(waits) = waits else { return Poll::Ready(frame) };
+            self.held = Some(HeldEnd { last: frame, waits });
         }
-        Poll::Ready(frame)
+        let Some(held) = &mut self.held else { return Poll::Ready(None) };
+        // Ignored: nothing is recorded any more, so there is nothing to wait for.
+        let _ = ready!(Pin::new(&mut held.waits).poll(cx));
+        Poll::Ready(self.held.take().and_then(|held| held.last))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.held.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -599,7 +699,8 @@ impl Drop for Tee {
     fn drop(&mut self) {
         // A body that is known to be empty is never asked for.
         let ended = if self.body.is_end_stream() { Ended::Whole } else { Ended::Program };
-        self.end(ended);
+        // Ignored: a body that is dropped has no reader who waits for its end.
+        let _ = self.end(ended);
     }
 }
 
@@ -661,5 +762,31 @@ impl Body for OutBody {
                 SizeHint::with_exact(body.pieces.iter().map(|piece| piece.len() as u64).sum())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_one_byte_are_bounded_as_well() {
+        let counts = Arc::new(Counts::default());
+        let mut copy = Copy { counts: Arc::clone(&counts), body: CopiedBody::default() };
+        for _ in 0..2 << 20 {
+            copy.add(b"x");
+        }
+        assert!(copy.body.pieces.len() as u64 * PIECE <= BODY_MAX as u64 + PIECE);
+        assert_eq!(copy.body.bytes.len() as u64 + copy.body.left_out, 2 << 20);
+        assert_eq!(
+            counts.waiting.load(Ordering::Relaxed),
+            size(&copy.body),
+            "what waits is what a copy counts"
+        );
+        copy.body.left_out = 0;
+        counts.waiting.store(WAITING_MAX - PIECE, Ordering::Relaxed);
+        copy.body.pieces.clear();
+        copy.add(b"y");
+        assert_eq!(copy.body.left_out, 1, "other copies wait already");
     }
 }

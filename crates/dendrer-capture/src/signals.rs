@@ -28,12 +28,9 @@ impl HeldSignals {
     }
 
     /// Sends each to a process. A terminal sends its own to all processes in front of it, and so to the program as well.
-    pub(crate) fn forward(self, runtime: &Runtime, process: u32) {
-        use std::io::IsTerminal as _;
-
+    pub(crate) fn forward(self, runtime: &Runtime, process: u32, of_terminal: bool) {
         use rustix::process::{Pid, Signal, kill_process};
         let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) else { return };
-        let of_terminal = io::stdin().is_terminal();
         for (number, mut signal) in self.each {
             let is_sent = !(of_terminal && matches!(number, Signal::INT | Signal::QUIT));
             runtime.spawn(async move {
@@ -56,5 +53,5 @@ impl HeldSignals {
     }
 
     /// Sends none.
-    pub(crate) fn forward(self, _: &Runtime, _: u32) {}
+    pub(crate) fn forward(self, _: &Runtime, _: u32, _: bool) {}
 }

@@ -293,9 +293,7 @@ pub(crate) fn result_in(value: &Value, call: &str) -> Option<Value> {
         Value::Array(items) => items.iter().find_map(|item| result_in(item, call)),
         Value::Object(object) => match result_place(object, call) {
             Some(place) => object.get(place).cloned(),
-            None => {
-                object.iter().find_map(|(_, value)| value.as_array().and_then(|_| result_in(value, call)))
-            }
+            None => object.iter().find_map(|(_, value)| result_in(value, call)),
         },
         _ => None,
     }
@@ -309,6 +307,7 @@ fn result_place(object: &Object, call: &str) -> Option<&'static str> {
         () if is("tool_call_id") => Some("content"),
         () if is("tool_use_id") && kind.ends_with("tool_result") => Some("content"),
         () if is("call_id") && kind.ends_with("_output") => Some("output"),
+        () if is("id") && object.contains_key("response") => Some("response"),
         () => None,
     }
 }
@@ -348,8 +347,8 @@ pub(crate) fn with_result(value: &Value, call: &str, result: &Value) -> Option<V
 
 /// An object with another result in one of its members.
 fn inside(object: &Object, call: &str, result: &Value) -> Option<Value> {
-    let lists = object.iter().filter(|(_, value)| matches!(value, Value::Array(_)));
-    let changed = lists.filter_map(|(name, value)| Some((name.clone(), with_result(value, call, result)?)));
+    let changed = object.iter();
+    let changed = changed.filter_map(|(name, value)| Some((name.clone(), with_result(value, call, result)?)));
     let changed: Vec<_> = changed.collect();
     (!changed.is_empty()).then(|| {
         let mut whole = object.clone();

@@ -3,6 +3,8 @@
 //! Rule: nothing that is wrong with a copy stops the record, and nothing that is wrong with the record stops the program. A
 //! missing part is marked in its place, and counted.
 
+mod mcp;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dendrer::Trace;
@@ -13,17 +15,24 @@ use dendrer_object::record::Record;
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, RunName, TypeName, UNATTESTED, Value, json};
 use dendrer_wire::ImportError;
+use tokio::sync::oneshot;
 
 use crate::api::{self, Api};
+use crate::around::AroundPeer;
 use crate::bases::Base;
 use crate::body::{self, BodyFault};
 use crate::conversation::{Conversations, Place};
 use crate::exact;
-use crate::exchange::{AnsweredCall, AskedCall, CallNumber, Ended, FAILED};
+use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED};
+use crate::mcp::is_mcp;
 use crate::proxy::PassedCopy;
 use crate::read::{self, ReadAnswer};
 use crate::spoken::Said;
 use crate::volatile::VolatilePlace;
+
+use self::mcp::{Claim, McpTape};
+
+pub(crate) use self::mcp::{mcp_command, mcp_known};
 
 /// The author of what no agent said.
 const RUNTIME: &str = "dendrer";
@@ -36,7 +45,7 @@ const OTHER_MAX: usize = 64 << 10;
 pub struct TapeTally {
     /// Agents that were distinguished.
     pub agents: u64,
-    /// Calls over HTTP.
+    /// Calls over HTTP, and those to servers of MCP.
     pub calls: u64,
     /// Calls that failed, or were not answered to their end.
     pub failed: u64,
@@ -56,7 +65,7 @@ pub enum TapeError {
 }
 
 /// The end of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramEnd {
     /// Its exit code; `None` if a signal ended it.
     pub exit: Option<u8>,
@@ -64,15 +73,25 @@ pub struct ProgramEnd {
     pub signal: Option<i32>,
     /// Requests to the server without its token.
     pub refused: u64,
+    /// The other addresses that it asked; `None` if they were not looked at.
+    pub around: Option<Vec<AroundPeer>>,
 }
 
-/// The metadata of the run of a program: its command, the variables of its APIs, volatile places, and what records it.
-pub fn meta(command: &[String], bases: &[Base], volatile: &[VolatilePlace], recorder: &str) -> Value {
+/// The metadata of the run of a program: its command, the variables of its APIs, the commands that are read as servers of MCP,
+/// volatile places, and what records it.
+pub fn meta(
+    command: &[String],
+    bases: &[Base],
+    servers: &[String],
+    volatile: &[VolatilePlace],
+    recorder: &str,
+) -> Value {
     let volatile = volatile.iter().map(|place| Value::from(place.to_string()));
     let volatile = (volatile.len() > 0).then(|| ("volatile", Value::array(volatile)));
     let capture = [
         ("argv", Value::array(command.iter().map(|word| Value::from(word.as_str())))),
         ("bases", Value::array(bases.iter().map(Base::to_value))),
+        ("mcp", Value::array(servers.iter().map(|name| Value::from(name.as_str())))),
         ("program", Value::from(recorder)),
     ];
     Value::record([("capture", Value::record(capture.into_iter().chain(volatile)))])
@@ -83,11 +102,14 @@ pub struct Tape {
     recorder: Recorder,
     run: RunName,
     vault: Option<Vault>,
+    /// Ends of answers that are let go once what came before is durable.
+    due: Vec<oneshot::Sender<()>>,
     /// Places of requests that are left out when one is known again.
     volatile: Vec<VolatilePlace>,
     conversations: Conversations,
     /// Calls that are not answered yet.
     open: BTreeMap<CallNumber, Open>,
+    mcp: McpTape,
     tally: TapeTally,
 }
 
@@ -112,6 +134,8 @@ struct Open {
     known: Option<Digest>,
     /// The records of the request, if it is read from the record.
     recorded: Option<RecordedItems>,
+    /// Results over MCP that its request tells again.
+    seen_again: Vec<Value>,
 }
 
 /// The records that a part of a call has already.
@@ -122,8 +146,9 @@ impl Tape {
     pub fn new(recorder: Recorder, vault: Option<Vault>) -> Tape {
         let run = recorder.head().run().clone();
         let (conversations, tally) = (Conversations::default(), TapeTally::default());
-        let volatile = Vec::new();
-        Tape { recorder, run, vault, volatile, conversations, open: BTreeMap::new(), tally }
+        let (volatile, mcp) = (Vec::new(), McpTape::default());
+        let due = Vec::new();
+        Tape { recorder, run, vault, due, volatile, conversations, open: BTreeMap::new(), mcp, tally }
     }
 
     /// Leaves out places when a request is known again.
@@ -148,20 +173,39 @@ impl Tape {
     ///
     /// The store or the kernel does not take a record; none of this copy is on record then.
     pub fn take(&mut self, seen: PassedCopy) -> Result<Vec<Record>, TapeError> {
-        let taken = match seen {
+        match self.in_turn(seen) {
+            Ok(()) => {
+                let records = self.recorder.commit()?;
+                // Ignored: the program waits no more.
+                for due in self.due.drain(..) {
+                    let _ = due.send(());
+                }
+                Ok(records)
+            }
+            Err(error) => {
+                self.due.clear();
+                self.recorder.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn one(&mut self, seen: PassedCopy) -> Result<(), TapeError> {
+        match seen {
             PassedCopy::Asked(asked) => self.asked(asked, None),
             PassedCopy::Failing(call) => {
                 self.failing(call);
                 Ok(())
             }
-            PassedCopy::Answered(answered) => self.answered(answered, None),
-        };
-        match taken {
-            Ok(()) => Ok(self.recorder.commit()?),
-            Err(error) => {
-                self.recorder.discard();
-                Err(error)
+            PassedCopy::Answered(answered) => {
+                self.answered(answered, None)?;
+                self.settle()
             }
+            PassedCopy::Due(due) => {
+                self.due.push(due);
+                Ok(())
+            }
+            PassedCopy::Mcp(copy) => self.take_mcp(copy),
         }
     }
 
@@ -171,9 +215,10 @@ impl Tape {
     ///
     /// As [`Tape::take`].
     pub fn end(&mut self, end: &ProgramEnd) -> Result<Vec<Record>, TapeError> {
+        self.end_mcp()?;
+        let around = end.around.as_ref().map(|peers| Value::array(peers.iter().map(AroundPeer::to_value)));
         let ended = Value::record([
-            // The other addresses that the program asked are not looked at.
-            ("around", Value::Null),
+            ("around", around.unwrap_or(Value::Null)),
             ("calls", Value::from(self.tally.calls)),
             ("exit", end.exit.map_or(Value::Null, |exit| Value::from(u64::from(exit)))),
             ("refused", Value::from(end.refused)),
@@ -185,8 +230,8 @@ impl Tape {
         Ok(self.recorder.commit()?)
     }
 
-    /// Goes on from a tick of another run, whose fork the recorder writes: reads again what came up to there, so that later
-    /// requests continue its conversations. What is on record is not recorded again.
+    /// Continues from a tick of another run, whose fork the recorder writes: reads again the calls up to there, so that later
+    /// requests continue their conversations. Messages that are on record are not recorded again.
     ///
     /// # Errors
     ///
@@ -205,6 +250,7 @@ impl Tape {
                 None => parts.push((part, VecDeque::from([record.id()]))),
             }
         }
+        self.mcp.resume(parent, tick)?;
         let mut asked = BTreeSet::new();
         for (part, items) in parts {
             let bytes = |name: &str| vault.get(&part.run, &exact::locator(part.call, name)).ok();
@@ -221,6 +267,7 @@ impl Tape {
             }
         }
         self.open.clear();
+        self.mcp.resumed();
         self.tally = TapeTally::default();
         self.vault = Some(vault);
         self.recorder.commit()?;
@@ -236,14 +283,27 @@ impl Tape {
         self.vault.as_mut()?.put(&self.run, &exact::locator(call, part), bytes).ok()
     }
 
+    /// As [`Tape::keep`], for a body. One that was not copied whole is not exact.
+    fn keep_whole(
+        &mut self,
+        call: CallNumber,
+        part: &str,
+        body: &CopiedBody,
+        bytes: impl FnOnce() -> Vec<u8>,
+    ) -> Option<VaultRef> {
+        if body.left_out > 0 { None } else { self.keep(call, part, &bytes()) }
+    }
+
     /// Records a request, or reads it again with the records that it has.
     fn asked(&mut self, asked: AskedCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         self.tally.calls += 1;
         let api = api::of_path(&asked.method, &asked.path);
-        let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
+        let exact = self.keep_whole(asked.call, "request", &asked.body, || exact::of_request(&asked));
         let known = read::known(&asked, &self.volatile);
         let known = self.vault.as_mut().and_then(|vault| vault.known_by(&self.run, &known).ok());
-        let mut open = Open { api, asked, place: None, terms: None, retry_of: None, exact, known, recorded };
+        let (retry_of, seen_again) = (None, Vec::new());
+        let mut open =
+            Open { api, asked, place: None, terms: None, retry_of, exact, known, recorded, seen_again };
         if let Some(api) = api {
             match read::request(&open.asked) {
                 Ok(body) => self.request(api, &mut open, &body)?,
@@ -264,11 +324,13 @@ impl Tape {
         let mut terms = conversation.changed(&request.terms);
         let branch = conversation.branch;
         open.retry_of = conversation.failed.take();
-        let (recorder, recorded) = (&mut self.recorder, &mut open.recorded);
+        let (recorder, recorded, mcp) = (&mut self.recorder, &mut open.recorded, &mut self.mcp);
         let capture = capture(open.asked.call, api.name, branch, "request");
+        let seen_again = &mut open.seen_again;
+        let over_mcp = if recorded.is_some() { mcp.told_ids() } else { Vec::new() };
         for kept in new {
-            // The messages behind the tick of a fork are not of it.
-            if recorded.as_ref().is_some_and(VecDeque::is_empty) {
+            // The messages after the tick of a fork are not of it. A result over MCP has its record elsewhere.
+            if recorded.as_ref().is_some_and(VecDeque::is_empty) && !kept.answers_one_of(&over_mcp) {
                 break;
             }
             let is_result = kept.is_result();
@@ -277,15 +339,29 @@ impl Tape {
                 false => capture.clone(),
             };
             conversation.add(kept, std::slice::from_ref(kept), &mut |intent| {
-                if let Some(id) = recorded.as_mut().and_then(VecDeque::pop_front) {
-                    terms.take();
-                    return Ok(id);
-                }
                 let intent = named(intent, &agent);
                 let is_claim = is_result && intent.type_name.as_str() == "action.result";
-                let intent = if is_claim { intent.carrying(UNATTESTED, Value::from(true)) } else { intent };
-                let intent = with_word(intent, "request", terms.take());
-                propose(recorder, with_word(intent, "capture", Some(capture.clone())))
+                let claim = if is_claim { mcp.claim(&intent) } else { Claim::New };
+                if let Claim::Again(call, record) = claim {
+                    seen_again.push(mcp::again(call, record));
+                    return Ok(record);
+                }
+                if let Some(id) = recorded.as_mut().and_then(VecDeque::pop_front) {
+                    terms.take();
+                    mcp.asked(id, branch, &intent);
+                    return Ok(id);
+                }
+                let capture = with_seen(capture.clone(), seen_again);
+                let intent = with_word(with_word(intent, "request", terms.take()), "capture", Some(capture));
+                match claim {
+                    Claim::Differs(call, record) => Tape::differs(recorder, intent, (call, record)),
+                    _ if is_claim => propose(recorder, intent.carrying(UNATTESTED, Value::from(true))),
+                    _ => {
+                        let record = propose(recorder, intent.clone())?;
+                        mcp.asked(record, branch, &intent);
+                        Ok(record)
+                    }
+                }
             })?;
         }
         open.terms = terms;
@@ -296,7 +372,7 @@ impl Tape {
     /// Records an answer, or reads it again with the records that it has.
     fn answered(&mut self, answered: AnsweredCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         let Some(open) = self.open.remove(&answered.call) else { return Ok(()) };
-        let exact = self.keep(answered.call, "answer", &exact::of_answer(&answered));
+        let exact = self.keep_whole(answered.call, "answer", &answered.body, || exact::of_answer(&answered));
         let exact = [("answer", exact), ("request", open.exact)];
         let exact: Vec<(&str, Value)> =
             exact.into_iter().filter_map(|(part, found)| Some((part, found?.to_value()))).collect();
@@ -341,21 +417,29 @@ impl Tape {
         let place = self.conversations.branch_at(place)?;
         let agent = self.conversations.agent(place).to_owned();
         let conversation = self.conversations.at(place);
-        let mut capture = capture(open.asked.call, api.name, conversation.branch, "answer");
+        let branch = conversation.branch;
+        let mut capture = capture(open.asked.call, api.name, branch, "answer");
         if open.asked.is_given {
             capture = with_members(capture, vec![("given", Value::from(true))]);
         }
+        let mut seen_again = open.seen_again;
         // The first of several records has the exact bytes.
-        let mut first = Some(with_members(capture.clone(), exact));
+        let mut first = Some(with_seen(with_members(capture.clone(), exact), &mut seen_again));
         let (mut terms, mut recorded, recorder) = (open.terms, open.recorded, &mut self.recorder);
+        let mcp = &mut self.mcp;
         conversation.add(&said.answer, &said.items, &mut |intent| {
+            let intent = named(intent, &agent);
             if let Some(id) = recorded.as_mut().and_then(VecDeque::pop_front) {
                 terms.take();
+                mcp.asked(id, branch, &intent);
                 return Ok(id);
             }
-            let intent = with_word(named(intent, &agent), "request", terms.take());
+            let intent = with_word(intent, "request", terms.take());
             let capture = first.take().unwrap_or_else(|| capture.clone());
-            propose(recorder, with_word(intent, "capture", Some(capture)))
+            let intent = with_word(intent, "capture", Some(capture));
+            let record = propose(recorder, intent.clone())?;
+            mcp.asked(record, branch, &intent);
+            Ok(record)
         })?;
         conversation.failed = None;
         if let Some(id) = said.id {
@@ -406,6 +490,7 @@ impl Tape {
             ("status", number(answered.head.as_ref().map(|(status, _)| u64::from(*status)))),
         ]);
         let capture = with_members(capture(call, api.name, branch, "answer"), exact);
+        let capture = with_seen(capture, &mut { open.seen_again });
         let mut words = vec![("capture", capture)];
         words.extend(why.answer.map(|answer| ("answer", answer)));
         words.extend(open.terms.map(|terms| ("request", terms)));
@@ -446,7 +531,12 @@ impl Tape {
         let http = http.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let capture = with_members(capture(answered.call, "http", 0, "answer"), exact);
         let words = Value::record([("capture", capture), ("http", Value::record(http))]);
-        self.propose(observation(RUNTIME).with("intent", words))?;
+        let mut intent = observation(RUNTIME).with("intent", words);
+        if open.asked.body.left_out > 0 || answered.body.left_out > 0 {
+            self.tally.gaps += 1;
+            intent.noted.push(gap_note(answered.call, BodyFault::TooLarge.word()));
+        }
+        self.propose(intent)?;
         Ok(())
     }
 
@@ -472,7 +562,7 @@ struct RecordedPart {
 impl RecordedPart {
     fn of(record: &Record) -> Option<RecordedPart> {
         let content = record.content();
-        let capture = content.get("intent")?.get("capture")?;
+        let capture = content.get("intent")?.get("capture").filter(|capture| !is_mcp(capture))?;
         let is_answer = capture.get("seen")?.as_str()? == "answer";
         Some(RecordedPart {
             call: capture.get("call")?.as_u64()?,
@@ -529,6 +619,14 @@ fn with_members(object: Value, more: Vec<(&str, Value)>) -> Value {
             Value::Object(members)
         }
         other => other,
+    }
+}
+
+/// Adds results over MCP that are told again.
+fn with_seen(capture: Value, seen_again: &mut Vec<Value>) -> Value {
+    match seen_again.is_empty() {
+        true => capture,
+        false => with_members(capture, vec![("seen_again", Value::array(seen_again.drain(..)))]),
     }
 }
 

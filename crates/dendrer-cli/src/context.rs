@@ -50,6 +50,7 @@ pub(crate) mod replies;
 pub(crate) mod runs;
 pub(crate) mod server;
 pub(crate) mod shell;
+pub(crate) mod shims;
 pub(crate) mod ticks;
 
 pub(crate) use dendrer::repo::locate::STORE_DIR;

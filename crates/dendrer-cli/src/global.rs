@@ -211,8 +211,11 @@ pub(crate) fn index_arg(text: &str) -> Result<u64, String> {
 /// Joins the two words `tick` `N` behind the flags that take a tick, so that each flag takes one value.
 pub(crate) fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut joined: Vec<String> = Vec::new();
+    let mut is_over = false;
     for arg in args {
-        let after_tick = joined.last().is_some_and(|last| last == "tick");
+        // What is behind `--` is for another program.
+        is_over |= arg == "--";
+        let after_tick = !is_over && joined.last().is_some_and(|last| last == "tick");
         let flag = joined.len().checked_sub(2).map(|at| joined[at].as_str());
         if after_tick && matches!(flag, Some("--from" | "--to" | "--at" | "--tick" | "--effective-from")) {
             let last = joined.len() - 1;

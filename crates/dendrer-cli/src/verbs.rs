@@ -33,6 +33,7 @@ mod key;
 mod label;
 mod log;
 mod man;
+mod mcp_shim;
 mod merge;
 mod note;
 mod pack;
@@ -155,6 +156,11 @@ table! {
         after_help = "Examples:\n  dendrer record -- python3 agent.py\n  dendrer record --as nightly --goal 'file the report' -- python3 agent.py"
     )]
     Record(record::Record): |_| flows("record", "recorded") => record::run;
+    /// Run a server of MCP, and bring a recorder a copy of what passes
+    #[command(
+        after_help = "Examples:\n  dendrer mcp-shim -- npx -y @modelcontextprotocol/server-everything\n  dendrer mcp-shim --name depot -- python3 depot.py"
+    )]
+    McpShim(mcp_shim::McpShim): |_| Shape::text("mcp-shim") => mcp_shim::run;
     /// Bring in a trace that another program wrote
     #[command(
         after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run support-call\n  dendrer import steps.jsonl --map map.json"

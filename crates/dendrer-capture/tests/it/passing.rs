@@ -26,7 +26,7 @@ fn api(pieces: Vec<Vec<u8>>) -> (u16, thread::JoinHandle<Vec<u8>>) {
 }
 
 /// Reads a request with its body.
-fn request(stream: &mut TcpStream) -> Vec<u8> {
+pub(crate) fn request(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -143,4 +143,38 @@ fn a_request_without_the_token_is_answered_404_and_not_copied() {
     }
     assert_eq!(proxy.end(), 4);
     assert_eq!(copies.count(), 0);
+}
+
+#[test]
+fn the_end_of_an_answer_waits_until_it_is_durable() {
+    let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole".to_vec();
+    let cut = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n".to_vec();
+    for (answer, end) in [(whole, "whole"), (cut, "whole\r\n0\r\n\r\n")] {
+        for is_dropped in [false, true] {
+            let (port, _) = api(vec![answer.clone()]);
+            let base = Base::new("OPENAI_BASE_URL", &format!("http://127.0.0.1:{port}/v1")).unwrap();
+            let (proxy, copies) = Proxy::start_synced(vec![base]).unwrap();
+            thread::scope(|scope| {
+                let program = scope.spawn(|| asks(&proxy, POST, b"{}"));
+                let mut seen = Vec::new();
+                for copy in copies {
+                    match copy {
+                        PassedCopy::Due(due) => {
+                            thread::sleep(Duration::from_millis(50));
+                            assert!(!program.is_finished(), "it has the end before it is durable");
+                            if !is_dropped {
+                                due.send(()).unwrap();
+                            }
+                            break;
+                        }
+                        PassedCopy::Answered(answered) => seen.push(answered.body.bytes),
+                        _ => {}
+                    }
+                }
+                assert_eq!(seen, [b"whole"], "the copy comes first");
+                let came = program.join().unwrap();
+                assert!(came.ends_with(end.as_bytes()), "{}", String::from_utf8_lossy(&came));
+            });
+        }
+    }
 }

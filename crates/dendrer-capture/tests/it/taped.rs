@@ -15,8 +15,8 @@ const MESSAGES: &str = "/v1/messages";
 
 pub(crate) struct Desk {
     pub(crate) repo: Repo,
-    tape: Tape,
-    calls: u64,
+    pub(crate) tape: Tape,
+    pub(crate) calls: u64,
 }
 
 impl Desk {
@@ -75,7 +75,7 @@ impl Desk {
     }
 
     /// Each tick: agent, type, and the words or the call.
-    fn shown(&self) -> Vec<String> {
+    pub(crate) fn shown(&self) -> Vec<String> {
         let trace = self.trace();
         let show = |tick| {
             let content = trace.record(tick).unwrap().content().clone();
@@ -92,7 +92,7 @@ impl Desk {
         (1..=trace.tip()).map(show).collect()
     }
 
-    fn content(&self, tick: u64) -> Value {
+    pub(crate) fn content(&self, tick: u64) -> Value {
         self.trace().record(tick).unwrap().content().clone()
     }
 }

@@ -3,8 +3,12 @@
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
 
+use dendrer::redact::Redactor;
 use dendrer_capture::VolatilePlace;
-use dendrer_object::Code;
+use dendrer_capture::player::ProgramDivergence;
+use dendrer_capture::tape::TapeError;
+use dendrer_object::{Code, Value};
+use dendrer_view::replay::ProgramDeparture;
 
 use crate::failure::{Failure, Result};
 
@@ -126,4 +130,40 @@ pub(crate) fn network() -> Network {
     let mut command = Command::new("unshare");
     command.args(way).arg("--").args(up).arg(this).args(std::env::args_os().skip(1)).env(INSIDE, "1");
     Network::Behind(command)
+}
+
+/// The words that run this program again, before its arguments.
+pub(crate) fn this() -> io::Result<Vec<String>> {
+    let program = std::env::current_exe()?.to_string_lossy().into_owned();
+    let args: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_python = program.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    // The module of Python is run by `python -m dendrer`, or by a script.
+    let script = match args.get(1).map(String::as_str) {
+        _ if !is_python => 1,
+        Some("-m") => 3,
+        _ => 2,
+    };
+    Ok([program].into_iter().chain(args.into_iter().take(script).skip(1)).collect())
+}
+
+/// The failure of a recording.
+pub(crate) fn of_tape(error: TapeError) -> Failure {
+    match error {
+        TapeError::Record(error) => error.into(),
+        TapeError::Message(error) => Failure::new(error.code(), error.to_string()),
+    }
+}
+
+/// A place at which the program departs, without the secrets in its values.
+pub(crate) fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
+    let clean = |value: Option<Value>| value.map(|value| redactor.value(&value).0);
+    ProgramDeparture {
+        call: found.call,
+        api: found.api,
+        agent: found.agent,
+        kind: found.kind.as_str(),
+        path: found.path,
+        expected: clean(found.expected),
+        got: clean(found.got),
+    }
 }

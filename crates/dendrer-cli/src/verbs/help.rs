@@ -33,7 +33,7 @@ pub(crate) const TOPICS: [&str; 3] = [EXIT_CODES, GLOBALS, ENVIRONMENT];
 /// Groups of verbs, each verb once; `help` is named in the usage.
 const GROUPS: [(&str, &[&str]); 10] = [
     ("Start", &["demo", "init"]),
-    ("Record", &["record", "commit", "import"]),
+    ("Record", &["record", "mcp-shim", "commit", "import"]),
     ("Look", &["runs", "log", "show", "state", "steps", "serve"]),
     ("Check", &["verify", "replay", "predicate", "assert"]),
     ("Find", &["bisect", "why", "backtrack", "heatmap"]),

@@ -1,5 +1,6 @@
 //! `dendrer record`: a program that dendrer has never seen is run as it is, and what it asks of models is recorded.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::thread;
 
@@ -8,17 +9,18 @@ use dendrer::kernel::step::{Stage, Start};
 use dendrer::repo::new_run::{first_free, refuse_made, refuse_unreachable};
 use dendrer::repo::{Mode, Repo};
 use dendrer_capture::proxy::Copies;
-use dendrer_capture::tape::{self, ProgramEnd, TapeError};
-use dendrer_capture::{Base, Proxy, Tape, bases};
+use dendrer_capture::tape::{self, ProgramEnd};
+use dendrer_capture::{AroundPeer, AroundWatch, Base, Proxy, Tape, bases};
 use dendrer_object::{Code, RunName};
-use dendrer_view::recording::RecordedAnswer;
+use dendrer_view::recording::{RecordedAnswer, WentAround};
 use dendrer_wire::import::clean_name;
 
 use crate::context;
 use crate::context::keys;
 use crate::context::packs;
-use crate::context::program::{self, Started};
+use crate::context::program::{self, Started, of_tape};
 use crate::context::redaction::RedactionArgs;
+use crate::context::shims::{self, Shims};
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -47,6 +49,12 @@ pub(crate) struct Record {
     /// A place of requests that differs each time, which replays leave out: openai-chat:/messages/0/content
     #[arg(long, value_name = "API:POINTER")]
     pub(crate) volatile: Vec<String>,
+    /// Programs that start servers of MCP: what passes between them and the program is recorded
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', default_value = "npx,uvx")]
+    pub(crate) mcp: Vec<String>,
+    /// The program gets the end of an answer once the answer is durable
+    #[arg(long, value_name = "answer", value_parser = ["answer"])]
+    pub(crate) sync: Option<String>,
     /// Keep no exact bytes in the vault: a replay serves what is on record, without secrets
     #[arg(long)]
     pub(crate) no_exact: bool,
@@ -61,19 +69,26 @@ pub(crate) fn run(global: &Global, args: &Record, out: &mut Out) -> Result {
     let variable = |name: &str| std::env::var(name).ok();
     let named = args.bases.iter().map(|text| Base::parse(text)).collect::<std::result::Result<Vec<_>, _>>();
     let bases = named.and_then(|named| bases::all(named, variable)).map_err(not_started)?;
+    let servers = shims::names(&args.mcp).map_err(not_started)?;
     let repo = store(global, out)?;
     context::say_no_key(&repo, out)?;
-    let mut tape = begin(&repo, args, &bases)?;
-    let (proxy, copies) = Proxy::start(bases).map_err(not_started)?;
-    let variables = bases::variables(proxy.bases(), proxy.address(), variable);
+    let mut tape = begin(&repo, args, &bases, &servers)?;
+    let started = if args.sync.is_some() { Proxy::start_synced(bases) } else { Proxy::start(bases) };
+    let (proxy, copies) = started.map_err(not_started)?;
+    let shims = Shims::record(&servers, proxy.tap()).map_err(not_started)?;
+    shims.order(&mut tape);
+    let mut variables = shims.variables();
+    let of_bases = bases::variables(proxy.bases(), proxy.address(), variable);
+    variables.extend(of_bases.into_iter().map(|(name, value)| (name, value.into())));
     if out.is_stream() {
         out.has_no_end();
     }
     let mut answer = RecordedAnswer::new(tape.recorder().head().run().clone());
-    let waiter = start(args, variables, proxy)?;
+    let waiter = start(args, variables, (proxy, shims))?;
     let failed = record(copies, &mut tape, &mut answer, out);
-    let (status, refused) = waiter.join().map_err(|_| not_started("the program's thread ended early"))?;
-    finish(Finish { tape, repo, failed, status, refused }, answer, out)
+    let (status, refused, around) =
+        waiter.join().map_err(|_| not_started("the program's thread ended early"))?;
+    finish(Finish { tape, repo, failed, status, refused, around }, answer, out)
 }
 
 fn not_started(error: impl ToString) -> Failure {
@@ -97,9 +112,10 @@ fn store(global: &Global, out: &mut Out) -> Result<Repo> {
 }
 
 /// Begins the run.
-fn begin(repo: &Repo, args: &Record, bases: &[Base]) -> Result<Tape> {
+fn begin(repo: &Repo, args: &Record, bases: &[Base], servers: &[String]) -> Result<Tape> {
     let volatile = program::volatile(&args.volatile)?;
-    let meta = tape::meta(&args.command, bases, &volatile, concat!("dendrer ", env!("CARGO_PKG_VERSION")));
+    let recorder = concat!("dendrer ", env!("CARGO_PKG_VERSION"));
+    let meta = tape::meta(&args.command, bases, servers, &volatile, recorder);
     let make = |run: RunName| -> Result<Tape> {
         let goal = args.goal.as_deref().map(Into::into);
         let start = Start { meta: Some(meta.clone()), goal, stage: Some(Stage::Observe), ..Start::new(run) };
@@ -150,16 +166,23 @@ fn own_name(command: &[String]) -> String {
 }
 
 /// Waits for the program, and then ends the server.
-type Waiter = thread::JoinHandle<(Started, u64)>;
+type Waiter = thread::JoinHandle<(Started, u64, Option<Vec<AroundPeer>>)>;
 
 /// Starts the program in a thread.
-fn start(args: &Record, variables: Vec<(String, String)>, proxy: Proxy) -> Result<Waiter> {
+fn start(args: &Record, variables: Vec<(String, OsString)>, servers: (Proxy, Shims)) -> Result<Waiter> {
+    let (proxy, shims) = servers;
     let mut command = program::command(&args.command);
     command.envs(variables);
     let signals = proxy.hold_signals().map_err(not_started)?;
     let waiting = thread::Builder::new().name("program".to_owned()).spawn(move || {
-        let started = program::run(command, |process| proxy.forward(signals, process));
-        (started, proxy.end())
+        let mut watch = None;
+        let started = program::run(command, |process| {
+            watch = AroundWatch::start(process, proxy.address());
+            proxy.forward(signals, process);
+        });
+        let around = watch.and_then(AroundWatch::end);
+        shims.end();
+        (started, proxy.end(), around)
     });
     waiting.map_err(not_started)
 }
@@ -180,13 +203,6 @@ fn record(copies: Copies, tape: &mut Tape, answer: &mut RecordedAnswer, out: &mu
     failed
 }
 
-pub(super) fn of_tape(error: TapeError) -> Failure {
-    match error {
-        TapeError::Record(error) => error.into(),
-        TapeError::Message(error) => Failure::new(error.code(), error.to_string()),
-    }
-}
-
 /// The parts that are left once the program has ended.
 struct Finish {
     tape: Tape,
@@ -194,18 +210,21 @@ struct Finish {
     failed: Option<Failure>,
     status: Started,
     refused: u64,
+    around: Option<Vec<AroundPeer>>,
 }
 
 fn finish(end: Finish, mut answer: RecordedAnswer, out: &mut Out) -> Result {
-    let Finish { mut tape, repo, mut failed, status, refused } = end;
+    let Finish { mut tape, repo, mut failed, status, refused, around } = end;
     let program::Exit { code: exit, signal, why } = status.exit();
     answer.exit = exit;
     let tally = tape.tally();
     (answer.agents, answer.calls) = (tally.agents, tally.calls);
     (answer.failed, answer.gaps) = (tally.failed, tally.gaps);
+    let peer = |one: &AroundPeer| WentAround { peer: one.peer.clone(), connections: one.connections };
+    answer.around = around.as_ref().map(|peers| peers.iter().map(peer).collect());
     if failed.is_none() {
         let exit = Some(exit).filter(|_| signal.is_none());
-        let ended = tape.end(&ProgramEnd { exit, signal, refused }).map_err(of_tape);
+        let ended = tape.end(&ProgramEnd { exit, signal, refused, around }).map_err(of_tape);
         failed = ended
             .and_then(|records| records.iter().try_for_each(|record| out.take(&mut answer, record)))
             .err();

@@ -74,6 +74,8 @@ mod read_as_written;
 mod reasons;
 mod rebase;
 mod record;
+mod record_kills;
+mod record_mcp;
 mod recording;
 mod redacted_runs;
 mod refusals;

@@ -3,18 +3,18 @@
 use std::process::Command;
 
 use dendrer::casebook::{self, Place};
-use dendrer::redact::Redactor;
 use dendrer::source::Desk;
 use dendrer::{Repo, Trace};
-use dendrer_capture::player::{Player, ProgramDivergence, tools_inside};
-use dendrer_capture::{Base, Proxy, VolatilePlace, bases};
-use dendrer_object::{Code, RunName};
-use dendrer_view::replay::{ProgramDeparture, ProgramReplayAnswer};
+use dendrer_capture::player::{DepartureKind, Player, tools_inside};
+use dendrer_capture::{Base, McpPlayer, Proxy, VolatilePlace, bases};
+use dendrer_object::{Code, RunName, Value};
+use dendrer_view::replay::ProgramReplayAnswer;
 
 use super::Replay;
 use crate::context::desk::CommandDesk;
-use crate::context::program::{self, Network};
+use crate::context::program::{self, Network, departure};
 use crate::context::shell::shell;
+use crate::context::shims::Shims;
 use crate::context::{self, keys};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
@@ -33,6 +33,8 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
         return Err(Failure::new(Code::E0469, why).note("the program was not started").help(&words));
     }
     let player = player(&repo, &trace, args)?;
+    let servers = McpPlayer::open(&trace, repo.vault()?)
+        .map_err(|problem| problem.note("the program was not started"))?;
     let not_isolated = match program::network() {
         Network::Own => None,
         // The same command, which then finds itself inside.
@@ -45,7 +47,9 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let bases = Base::of_run(&trace).map_err(not_started)?;
     let proxy = Proxy::play(bases, player).map_err(not_started)?;
     let variable = |name: &str| std::env::var(name).ok();
+    let shims = Shims::play(&names(&trace), servers).map_err(not_started)?;
     let mut command = command(args);
+    command.envs(shims.variables());
     command.envs(bases::variables(proxy.bases(), proxy.address(), variable));
     if !out.is_text() {
         command.stdout(program::stderr());
@@ -55,16 +59,19 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     if let Some(why) = exit.why {
         return Err(Failure::new(Code::E0808, "the program was not started").at("cause", why.to_string()));
     }
-    let played = proxy.end_play();
+    let (of_servers, played) = (shims.end(), proxy.end_play());
     let redactor = repo.redactor(None)?;
-    let departure = played.divergences.into_iter().next().map(|found| departure(found, &redactor));
+    // A call over MCP that departs shows in a later request as well; one that was not made may follow from either.
+    let found = of_servers.divergences.into_iter().chain(played.divergences);
+    let found = found.min_by_key(|found| found.kind == DepartureKind::Missing);
+    let departure = found.map(|found| departure(found, &redactor));
     let volatile: Vec<(String, u64)> =
         played.volatile.iter().map(|(place, requests)| (place.to_string(), *requests)).collect();
     let answer = ProgramReplayAnswer {
         run: &run,
         not_isolated: not_isolated.as_deref(),
-        recorded: played.recorded,
-        served: played.served,
+        recorded: played.recorded + of_servers.recorded,
+        served: played.served + of_servers.served,
         exit: exit.code,
         again: &again,
         volatile,
@@ -109,23 +116,21 @@ fn player(repo: &Repo, trace: &Trace, args: &Replay) -> Result<Player> {
     Ok(if args.calibrate { player.calibrating() } else { player })
 }
 
+/// The names of the shims that a run was recorded with.
+fn names(trace: &Trace) -> Vec<String> {
+    let meta = trace.start().body().value("/meta");
+    let names = meta.and_then(|meta| meta.get("capture")?.get("mcp").cloned());
+    let names = names.as_ref().and_then(Value::as_array);
+    names
+        .into_iter()
+        .flat_map(|names| names.iter())
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect()
+}
+
 fn command(args: &Replay) -> Command {
     match &args.exec {
         Some(command) => shell(command),
         None => program::command(&args.command),
-    }
-}
-
-/// A place at which the program departs, without the secrets in its values.
-pub(in crate::verbs) fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
-    let clean = |value: Option<dendrer_object::Value>| value.map(|value| redactor.value(&value).0);
-    ProgramDeparture {
-        call: found.call,
-        api: found.api,
-        agent: found.agent,
-        kind: found.kind.as_str(),
-        path: found.path,
-        expected: clean(found.expected),
-        got: clean(found.got),
     }
 }
