@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use dendrer::repo::{Mode, Repo};
+use dendrer::repo::Mode;
 use dendrer_object::Code;
 use dendrer_view::doctor::DoctorCheck;
 
