@@ -40,6 +40,8 @@ pub enum McpCopied {
     Line(McpLine),
     /// The server ended; `None` if the shim ended without a word.
     Ended(Option<McpEnd>),
+    /// All that shims copied before the tape asked so is in front of this.
+    Synced(u64),
 }
 
 /// A line that one side sent.
@@ -86,7 +88,7 @@ impl McpCopy {
     pub(crate) fn size(&self) -> u64 {
         match &self.what {
             McpCopied::Line(line) => line.bytes.len() as u64,
-            McpCopied::Begun { .. } | McpCopied::Ended(_) => 0,
+            McpCopied::Begun { .. } | McpCopied::Ended(_) | McpCopied::Synced(_) => 0,
         }
     }
 }

@@ -232,6 +232,23 @@ impl McpPlayer {
     }
 }
 
+/// The tools that servers of MCP ran for a program up to a tick.
+///
+/// # Errors
+///
+/// A record cannot be read.
+pub fn tools_of_servers(trace: &Trace, to: u64) -> Result<BTreeSet<String>, dendrer::Error> {
+    let mut tools = BTreeSet::new();
+    for tick in 1..=to {
+        let content = trace.record(tick)?.content();
+        let capture = content.get("intent").and_then(|words| words.get("capture"));
+        let tool = content.get("action").filter(|_| content.get("result").is_some());
+        let tool = tool.and_then(|action| action.get("tool")?.as_str().map(str::to_owned));
+        tools.extend(tool.filter(|_| capture.is_some_and(mcp::is_mcp)));
+    }
+    Ok(tools)
+}
+
 /// The request that asks whether a server lives.
 const PING: &str = "ping";
 

@@ -223,11 +223,12 @@ fn end_of(status: ExitStatus) -> McpEnd {
     }
 }
 
-/// Finds the recorder: by its variable, else by the first entry of `PATH`. The error is the line that says why there is none.
+/// Finds the recorder: by its variable, else by the first entry of `PATH` that is of a recording: programs and version managers put
+/// their own in front of it. The error is the line that says why there is none.
 fn recorder() -> Result<FoundRecorder, String> {
     let named = std::env::var_os(RECORD).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let first = std::env::split_paths(&path).next().filter(|dir| shim_dir::looks_like_one(dir));
+    let first = std::env::split_paths(&path).find(|dir| shim_dir::looks_like_one(dir));
     let mut why = "no recorder".to_owned();
     for dir in named.into_iter().chain(first) {
         match shim_dir::find(&dir) {
@@ -365,6 +366,17 @@ impl Copies {
         is_mcp
     }
 
+    /// Answers the questions of the recorder, each behind all that was copied before it came.
+    fn answer(&self, mut questions: UnixStream) {
+        while let Ok(Some(frame)) = Frame::read(&mut questions) {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (Frame::Sync(number), Some(sender)) = (frame, &state.sender) {
+                // Ignored: the copy has ended.
+                let _ = sender.send(Message::Frame(Frame::Synced(number)));
+            }
+        }
+    }
+
     /// Sends the last frame.
     fn end(&self, last: Frame) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -380,7 +392,12 @@ impl Copies {
 }
 
 /// Sends copies to the recorder, from the moment at which it is known that this is MCP. Returns why it does not.
-fn send(found: &FoundRecorder, hello: Frame, receiver: Receiver<Message>, copies: &Copies) -> Option<String> {
+fn send(
+    found: &FoundRecorder,
+    hello: Frame,
+    receiver: Receiver<Message>,
+    copies: &Arc<Copies>,
+) -> Option<String> {
     let off = |error: io::Error| {
         copies.is_off.store(true, Ordering::Relaxed);
         Some(format!("no recorder in {}: {error}; all is passed on", found.socket.display()))
@@ -397,6 +414,10 @@ fn send(found: &FoundRecorder, hello: Frame, receiver: Receiver<Message>, copies
         Ok(stream) => stream,
         Err(error) => return off(error),
     };
+    if let Ok(questions) = stream.try_clone() {
+        let copies = Arc::clone(copies);
+        thread::spawn(move || copies.answer(questions));
+    }
     let mut frames =
         [hello].into_iter().chain(early).chain(receiver.iter().filter_map(|message| match message {
             Message::Frame(frame) => Some(frame),

@@ -47,6 +47,22 @@ pub(super) struct McpTape {
     /// Copies that wait, and since when.
     held: VecDeque<PassedCopy>,
     held_since: Option<Instant>,
+    /// The question that the first of them waits for.
+    asked_sync: Option<u64>,
+    /// The newest question, and the newest one that was answered.
+    syncs: u64,
+    synced: u64,
+    syncer: Syncer,
+}
+
+/// Asks shims for all that they copied so far; `None` if there are none.
+#[derive(Default)]
+struct Syncer(Option<Box<dyn Fn(u64) -> bool + Send>>);
+
+impl std::fmt::Debug for Syncer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Syncer").field(&self.0.is_some()).finish()
+    }
 }
 
 #[derive(Debug)]
@@ -234,6 +250,24 @@ impl McpTape {
         ids.map(str::to_owned).collect()
     }
 
+    /// Whether a copy has to wait for copies of shims, which come by another way.
+    fn must_wait(&mut self, first: &PassedCopy) -> bool {
+        let PassedCopy::Asked(asked) = first else { return false };
+        match (&self.syncer.0, self.asked_sync) {
+            (Some(_), Some(number)) => self.synced < number,
+            (Some(sync), None) => {
+                self.syncs += 1;
+                let waits = tells_results(asked) && sync(self.syncs);
+                self.asked_sync = waits.then_some(self.syncs);
+                waits
+            }
+            (None, _) => {
+                let since = *self.held_since.get_or_insert_with(Instant::now);
+                self.is_ahead(asked) && since.elapsed() < HOLD && self.held.len() < HOLD_MAX
+            }
+        }
+    }
+
     /// Whether a request tells the result of a call whose server has not answered.
     fn is_ahead(&self, asked: &AskedCall) -> bool {
         let open = |call: &Call| match &call.place {
@@ -271,18 +305,20 @@ impl Tape {
 
     /// Takes copies that waited; all of them at the end.
     fn release(&mut self, is_end: bool) -> Result<(), TapeError> {
-        while let Some(first) = self.mcp.held.front() {
-            let is_ahead = matches!(first, PassedCopy::Asked(asked) if !is_end && self.mcp.is_ahead(asked));
-            let since = self.mcp.held_since.get_or_insert_with(Instant::now);
-            if is_ahead && since.elapsed() < HOLD && self.mcp.held.len() < HOLD_MAX {
+        while let Some(first) = self.mcp.held.pop_front() {
+            if !is_end && self.mcp.must_wait(&first) {
+                self.mcp.held.push_front(first);
                 return Ok(());
             }
-            self.mcp.held_since = None;
-            if let Some(first) = self.mcp.held.pop_front() {
-                self.one(first)?;
-            }
+            (self.mcp.held_since, self.mcp.asked_sync) = (None, None);
+            self.one(first)?;
         }
         Ok(())
+    }
+
+    /// Lets requests that tell results wait for what shims copied before: `syncer` asks them, and says whether there is one.
+    pub fn with_shims(&mut self, syncer: Box<dyn Fn(u64) -> bool + Send>) {
+        self.mcp.syncer = Syncer(Some(syncer));
     }
 
     /// Takes all that waits, and ends all servers.
@@ -316,6 +352,10 @@ impl Tape {
                 Ok(())
             }
             McpCopied::Line(line) => self.line(server, line),
+            McpCopied::Synced(number) => {
+                self.mcp.synced = number;
+                Ok(())
+            }
             McpCopied::Ended(end) => self.ended(server, end),
         }
     }
@@ -676,6 +716,13 @@ impl Tape {
         ]));
         propose(recorder, intent)
     }
+}
+
+/// Whether a request tells results of tools.
+fn tells_results(asked: &AskedCall) -> bool {
+    let api = api::of_path(&asked.method, &asked.path);
+    let body = api.and_then(|api| Some((api, read::request(asked).ok()?)));
+    body.is_some_and(|(api, body)| (api.request)(&body).items.iter().any(|kept| kept.is_result()))
 }
 
 /// The word for a result that a request tells again.
