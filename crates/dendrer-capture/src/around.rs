@@ -87,7 +87,7 @@ struct Sockets {
     /// Processes of the tree that are alive, with the time at which each began: a number is used again.
     tree: BTreeMap<u32, u64>,
     seen: BTreeSet<Socket>,
-    /// Open sockets that are in no table, with how many looks there were for each; those that were found are `None`.
+    /// Open sockets, with how many looks there were for each in the tables; `None` once it was found.
     open: BTreeMap<u64, Option<u32>>,
     is_shown: bool,
 }
