@@ -256,7 +256,7 @@ def test_a_call_takes_at_most_a_twentieth_longer() -> None:
 
     Other work of the machine may disturb a round, so there are up to three.
     """
-    ratios = []
+    ratios: list[float] = []
     while not ratios or ratios[-1] > 1.05 and len(ratios) < 3:
         with Stub() as stub:
             environment = os.environ | stub.variables() | {"STUB_URL": f"{stub.url}/v1"}

@@ -433,6 +433,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """Answers requests of one connection."""
 
     protocol_version = "HTTP/1.1"
+    # A piece is sent when it is written, and does not wait for the one before it.
+    disable_nagle_algorithm = True
     server: Stub
 
     def do_POST(self) -> None:
