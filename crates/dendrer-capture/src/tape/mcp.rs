@@ -87,7 +87,6 @@ struct Server {
 #[derive(Debug)]
 struct Call {
     server: u64,
-    id: String,
     method: String,
     params: Value,
     /// The tool that is called, and its arguments.
@@ -429,13 +428,13 @@ impl Tape {
         let run = &self.run;
         let known = self.vault.as_mut().and_then(|vault| vault.known_by(run, &known).ok());
         let one = self.server(server);
-        one.open.entry(id.clone()).or_default().push_back(call);
+        one.open.entry(id).or_default().push_back(call);
         one.open_count += 1;
         let tool = mcp::tool(&method, whole);
         let place = if tool.is_some() { Place::Undecided } else { Place::Later };
         let params = mcp::params(whole);
         let (is_cancelled, answer) = (false, None);
-        let new = Call { server, id, method, params, tool, place, is_cancelled, exact, known, answer };
+        let new = Call { server, method, params, tool, place, is_cancelled, exact, known, answer };
         self.mcp.calls.insert(call, new);
         self.decide(call)
     }
