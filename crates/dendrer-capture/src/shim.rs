@@ -1,6 +1,6 @@
 //! The side of a client: `mcp-shim` runs a server of MCP, passes all on as it comes, and copies it to the recorder.
 //!
-//! Rule: neither side waits for the recorder. What the recorder does not take in time is left out of the copy.
+//! Rule: neither side waits for the recorder. Bytes that the recorder does not take in time are left out of the copy.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
