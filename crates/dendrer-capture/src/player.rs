@@ -173,7 +173,7 @@ impl Player {
             return Ok(());
         }
         self.volatile.extend(more);
-        // What is on record was digested without these places alone.
+        // The recorded digests leave out only the places of the run.
         for call in &mut self.calls {
             let request =
                 self.vault.get(&call.run, &exact::locator(call.call, "request")).map_err(of_vault)?;

@@ -229,8 +229,8 @@ impl Tape {
         Ok(self.recorder.commit()?)
     }
 
-    /// Goes on from a tick of another run, whose fork the recorder writes: reads again what came up to there, so that later
-    /// requests continue its conversations. What is on record is not recorded again.
+    /// Continues from a tick of another run, whose fork the recorder writes: reads again the calls up to there, so that later
+    /// requests continue their conversations. Messages that are on record are not recorded again.
     ///
     /// # Errors
     ///
@@ -328,7 +328,7 @@ impl Tape {
         let seen_again = &mut open.seen_again;
         let over_mcp = if recorded.is_some() { mcp.told_ids() } else { Vec::new() };
         for kept in new {
-            // The messages behind the tick of a fork are not of it. A result over MCP has its record elsewhere.
+            // The messages after the tick of a fork are not of it. A result over MCP has its record elsewhere.
             if recorded.as_ref().is_some_and(VecDeque::is_empty) && !kept.answers_one_of(&over_mcp) {
                 break;
             }

@@ -9,7 +9,7 @@ use dendrer::kernel::step::{Stage, Start};
 use dendrer::repo::new_run::{first_free, refuse_made, refuse_unreachable};
 use dendrer::repo::{Mode, Repo};
 use dendrer_capture::proxy::Copies;
-use dendrer_capture::tape::{self, ProgramEnd, TapeError};
+use dendrer_capture::tape::{self, ProgramEnd};
 use dendrer_capture::{AroundPeer, AroundWatch, Base, Proxy, Tape, bases};
 use dendrer_object::{Code, RunName};
 use dendrer_view::recording::{RecordedAnswer, WentAround};
@@ -18,7 +18,7 @@ use dendrer_wire::import::clean_name;
 use crate::context;
 use crate::context::keys;
 use crate::context::packs;
-use crate::context::program::{self, Started};
+use crate::context::program::{self, Started, of_tape};
 use crate::context::redaction::RedactionArgs;
 use crate::context::shims::{self, Shims};
 use crate::failure::Failure;
@@ -201,13 +201,6 @@ fn record(copies: Copies, tape: &mut Tape, answer: &mut RecordedAnswer, out: &mu
         failed = taken.err();
     }
     failed
-}
-
-pub(super) fn of_tape(error: TapeError) -> Failure {
-    match error {
-        TapeError::Record(error) => error.into(),
-        TapeError::Message(error) => Failure::new(error.code(), error.to_string()),
-    }
 }
 
 /// The parts that are left once the program has ended.
