@@ -71,7 +71,7 @@ impl McpPlayer {
     pub fn open(trace: &Trace, vault: Vault) -> Result<McpPlayer, Problem> {
         let (mut calls, mut servers) = (BTreeMap::new(), BTreeMap::new());
         for tick in 1..=trace.tip() {
-            let record = trace.record(tick).map_err(dendrer::Error::from)?;
+            let record = trace.record(tick)?;
             let Some((command, end, call)) = recorded(&record, &vault) else { continue };
             let known = servers.entry(command).or_insert(None);
             *known = end.or(*known);

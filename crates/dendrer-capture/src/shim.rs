@@ -334,7 +334,7 @@ impl Copies {
         let left_out = std::mem::take(&mut state.left_out[at]);
         self.waiting.fetch_add(size, Ordering::Relaxed);
         let Some(sender) = &state.sender else { return };
-        let left_out = (left_out > 0).then(|| Frame::LeftOut(side, left_out));
+        let left_out = (left_out > 0).then_some(Frame::LeftOut(side, left_out));
         for frame in left_out.into_iter().chain([Frame::Sent(side, piece.to_vec())]) {
             // Ignored: the recorder has ended.
             let _ = sender.send(Message::Frame(frame));
