@@ -135,7 +135,7 @@ impl Channel {
         vec![(RECORD.to_owned(), self.dir.path().as_os_str().to_owned()), ("PATH".to_owned(), in_front)]
     }
 
-    /// Asks shims for all that they copied so far, and sends a copy that says so behind it. The answer is false if there is no shim.
+    /// Asks shims for all that they copied so far, and sends [`McpCopied::Synced`] after it. The answer is false if there was no shim.
     pub fn syncer(&self) -> Box<dyn Fn(u64) -> bool + Send> {
         // Not kept by it: copies end when the channel has ended.
         let shared = Arc::downgrade(&self.shared);
@@ -168,11 +168,10 @@ impl Channel {
 
 fn sync(shared: &Arc<Shared>, number: u64) -> bool {
     let Service::Record(tap) = &shared.service else { return false };
-    let shims = shared.shims.lock().unwrap_or_else(PoisonError::into_inner);
-    if shims.iter().all(|shim| shim.thread.is_finished()) {
+    // Copies of a shim that has ended may still wait for the tape.
+    if shared.servers.load(Ordering::SeqCst) == 0 {
         return false;
     }
-    drop(shims);
     let (shared, tap) = (Arc::clone(shared), tap.clone());
     let asking = thread::Builder::new().name("dendrer-sync".to_owned()).spawn(move || {
         let mut frame = Vec::new();
@@ -235,7 +234,7 @@ fn greet(stream: UnixStream, shared: &Arc<Shared>, known: &mut BTreeSet<String>)
         Service::Record(tap) => {
             // Ignored: without it, a shim that reads nothing holds up those that begin, and no program.
             let _ = stream.set_write_timeout(Some(LAST));
-            let server = own.servers.fetch_add(1, Ordering::Relaxed) + 1;
+            let server = own.servers.fetch_add(1, Ordering::SeqCst) + 1;
             record(stream, hello, (server, &answered), tap);
         }
         Service::Play(player) => {

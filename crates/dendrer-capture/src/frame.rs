@@ -1,4 +1,4 @@
-//! What a shim and the recorder send each other: a kind, a length, and bytes.
+//! Frames between a shim and the recorder: a kind, a length, and bytes.
 
 use std::io::{self, Read, Write};
 
@@ -33,7 +33,7 @@ pub(crate) enum Frame {
     Known,
     /// The command is on no record.
     Unknown,
-    /// The recorder asks for [`Frame::Synced`] behind all that was copied so far.
+    /// The recorder asks for [`Frame::Synced`] after all that was copied so far.
     Sync(u64),
     /// All frames that were copied before the question of this number came are in front of this one.
     Synced(u64),

