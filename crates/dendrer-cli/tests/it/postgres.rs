@@ -76,7 +76,8 @@ mod on_a_server {
         assert_eq!((refused.code, refused.stderr.contains("E0804")), (8, true), "{}", refused.stderr);
         std::fs::copy(owner.path().join("shop.key"), other.path().join("shop.key")).unwrap();
         let key = ["--key", "shop.key", "--store", &of_other];
-        let lines = b"{\"type\":\"plan.update\",\"intent\":{\"description\":\"ann moved to Elm Street 9\"}}\n\
+        let lines =
+            b"{\"type\":\"plan.update\",\"intent\":{\"description\":\"ann moved to Elm Street 9\"}}\n\
                       {\"type\":\"plan.update\",\"intent\":{\"description\":\"wait\"}}\n";
         let ran = other.run_with(&[&["commit", "--run", "there"][..], &key].concat(), lines);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
