@@ -17,7 +17,7 @@ use dendrer_object::Value;
 const EVERY: Duration = Duration::from_millis(20);
 
 /// How many times as long as the look before it the time between two looks is: looks take a part of a core at most.
-const SPARES: u32 = 40;
+const SPARES: u32 = 20;
 
 /// After how many looks a socket that is in no table is looked for at each 16th one alone: one of another kind never is.
 const TRIED: u32 = 100;
@@ -95,8 +95,10 @@ struct Sockets {
 impl Sockets {
     fn new(process: u32, server: SocketAddr) -> Sockets {
         let begun = os::begun(process);
+        // A program that has ended already asked nothing that could be seen.
+        let is_shown = os::begun(std::process::id()).is_some();
         let tree = begun.into_iter().map(|begun| (process, begun)).collect();
-        Sockets { server, tree, seen: BTreeSet::new(), open: BTreeMap::new(), is_shown: begun.is_some() }
+        Sockets { server, tree, seen: BTreeSet::new(), open: BTreeMap::new(), is_shown }
     }
 
     fn look(&mut self) {

@@ -35,6 +35,19 @@ impl Tape {
     /// Takes copies that waited; all of them at the end.
     fn release(&mut self, is_end: bool) -> Result<(), TapeError> {
         while let Some(first) = self.mcp.held.pop_front() {
+            if let Some(failed) = self.failed_before(&first) {
+                let is_its = |copy: &PassedCopy| matches!(copy, PassedCopy::Answered(one) if one.call == failed);
+                if let Some(at) = self.mcp.held.iter().position(is_its) {
+                    let failure = self.mcp.held.remove(at);
+                    self.mcp.held.push_front(first);
+                    failure.into_iter().try_for_each(|failure| self.one(failure))?;
+                    continue;
+                }
+                if !is_end && self.mcp.may_wait() {
+                    self.mcp.held.push_front(first);
+                    return Ok(());
+                }
+            }
             if !is_end && self.mcp.must_wait(&first) {
                 self.mcp.held.push_front(first);
                 return Ok(());
@@ -43,6 +56,13 @@ impl Tape {
             self.one(first)?;
         }
         Ok(())
+    }
+
+    /// The failed call that an answer follows, as long as that has not ended: a program asks again at its status.
+    fn failed_before(&self, copy: &PassedCopy) -> Option<CallNumber> {
+        let PassedCopy::Answered(answered) = copy else { return None };
+        let failed = self.open.get(&answered.call)?.retry_of?;
+        self.open.contains_key(&failed).then_some(failed)
     }
 
     /// Lets requests with results wait for what shims copied before: `syncer` asks shims, and returns whether there is one.

@@ -257,7 +257,8 @@ impl McpTape {
     pub(super) fn must_wait(&mut self, first: &PassedCopy) -> bool {
         let PassedCopy::Asked(asked) = first else { return false };
         match (&self.syncer.0, self.asked_sync) {
-            (Some(_), Some(number)) => self.synced < number,
+            // A shim that is stopped holds nothing up for long.
+            (Some(_), Some(number)) => self.synced < number && self.may_wait(),
             (Some(sync), None) => {
                 self.syncs += 1;
                 let waits = tells_results(asked) && sync(self.syncs);
@@ -265,10 +266,16 @@ impl McpTape {
                 waits
             }
             (None, _) => {
-                let since = *self.held_since.get_or_insert_with(Instant::now);
-                self.is_ahead(asked) && since.elapsed() < HOLD && self.held.len() < HOLD_MAX
+                let may_wait = self.may_wait();
+                self.is_ahead(asked) && may_wait
             }
         }
+    }
+
+    /// Whether the first copy may wait any longer.
+    pub(super) fn may_wait(&mut self) -> bool {
+        let since = *self.held_since.get_or_insert_with(Instant::now);
+        since.elapsed() < HOLD && self.held.len() < HOLD_MAX
     }
 
     /// Whether a request has the result of a call whose server has not answered.

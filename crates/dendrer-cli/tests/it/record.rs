@@ -112,13 +112,13 @@ fn addresses_that_a_program_asks_by_itself_are_named() {
     let other = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let peer = other.local_addr().unwrap();
     let asks = format!(
-        "import socket, time; time.sleep(0.5); s = [socket.create_connection(('127.0.0.1', {})) for _ in range(2)]; time.sleep(0.5)",
+        "import socket, time; time.sleep(2); s = [socket.create_connection(('127.0.0.1', {})) for _ in range(2)]; time.sleep(1.5)",
         peer.port()
     );
     // A child whose parent has ended is looked at as well, and what it serves itself is not.
     let serves = "import socket, time; a = socket.create_server(('127.0.0.1', 0)); b = socket.create_connection(a.getsockname()); c = a.accept(); time.sleep(0.5)";
     let line = format!(
-        "dendrer record --as a --json -o answer -- sh -c \"(python3 -c \\\"{asks}\\\" & sleep 0.2); python3 -c \\\"{serves}\\\"; sleep 1\""
+        "dendrer record --as a --json -o answer -- sh -c \"(python3 -c \\\"{asks}\\\" & sleep 1); python3 -c \\\"{serves}\\\"; sleep 4\""
     );
     let text = shell(&place, &line, &mut last);
     assert_eq!(last, 0, "{text}");
