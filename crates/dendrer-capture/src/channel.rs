@@ -229,12 +229,12 @@ fn greet(stream: UnixStream, shared: &Arc<Shared>, known: &mut BTreeSet<String>)
     }
     let (own, synced) = (Arc::clone(shared), Arc::new(AtomicU64::new(0)));
     let answered = Arc::clone(&synced);
+    let server = shared.servers.fetch_add(1, Ordering::SeqCst) + 1;
     let Ok(copy) = stream.try_clone() else { return };
     let started = thread::Builder::new().name("dendrer-shim".to_owned()).spawn(move || match &own.service {
         Service::Record(tap) => {
             // Ignored: without it, a shim that reads nothing holds up those that begin, and no program.
             let _ = stream.set_write_timeout(Some(LAST));
-            let server = own.servers.fetch_add(1, Ordering::SeqCst) + 1;
             record(stream, hello, (server, &answered), tap);
         }
         Service::Play(player) => {
