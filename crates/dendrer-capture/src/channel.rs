@@ -150,11 +150,13 @@ impl Channel {
         let _ = listener.set_nonblocking(true);
         let _ = UnixStream::connect(dir.socket());
         let _ = accepting.join();
-        let shims = std::mem::take(&mut *shared.shims.lock().unwrap_or_else(PoisonError::into_inner));
+        // They stay in the list until they have ended: the tape may still ask for all that they copied.
+        let shims = || shared.shims.lock().unwrap_or_else(PoisonError::into_inner);
         let last = Instant::now() + LAST;
-        while Instant::now() < last && shims.iter().any(|shim| !shim.thread.is_finished()) {
+        while Instant::now() < last && shims().iter().any(|shim| !shim.thread.is_finished()) {
             thread::sleep(Duration::from_millis(5));
         }
+        let shims = std::mem::take(&mut *shims());
         for shim in shims {
             let _ = shim.stream.shutdown(Shutdown::Both);
             let _ = shim.thread.join();
