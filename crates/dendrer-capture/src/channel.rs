@@ -137,9 +137,9 @@ impl Channel {
 
     /// Asks shims for all that they copied so far, and sends [`McpCopied::Synced`] after it. The answer is false if there was no shim.
     pub fn syncer(&self) -> Box<dyn Fn(u64) -> bool + Send> {
-        // Not kept by it: copies end when the channel has ended.
+        // Not kept by it: copies end when the channel has ended. What waits then waits for the end of them.
         let shared = Arc::downgrade(&self.shared);
-        Box::new(move |number| shared.upgrade().is_some_and(|shared| sync(&shared, number)))
+        Box::new(move |number| shared.upgrade().is_none_or(|shared| sync(&shared, number)))
     }
 
     /// Ends it, once shims that have ended are read. Returns the counts of a player.
@@ -150,11 +150,13 @@ impl Channel {
         let _ = listener.set_nonblocking(true);
         let _ = UnixStream::connect(dir.socket());
         let _ = accepting.join();
-        let shims = std::mem::take(&mut *shared.shims.lock().unwrap_or_else(PoisonError::into_inner));
+        // They stay in the list until they have ended: the tape may still ask for all that they copied.
+        let shims = || shared.shims.lock().unwrap_or_else(PoisonError::into_inner);
         let last = Instant::now() + LAST;
-        while Instant::now() < last && shims.iter().any(|shim| !shim.thread.is_finished()) {
+        while Instant::now() < last && shims().iter().any(|shim| !shim.thread.is_finished()) {
             thread::sleep(Duration::from_millis(5));
         }
+        let shims = std::mem::take(&mut *shims());
         for shim in shims {
             let _ = shim.stream.shutdown(Shutdown::Both);
             let _ = shim.thread.join();
@@ -229,12 +231,12 @@ fn greet(stream: UnixStream, shared: &Arc<Shared>, known: &mut BTreeSet<String>)
     }
     let (own, synced) = (Arc::clone(shared), Arc::new(AtomicU64::new(0)));
     let answered = Arc::clone(&synced);
+    let server = shared.servers.fetch_add(1, Ordering::SeqCst) + 1;
     let Ok(copy) = stream.try_clone() else { return };
     let started = thread::Builder::new().name("dendrer-shim".to_owned()).spawn(move || match &own.service {
         Service::Record(tap) => {
             // Ignored: without it, a shim that reads nothing holds up those that begin, and no program.
             let _ = stream.set_write_timeout(Some(LAST));
-            let server = own.servers.fetch_add(1, Ordering::SeqCst) + 1;
             record(stream, hello, (server, &answered), tap);
         }
         Service::Play(player) => {

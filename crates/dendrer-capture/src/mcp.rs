@@ -272,7 +272,9 @@ pub(crate) fn server_name(name: Option<&str>, command: &[String]) -> String {
         word.trim_end_matches(".py").trim_end_matches(".js").to_owned()
     };
     let first = command.first().map(file).unwrap_or_default();
-    let others = command.iter().skip(1).filter(|word| !word.starts_with('-') && !word.contains('='));
+    let others = command.iter().skip(1).filter(|word| {
+        !word.starts_with('-') && word.split_once('=').is_none_or(|(_, value)| value.starts_with('='))
+    });
     let ran = others.map(file).find(|word| !matches!(word.as_str(), "" | "run" | "exec" | "tool"));
     let named = name.map(str::to_owned).filter(|name| !name.is_empty());
     let found = named.or_else(|| ran.filter(|_| RUNNERS.contains(&first.as_str()))).unwrap_or(first);
@@ -300,7 +302,9 @@ pub(crate) fn without_keys(command: &[String]) -> Value {
         }
         let is_flag = word.starts_with('-') && at > 0;
         match word.split_once('=') {
-            Some((name, _)) if at > 0 && carries(name) => Value::from(format!("{name}={LEFT_OUT}")),
+            Some((name, _)) if at > 0 && carries(name) && !name.contains("://") => {
+                Value::from(format!("{name}={LEFT_OUT}"))
+            }
             _ if is_flag && (carries(word) || word == "-H") => {
                 is_value = true;
                 Value::from(word.as_str())
