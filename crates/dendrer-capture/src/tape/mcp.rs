@@ -36,7 +36,8 @@ impl Tape {
     fn release(&mut self, is_end: bool) -> Result<(), TapeError> {
         while let Some(first) = self.mcp.held.pop_front() {
             if let Some(failed) = self.failed_before(&first) {
-                let is_its = |copy: &PassedCopy| matches!(copy, PassedCopy::Answered(one) if one.call == failed);
+                let is_its =
+                    |copy: &PassedCopy| matches!(copy, PassedCopy::Answered(one) if one.call == failed);
                 if let Some(at) = self.mcp.held.iter().position(is_its) {
                     let failure = self.mcp.held.remove(at);
                     self.mcp.held.push_front(first);

@@ -565,3 +565,19 @@ fn hostile_bodies_stop_nothing() {
     assert!(tally.gaps > 0 && tally.failed > 0, "{tally:?}");
     assert!(json::parse_door(tally.calls.to_string().as_bytes()).is_ok());
 }
+
+#[test]
+fn a_failure_is_recorded_before_the_answer_to_the_request_that_repeats_it() {
+    let mut desk = Desk::new();
+    let body = format!(r#"{{"messages":[{ASKS}]}}"#);
+    let failing = desk.ask(CHAT, &body);
+    // The program asks again at the status, before the body of the failure has come.
+    desk.tape.take(PassedCopy::Failing(failing)).unwrap();
+    let again = desk.ask(CHAT, &body);
+    let said = format!(r#"{{"choices":[{{"message":{SAYS}}}]}}"#);
+    desk.answer(again, 200, "application/json", &said, Ended::Whole);
+    desk.answer(failing, 429, "application/json", "{}", Ended::Whole);
+    let shown = desk.shown();
+    assert_eq!(shown.len(), 3, "{shown:?}");
+    assert!(shown[1].contains("observation.add -") && shown[2].contains("plan.update"), "{shown:?}");
+}
