@@ -2,7 +2,8 @@
 # Installs what the tests need and is not there, then runs every test. Works on a fresh machine with cargo.
 #
 # Needs: cargo with rustc 1.89 or later, and Node 20.19 or later for the page of `serve` (without it the page is SKIPPED).
-# Installs: a C compiler and python3 through apt where it runs as root on Debian or Ubuntu; the packages of the page from npm
+# Installs: a C compiler, python3 and PostgreSQL through apt where it runs as root on Debian or Ubuntu (without it the tests
+# of stores on a server are SKIPPED; they start a server of their own, as the user postgres); the packages of the page from npm
 # into web/node_modules; the Python packages `cryptography`, `PyYAML` and `carl-core` into target/python, and those of
 # scripts/python.sh into target/wheel; cargo-nextest through cargo; Debian's Chromium as scripts/web.sh says. Touches nothing
 # else.
@@ -26,6 +27,17 @@ if [ ${#missing[@]} -gt 0 ]; then
     echo "please install: ${missing[*]}" >&2
     exit 1
   fi
+fi
+
+# Tests of stores on a server: 15 or later, started by each test in a directory of its own.
+has_postgres() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null; }
+if ! has_postgres && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql
+fi
+if has_postgres; then
+  export DENDRER_POSTGRES=must
+else
+  echo "SKIPPED: the tests of stores on a server need PostgreSQL 15 or later"
 fi
 
 # The second reader of the format is written in Python and needs one package for Ed25519. The environments of one published

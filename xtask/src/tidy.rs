@@ -31,6 +31,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dendrer-chain", &["dendrer-object"]),
     ("dendrer-graph", &["dendrer-object", "dendrer-kernel"]),
     ("dendrer-store", &["dendrer-object"]),
+    ("dendrer-store-postgres", &["dendrer-object", "dendrer-store"]),
     ("dendrer-wasm", &["dendrer-object", "dendrer-kernel"]),
     (
         "dendrer",
@@ -55,6 +56,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dendrer-chain",
             "dendrer-kernel",
             "dendrer-store",
+            "dendrer-store-postgres",
             "dendrer",
             "dendrer-view",
             "dendrer-wire",

@@ -27,10 +27,16 @@ impl BodyFault {
     }
 }
 
+/// How many encodings are taken off: a body can be made that is as large after each of thousands.
+const ENCODINGS_MAX: usize = 8;
+
 /// Takes the encodings of a body off, the last one first (RFC 9110 8.4).
 pub(crate) fn plain(bytes: &[u8], encoding: Option<&str>) -> Result<Vec<u8>, BodyFault> {
     let names = encoding.unwrap_or_default().split(',').map(|name| name.trim().to_ascii_lowercase());
     let names: Vec<String> = names.filter(|name| !name.is_empty() && name != "identity").collect();
+    if names.len() > ENCODINGS_MAX {
+        return Err(BodyFault::Encoding(format!("{} encodings", names.len())));
+    }
     let mut body = bytes.to_vec();
     for name in names.iter().rev() {
         body = match name.as_str() {
@@ -73,6 +79,8 @@ mod tests {
         assert_eq!(plain(b"as it is", Some("identity")).unwrap(), b"as it is");
         assert_eq!(plain(&gzip(b"once"), Some("gzip")).unwrap(), b"once");
         assert_eq!(plain(&gzip(&gzip(b"twice")), Some("gzip, GZIP")).unwrap(), b"twice");
+        let many = vec!["gzip"; 9].join(",");
+        assert_eq!(plain(b"x", Some(&many)), Err(BodyFault::Encoding("9 encodings".to_owned())));
         assert_eq!(plain(b"x", Some("compress")), Err(BodyFault::Encoding("compress".to_owned())));
     }
 

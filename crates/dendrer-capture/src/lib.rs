@@ -9,6 +9,7 @@
 //! Rule: the program never waits for the record, and never notices that it is recorded.
 
 pub mod api;
+pub mod around;
 pub mod bases;
 mod body;
 #[cfg(unix)]
@@ -34,6 +35,7 @@ mod sse;
 pub mod tape;
 pub mod volatile;
 
+pub use around::{AroundPeer, AroundWatch};
 pub use bases::{Base, BaseError};
 pub use exchange::{AnsweredCall, AskedCall, Ended};
 pub use forker::{ForkedCalls, Forker};

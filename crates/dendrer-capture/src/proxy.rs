@@ -77,12 +77,20 @@ pub enum PassedCopy {
 impl PassedCopy {
     fn size(&self) -> u64 {
         match self {
-            PassedCopy::Asked(asked) => asked.body.bytes.len() as u64,
-            PassedCopy::Answered(answered) => answered.body.bytes.len() as u64,
+            PassedCopy::Asked(asked) => size(&asked.body),
+            PassedCopy::Answered(answered) => size(&answered.body),
             PassedCopy::Failing(_) | PassedCopy::Due(_) => 0,
             PassedCopy::Mcp(copy) => copy.size(),
         }
     }
+}
+
+/// How many bytes count for a piece, next to its own: pieces of one byte each must not be many times as large as their body.
+const PIECE: u64 = 64;
+
+/// How much a copy of a body counts.
+fn size(body: &CopiedBody) -> u64 {
+    body.bytes.len() as u64 + body.pieces.len() as u64 * PIECE
 }
 
 /// A server that runs until it is dropped or ended.
@@ -531,15 +539,16 @@ struct Copy {
 
 impl Copy {
     fn add(&mut self, bytes: &[u8]) {
-        let size = bytes.len() as u64;
+        let more = bytes.len() as u64 + PIECE;
         let is_full = self.body.left_out > 0
             || self.body.bytes.len() + bytes.len() > BODY_MAX
-            || self.counts.waiting.load(Ordering::Relaxed) + size > WAITING_MAX;
+            || self.body.pieces.len() as u64 * PIECE > BODY_MAX as u64
+            || self.counts.waiting.load(Ordering::Relaxed) + more > WAITING_MAX;
         if is_full {
-            self.body.left_out += size;
+            self.body.left_out += bytes.len() as u64;
             return;
         }
-        self.counts.waiting.fetch_add(size, Ordering::Relaxed);
+        self.counts.waiting.fetch_add(more, Ordering::Relaxed);
         self.body.bytes.extend_from_slice(bytes);
         self.body.pieces.push(bytes.len() as u32);
     }
@@ -753,5 +762,31 @@ impl Body for OutBody {
                 SizeHint::with_exact(body.pieces.iter().map(|piece| piece.len() as u64).sum())
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_one_byte_are_bounded_as_well() {
+        let counts = Arc::new(Counts::default());
+        let mut copy = Copy { counts: Arc::clone(&counts), body: CopiedBody::default() };
+        for _ in 0..2 << 20 {
+            copy.add(b"x");
+        }
+        assert!(copy.body.pieces.len() as u64 * PIECE <= BODY_MAX as u64 + PIECE);
+        assert_eq!(copy.body.bytes.len() as u64 + copy.body.left_out, 2 << 20);
+        assert_eq!(
+            counts.waiting.load(Ordering::Relaxed),
+            size(&copy.body),
+            "what waits is what a copy counts"
+        );
+        copy.body.left_out = 0;
+        counts.waiting.store(WAITING_MAX - PIECE, Ordering::Relaxed);
+        copy.body.pieces.clear();
+        copy.add(b"y");
+        assert_eq!(copy.body.left_out, 1, "other copies wait already");
     }
 }

@@ -18,11 +18,12 @@ use dendrer_wire::ImportError;
 use tokio::sync::oneshot;
 
 use crate::api::{self, Api};
+use crate::around::AroundPeer;
 use crate::bases::Base;
 use crate::body::{self, BodyFault};
 use crate::conversation::{Conversations, Place};
 use crate::exact;
-use crate::exchange::{AnsweredCall, AskedCall, CallNumber, Ended, FAILED};
+use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED};
 use crate::mcp::is_mcp;
 use crate::proxy::PassedCopy;
 use crate::read::{self, ReadAnswer};
@@ -64,7 +65,7 @@ pub enum TapeError {
 }
 
 /// The end of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramEnd {
     /// Its exit code; `None` if a signal ended it.
     pub exit: Option<u8>,
@@ -72,6 +73,8 @@ pub struct ProgramEnd {
     pub signal: Option<i32>,
     /// Requests to the server without its token.
     pub refused: u64,
+    /// The other addresses that it asked; `None` if they were not looked at.
+    pub around: Option<Vec<AroundPeer>>,
 }
 
 /// The metadata of the run of a program: its command, the variables of its APIs, the commands that are read as servers of MCP,
@@ -213,9 +216,9 @@ impl Tape {
     /// As [`Tape::take`].
     pub fn end(&mut self, end: &ProgramEnd) -> Result<Vec<Record>, TapeError> {
         self.end_mcp()?;
+        let around = end.around.as_ref().map(|peers| Value::array(peers.iter().map(AroundPeer::to_value)));
         let ended = Value::record([
-            // The other addresses that the program asked are not looked at.
-            ("around", Value::Null),
+            ("around", around.unwrap_or(Value::Null)),
             ("calls", Value::from(self.tally.calls)),
             ("exit", end.exit.map_or(Value::Null, |exit| Value::from(u64::from(exit)))),
             ("refused", Value::from(end.refused)),
@@ -280,11 +283,22 @@ impl Tape {
         self.vault.as_mut()?.put(&self.run, &exact::locator(call, part), bytes).ok()
     }
 
+    /// As [`Tape::keep`], for a body. One that was not copied whole is not exact.
+    fn keep_whole(
+        &mut self,
+        call: CallNumber,
+        part: &str,
+        body: &CopiedBody,
+        bytes: impl FnOnce() -> Vec<u8>,
+    ) -> Option<VaultRef> {
+        if body.left_out > 0 { None } else { self.keep(call, part, &bytes()) }
+    }
+
     /// Records a request, or reads it again with the records that it has.
     fn asked(&mut self, asked: AskedCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         self.tally.calls += 1;
         let api = api::of_path(&asked.method, &asked.path);
-        let exact = self.keep(asked.call, "request", &exact::of_request(&asked));
+        let exact = self.keep_whole(asked.call, "request", &asked.body, || exact::of_request(&asked));
         let known = read::known(&asked, &self.volatile);
         let known = self.vault.as_mut().and_then(|vault| vault.known_by(&self.run, &known).ok());
         let (retry_of, seen_again) = (None, Vec::new());
@@ -358,7 +372,7 @@ impl Tape {
     /// Records an answer, or reads it again with the records that it has.
     fn answered(&mut self, answered: AnsweredCall, recorded: Option<RecordedItems>) -> Result<(), TapeError> {
         let Some(open) = self.open.remove(&answered.call) else { return Ok(()) };
-        let exact = self.keep(answered.call, "answer", &exact::of_answer(&answered));
+        let exact = self.keep_whole(answered.call, "answer", &answered.body, || exact::of_answer(&answered));
         let exact = [("answer", exact), ("request", open.exact)];
         let exact: Vec<(&str, Value)> =
             exact.into_iter().filter_map(|(part, found)| Some((part, found?.to_value()))).collect();
@@ -517,7 +531,12 @@ impl Tape {
         let http = http.into_iter().filter_map(|(name, value)| Some((name, value?)));
         let capture = with_members(capture(answered.call, "http", 0, "answer"), exact);
         let words = Value::record([("capture", capture), ("http", Value::record(http))]);
-        self.propose(observation(RUNTIME).with("intent", words))?;
+        let mut intent = observation(RUNTIME).with("intent", words);
+        if open.asked.body.left_out > 0 || answered.body.left_out > 0 {
+            self.tally.gaps += 1;
+            intent.noted.push(gap_note(answered.call, BodyFault::TooLarge.word()));
+        }
+        self.propose(intent)?;
         Ok(())
     }
 

@@ -48,6 +48,7 @@ pub(crate) mod program;
 pub(crate) mod redaction;
 pub(crate) mod replies;
 pub(crate) mod runs;
+pub(crate) mod server;
 pub(crate) mod shell;
 pub(crate) mod shims;
 pub(crate) mod ticks;
@@ -166,6 +167,11 @@ pub(crate) fn read_store(global: &Global) -> Result<Arc<dyn Store>> {
 /// As [`read_store`], with what is known of it, and where it is.
 pub(crate) fn read_repo(global: &Global) -> Result<(Repo, PathBuf)> {
     let path = find(global)?;
+    if server::is_address(&path) {
+        let repo = server::open(global, &path, Mode::Read)?;
+        speak(global, &*repo.reader()?, &path);
+        return Ok((repo, path));
+    }
     let repo =
         Repo::open_with(&path, keys::trust(global), global.reads(), Mode::Read).map_err(mark::refused)?;
     speak(global, &*repo.reader()?, &path);
@@ -211,7 +217,10 @@ pub(crate) fn write_store(global: &Global) -> Result<Repo> {
 /// As [`write_store`], of the store at a place.
 pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo, dendrer::Error> {
     let options = Options { index: !global.without_index, ..Options::write() };
-    let repo = Repo::open_with(path, keys::trust(global), options, Mode::Write)?;
+    let repo = match server::is_address(path) {
+        true => server::open(global, path, Mode::Write)?,
+        false => Repo::open_with(path, keys::trust(global), options, Mode::Write)?,
+    };
     speak(global, repo.writer()?, path);
     Ok(repo)
 }
@@ -281,6 +290,9 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
         dendrer::Error::NoStore(Box::new(NoStore::NotText { text }))
     })?;
     if let Some(named) = global.store.clone().or(told) {
+        if server::is_address(Path::new(&named)) {
+            return Ok(named.into());
+        }
         return Ok(locate::named(&named)?);
     }
     let here = std::env::current_dir()

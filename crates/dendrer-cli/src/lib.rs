@@ -121,7 +121,10 @@ fn enter(cli: &mut Cli) -> failure::Result<()> {
         && !matches!(cli.verb, Some(Verb::Init(_) | Verb::Demo(_) | Verb::Restore(_)))
         && let Ok(found) = context::find(&cli.global)
     {
-        cli.global.store = found.parent().map(|dir| dir.display().to_string());
+        cli.global.store = match context::server::is_address(&found) {
+            true => Some(found.display().to_string()),
+            false => found.parent().map(|dir| dir.display().to_string()),
+        };
     }
     Ok(())
 }

@@ -6,11 +6,15 @@ Each agent of `clients/` takes 30 turns with a stub of its API: whole answers an
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -194,3 +198,196 @@ def test_a_program_sees_the_same_recorded_and_served_again(agent: Agent) -> None
     assert len(ours) == len(theirs)
     for one, another in zip(ours, theirs):
         assert one == another
+
+
+@pytest.mark.parametrize(
+    ("name", "agents", "left"),
+    [("openai_at_once", 5, 4), ("openai_stored", 1, 0), ("google_chats", 1, 0)],
+)
+def test_other_ways_to_converse_are_recorded_and_served(name: str, agents: int, left: int) -> None:
+    """Conversations at once, requests that name the response before, and contents that the library keeps by itself."""
+    agent = Agent(name, "auto", ("", ""), ALL, how="sync")
+    turns = [f"{n}: {WORDS[n % 3]} {'(think)' if n == 4 else ''}".strip() for n in range(6)]
+    with Stub() as stub:
+        alone, _, _ = act(agent, [], turns, stub)
+        asked = len(stub.paths)
+    with Stub() as stub:
+        recorded, _, told = act(agent, [*DENDRER, "record", "--as", "r", "--"], turns, stub)
+    assert recorded == alone
+    counted = f"{agents} agent{'s' if agents > 1 else ''}, {asked} calls, 0 failed, 0 gaps"
+    assert counted in told, told
+    branches = {one["content"]["intent"].get("capture", {}).get("branch", 0) for one in transitions("r")}
+    assert branches == {0}, "nothing of it is taken for a second try"
+    replay = [*DENDRER, "replay", "r", "--tools", "run", "--"]
+    served, _, told = act(agent, replay, turns, None)
+    assert served == alone
+    assert f"OK           {asked} calls served" in told, told
+    if left:
+        # One of the conversations departs, and the others are served to their ends.
+        changed = (CLIENTS / "agents" / f"{name}.py").read_text("utf-8")
+        changed = changed.replace('f"You are agent {name}."', 'f"You are agent {name}{chr(33) if name == 3 else chr(46)}"')
+        Path("changed.py").write_text(changed, "utf-8")
+        words = [sys.executable, "changed.py", "sync", "turns.json", "saw.json"]
+        paths = os.environ | {"PYTHONPATH": os.pathsep.join([str(CLIENTS / "agents"), os.environ.get("PYTHONPATH", "")])}
+        keys = {"OPENAI_API_KEY": "key"}
+        ran = subprocess.run(
+            [*replay, *words], env=paths | keys, capture_output=True, encoding="utf-8", timeout=60, check=False
+        )
+        assert ran.returncode == 7 and "/messages/0/content" in ran.stderr, ran.stderr
+        saved = json.loads(Path("saw.json").read_text("utf-8"))["saved"]
+        same = [one == other for one, other in zip(saved, alone["saved"])]
+        assert same == [True, True, True, False, True]
+
+
+def test_a_call_takes_at_most_a_twentieth_longer() -> None:
+    """At the median of 100 calls with and without the recorder in turn; an answer has 20 pieces over 50 ms."""
+    with Stub() as stub:
+        environment = os.environ | stub.variables() | {"STUB_URL": f"{stub.url}/v1"}
+        ran = subprocess.run(
+            [*DENDRER, "record", "--as", "r", "--", sys.executable, str(CLIENTS / "latency.py"), "100"],
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+            check=True,
+        )
+    found = json.loads(ran.stdout)
+    print(ran.stdout)
+    assert "100 calls, 0 failed, 0 gaps" in ran.stderr, ran.stderr
+    assert found["ratio"] <= 1.05, found
+
+
+class Leaky(http.server.BaseHTTPRequestHandler):
+    """An API whose answers have secrets: in headers, texts, calls, halves of streamed pieces, and errors."""
+
+    canary: dict[str, str] = {}
+
+    def do_POST(self) -> None:
+        """Answers by the last message."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        canary = self.canary
+        try:
+            messages = json.loads(body).get("messages", [])
+        except ValueError:
+            messages = [{"role": "none", "content": ""}]
+        last = messages[-1] if messages else {"role": "none", "content": ""}
+        status, kind = 200, "application/json"
+        message: dict[str, Any] = {"role": "assistant", "content": f"Your token={canary['answer text']}"}
+        if isinstance(last["content"], list):
+            asked = json.dumps({"login": "me", "password": canary["call password"], "note": canary["call note"]})
+            call = {"id": "c1", "type": "function", "function": {"name": "log_in", "arguments": asked}}
+            message = {"role": "assistant", "content": None, "tool_calls": [call]}
+        answer: Any = {"id": "x", "choices": [{"index": 0, "message": message}]}
+        if not messages:
+            answer = {"data": [1], "secret": canary["embedding answer"]}
+        if last["content"] == "fail":
+            status, answer = 401, {"error": {"message": f"Incorrect API key provided: {canary['error']}"}}
+        sent = json.dumps(answer).encode()
+        if last["content"] == "stream":
+            kind = "text/event-stream"
+            sent = b"".join(f"data: {one}\n\n".encode() for one in [*map(json.dumps, self.pieces()), "[DONE]"])
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(sent)))
+        self.send_header("Set-Cookie", f"session={canary['set cookie']}; HttpOnly")
+        self.send_header("X-Token", canary["answer header"])
+        self.send_header("WWW-Authenticate", f"Bearer {canary['authenticate']}")
+        self.send_header("Location", f"https://x.example/?key={canary['location']}")
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def pieces(self) -> list[Any]:
+        """Pieces of a stream that have each secret in two halves."""
+        canary = self.canary
+        deltas: list[Any] = [{"role": "assistant", "content": "the key "}]
+        for name in ("half text", "half bearer", "half password"):
+            before = {"half bearer": "Bearer ", "half password": "password="}.get(name, "")
+            deltas += [{"content": piece} for piece in (before, *halves(canary[name]), " and ")]
+        call = {"index": 0, "id": "c2", "type": "function", "function": {"name": "log_in", "arguments": ""}}
+        deltas.append({"tool_calls": [call]})
+        for piece in ('{"api_key":"', *halves(canary["half call"]), '","token":"', *halves(canary["half token"]), '"}'):
+            deltas.append({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
+        chunks: list[Any] = [{"id": "s", "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+        return [*chunks, {"id": "s", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}]
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Prints nothing."""
+
+
+def halves(text: str) -> tuple[str, str]:
+    """Both halves of a text."""
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+#: The places of secrets, and the form of those that only their form shows. The others have a name beside them, or are on no record.
+PLACES = {
+    "bearer": "", "cookie": "", "api key": "", "goog key": "", "proxy": "", "own header": "", "organization": "", "user agent": "",
+    "query key": "", "query sig": "", "query other": "", "set cookie": "", "answer header": "", "authenticate": "", "location": "",
+    "environment 1": "", "environment 2": "", "environment key": "sk-proj-", "argument 1": "", "argument 2": "", "argument key": "ghp_",
+    "system": "", "user text": "sk-proj-", "user part": "", "term": "ghp_", "metadata": "", "tool output": "", "url password": "",
+    "answer text": "", "call password": "", "call note": "sk-ant-api03-", "embedding": "", "embedding answer": "", "no json": "",
+    "error": "sk-proj-", "half text": "sk-proj-", "half bearer": "", "half password": "", "half call": "", "half token": "ghp_",
+}  # fmt: skip
+
+
+def test_secrets_of_a_program_are_in_no_file_and_in_no_message() -> None:
+    """40 secrets, and the halves of each: in no file but as ciphertext, and in nothing that is printed."""
+    assert len(PLACES) == 40
+    letters = hashlib.sha256(b"canaries").hexdigest()
+
+    def secret(number: int, form: str) -> str:
+        """A text that is nowhere else: letters of both cases and digits."""
+        text = hashlib.sha256(f"{letters}{number}".encode()).digest()
+        return form + base64.b64encode(text).decode().translate(str.maketrans("", "", "+/="))[:36]
+
+    canary = {name: secret(number, form) for number, (name, form) in enumerate(PLACES.items())}
+    Leaky.canary = canary
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leaky)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    outside = Path("../outside")
+    outside.mkdir()
+    (outside / "canaries.json").write_text(json.dumps(canary), "utf-8")
+    environment = os.environ | {
+        "OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}/v1",
+        "SESSION": canary["environment 1"],
+        "DB_PASSWORD": canary["environment 2"],
+        "OPENAI_API_KEY": canary["environment key"],
+    }
+    words = ["--token", canary["argument 1"], f"--password={canary['argument 2']}", canary["argument key"]]
+    program = [sys.executable, str(CLIENTS / "canaries.py"), str(outside / "canaries.json"), *words]
+
+    def ran(*args: str) -> str:
+        """What a command prints."""
+        done = subprocess.run(
+            [*DENDRER, *args], env=environment, capture_output=True, encoding="utf-8", timeout=60, check=False
+        )
+        assert done.returncode in (0, 7), done.stderr
+        return done.stdout + done.stderr
+
+    told = ran("record", "--as", "r", "--jsonl", "-o", "acks", "--", *program)
+    acks = Path("acks").read_text("utf-8")
+    assert [json.loads(acks.splitlines()[-1])["summary"][name] for name in ("calls", "failed", "gaps")] == [7, 1, 1], acks
+    told += ran("log", "r", "--full", "--limit=0", "--json") + ran("show", "r@1") + ran("runs", "--json")
+    told += ran("replay", "r", "--tools", "run", "--", *program)
+    assert "7 calls served" in told, told
+    changed = canary | {"tool output": secret(99, ""), "user text": secret(98, "sk-proj-")}
+    (outside / "canaries.json").write_text(json.dumps(changed), "utf-8")
+    told += ran("replay", "r", "--tools", "run", "--", *program)
+    told += ran("replay", "r", "--tools", "run", "--json", "--", *program)
+    assert "DIVERGED" in told
+    server.shutdown()
+
+    wanted = [text for one in {*canary.values(), *changed.values()} for text in (one, *halves(one))]
+    files = [path for path in Path("..").rglob("*") if path.is_file() and outside not in path.parents]
+    assert any(path.suffix == ".seg" for path in files), files
+    assert told.count("<redacted:") > 20, "they are on record, as markers"
+    found = [
+        (name, str(path))
+        for path in files
+        for content in [path.read_bytes()]
+        for name in wanted
+        if name.encode() in content
+    ]
+    found += [(name, "printed") for name in wanted if name in told]
+    names = {text: place for place, one in (changed | canary).items() for text in (one, *halves(one))}
+    assert not found, [(names.get(text, text), where) for text, where in found]

@@ -202,6 +202,39 @@ pub enum StoreError {
     /// This store cannot do that.
     #[error("{0}")]
     Unsupported(&'static str),
+    /// The address of a store on a server is refused. Never repeats the address, which may have a password.
+    #[error("the address of the store is refused: {0}")]
+    Address(String),
+    /// The program was built without stores on a server.
+    #[error("{server} is a store on a server, and this program was built without those")]
+    NotBuilt {
+        /// The address.
+        server: String,
+    },
+    /// The server is not one that records are entrusted to.
+    #[error("{server} is refused: {why}")]
+    ServerRefused {
+        /// The address, without secrets.
+        server: String,
+        /// The setting that is wrong.
+        why: String,
+    },
+    /// There is no connection to the server, or there was none until the end of the call. Nothing was written.
+    #[error("no connection to {server}: {why}")]
+    Unreachable {
+        /// The address, without secrets.
+        server: String,
+        /// The reason.
+        why: String,
+    },
+    /// The server has another epoch of the store than this handle began with: one of the two is left behind.
+    #[error("the server has epoch {found} of this store, and this handle began in epoch {own}")]
+    OtherEpoch {
+        /// The epoch of the handle.
+        own: u64,
+        /// The epoch of the server.
+        found: u64,
+    },
     /// The caller stopped the work.
     #[error("cancelled: the caller stopped the work")]
     Cancelled,
@@ -263,6 +296,11 @@ impl StoreError {
             StoreError::IsBackup { .. } => Code::E0806,
             StoreError::Note(_) => Code::E0308,
             StoreError::Unsupported(_) => Code::E0601,
+            StoreError::Address(_) => Code::E0816,
+            StoreError::NotBuilt { .. } => Code::E0818,
+            StoreError::ServerRefused { .. } => Code::E0817,
+            StoreError::Unreachable { .. } => Code::E0819,
+            StoreError::OtherEpoch { .. } => Code::E0823,
             StoreError::Cancelled => Code::E0810,
         }
     }

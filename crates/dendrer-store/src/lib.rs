@@ -6,6 +6,7 @@
 //! Rule: every record that a store returns was sealed again from the bytes that were read, and its id compared. There
 //! is no way to get a record that differs from the one that was committed.
 
+pub mod checks;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod descriptor;

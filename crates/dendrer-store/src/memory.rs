@@ -583,7 +583,7 @@ impl KeepSecrets for Memory {
 }
 
 /// Refuses to adopt up to a tree that the log does not have.
-pub(crate) fn check_adopted(found: Option<TreeHead>, to: TreeHead) -> Result<(), StoreError> {
+pub fn check_adopted(found: Option<TreeHead>, to: TreeHead) -> Result<(), StoreError> {
     if found == Some(to) || to.size == 0 {
         return Ok(());
     }
@@ -593,7 +593,7 @@ pub(crate) fn check_adopted(found: Option<TreeHead>, to: TreeHead) -> Result<(),
 }
 
 /// Refuses anything but an `erase` record to announce an erasure.
-pub(crate) fn check_erase(record: &Record) -> Result<(), StoreError> {
+pub fn check_erase(record: &Record) -> Result<(), StoreError> {
     if record.header().kind == Kind::Erase {
         return Ok(());
     }
@@ -601,7 +601,7 @@ pub(crate) fn check_erase(record: &Record) -> Result<(), StoreError> {
 }
 
 /// Returns the lowest digest that begins with these lower-case hex digits; `None` for any other text.
-pub(crate) fn prefix_start(hex: &str) -> Option<Digest> {
+pub fn prefix_start(hex: &str) -> Option<Digest> {
     let digits = hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
     if !digits || hex.len() > 64 {
         return None;

@@ -21,12 +21,12 @@ use dendrer_object::note::VerifierKey;
 use dendrer_object::{Digest, StoreId};
 
 pub use append::AppendLog;
-pub(crate) use append::check_heads;
+pub use append::check_heads;
 pub use derived::{KeepDerived, KeptRow, KeptWhat, Slot, TilePlace};
 pub use erase::EraseValues;
 pub use head::Head;
 pub(crate) use read::not_in_tree;
-pub(crate) use read::take_key;
+pub use read::take_key;
 pub use read::{ReadLog, RunSummary, Skimmed};
 pub use secrets::{Given, KeepSecrets, NewSecrets, SECRET_SIZE_MAX};
 pub use sign::{LastRecord, MaySign, SignLog};

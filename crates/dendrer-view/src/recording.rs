@@ -5,6 +5,18 @@ use dendrer_object::{Digest, Record, RunName, Value, document};
 use crate::answer::{End, ItemAnswer, Line, Page};
 use crate::count;
 
+/// An address that a program asked without being recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WentAround {
+    /// The address and the port.
+    pub peer: String,
+    /// How many connections to it were seen.
+    pub connections: u64,
+}
+
+/// How many addresses have a note each.
+const NOTED_MAX: usize = 5;
+
 /// The recording of a program.
 #[derive(Debug, Clone)]
 pub struct RecordedAnswer {
@@ -18,6 +30,8 @@ pub struct RecordedAnswer {
     pub failed: u64,
     /// Parts that are missing.
     pub gaps: u64,
+    /// The other addresses that the program asked; `None` if they were not looked at.
+    pub around: Option<Vec<WentAround>>,
     /// The exit code that the program ended with; 128 and the signal if one ended it.
     pub exit: u8,
     /// The last tick, and its record.
@@ -39,12 +53,22 @@ document! {
         failed: u64 = answer.failed,
         /// How many parts are missing
         gaps: u64 = answer.gaps,
+        /// The addresses that it asked without being recorded, as far as they were seen; null if they were not looked at
+        around: Option<Vec<AroundObject>> = answer.around.as_ref().map(|peers| peers.iter().map(AroundObject::of).collect()),
         /// The exit code of the program; 128 and the signal if one ended it
         exit: u64 = u64::from(answer.exit),
         /// The record of the last tick; null if it has no tick
         tip: Option<Digest> = answer.tip.map(|(_, id)| id),
         /// The records, as they became durable
         items: stream RecordedItem,
+    }
+
+    /// An address that a program asked without being recorded
+    pub object AroundObject(around: &WentAround) {
+        /// The address and the port
+        peer: &str = &around.peer,
+        /// How many connections to it were seen
+        connections: u64 = around.connections,
     }
 
     /// A record that is durable
@@ -93,7 +117,20 @@ impl ItemAnswer for RecordedAnswer {
         parts.push(format!("{} failed", self.failed));
         parts.push(count(self.gaps, "gap", "gaps"));
         parts.extend(self.tip.map(|(_, id)| format!("tip {}", id.short())));
-        vec![Line::note(format!("recorded {}: {}", self.run, parts.join(", ")))]
+        let recorded = Line::note(format!("recorded {}: {}", self.run, parts.join(", ")));
+        let peers = self.around.iter().flatten();
+        let noted = peers.clone().take(NOTED_MAX).map(|one| {
+            let connections = count(one.connections, "connection", "connections");
+            Line::note(format!("note: went around: {}, {connections}", one.peer))
+        });
+        let more = peers.count().saturating_sub(NOTED_MAX);
+        let rest = (more > 0).then(|| {
+            Line::note(format!(
+                "note: went around: {}",
+                count(more as u64, "other address", "other addresses")
+            ))
+        });
+        std::iter::once(recorded).chain(noted).chain(rest).collect()
     }
 
     fn end(&self) -> End {
@@ -104,7 +141,7 @@ impl ItemAnswer for RecordedAnswer {
 impl RecordedAnswer {
     /// Begins the answer of a recording.
     pub fn new(run: RunName) -> RecordedAnswer {
-        RecordedAnswer { run, agents: 0, calls: 0, failed: 0, gaps: 0, exit: 0, tip: None }
+        RecordedAnswer { run, agents: 0, calls: 0, failed: 0, gaps: 0, around: None, exit: 0, tip: None }
     }
 
     fn see(&mut self, record: &Record) {

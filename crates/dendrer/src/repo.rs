@@ -232,6 +232,33 @@ impl Repo {
         Repo::of(Shared::new(store), None, trust, Vec::new())
     }
 
+    /// As [`Repo::over`], of a store that takes no records through this handle: damage and loss are warnings, and what is there
+    /// can be read.
+    pub fn read_over(mut store: Box<dyn Store>, trust: Arc<dyn Trust>) -> Result<Repo, Error> {
+        let writer = writer_of(&*trust, &*store);
+        store.set_writer(writer);
+        let warnings = warnings::warnings_over(&mut *store, &*trust)?;
+        let had_head = warnings.is_empty();
+        let mut repo = Repo::of(Shared::new(store), None, trust, warnings)?;
+        let inner = Arc::get_mut(&mut repo.inner).expect("the handle was made just now");
+        (inner.mode, inner.had_head) = (Mode::Read, had_head);
+        Ok(repo)
+    }
+
+    /// Begins the log of an empty store of any kind, whose key is kept already, and signs its first checkpoint.
+    pub fn create_over(
+        mut store: Box<dyn Store>,
+        trust: Arc<dyn Trust>,
+        profile: RedactionProfile,
+    ) -> Result<Repo, Error> {
+        let writer = writer_of(&*trust, &*store);
+        store.set_writer(writer);
+        begin_log_with(&mut *store, &mut World::default(), profile)?;
+        let repo = Repo::of(Shared::new(store), None, trust, Vec::new())?;
+        repo.sign()?;
+        Ok(repo)
+    }
+
     fn of(
         store: Shared,
         place: Option<(&Path, Options)>,

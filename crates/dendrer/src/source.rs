@@ -407,6 +407,15 @@ pub trait Desk {
     /// A [`Problem`] if there is no store.
     fn dir(&mut self) -> Result<PathBuf, Problem>;
 
+    /// Opens the store for reading, with its address, if it is no directory; `None` for one that is.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if it cannot be opened.
+    fn store_elsewhere(&mut self) -> Result<Option<(String, Repo)>, Problem> {
+        Ok(None)
+    }
+
     /// Opens the files of the store in a directory, to verify them; the log may be damaged.
     ///
     /// # Errors

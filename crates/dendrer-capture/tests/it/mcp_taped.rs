@@ -44,7 +44,7 @@ impl Desk {
     }
 
     fn end(&mut self) {
-        self.tape.end(&ProgramEnd { exit: Some(0), signal: None, refused: 0 }).unwrap();
+        self.tape.end(&ProgramEnd { exit: Some(0), signal: None, refused: 0, around: None }).unwrap();
     }
 
     fn at(&self, tick: u64, path: &[&str]) -> String {

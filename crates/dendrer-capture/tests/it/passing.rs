@@ -26,7 +26,7 @@ fn api(pieces: Vec<Vec<u8>>) -> (u16, thread::JoinHandle<Vec<u8>>) {
 }
 
 /// Reads a request with its body.
-fn request(stream: &mut TcpStream) -> Vec<u8> {
+pub(crate) fn request(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {

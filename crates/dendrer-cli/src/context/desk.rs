@@ -125,6 +125,15 @@ impl Desk for CommandDesk<'_> {
         super::find(self.global)
     }
 
+    fn store_elsewhere(&mut self) -> Result<Option<(String, Repo)>> {
+        match super::find(self.global) {
+            Ok(path) if super::server::is_address(&path) => {
+                Ok(Some((path.display().to_string(), super::read_repo(self.global)?.0)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn log_files(&mut self, dir: &Path) -> Result<Embedded> {
         super::embedded(self.global, dir, self.global.reads())
     }

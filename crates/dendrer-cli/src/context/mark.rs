@@ -12,6 +12,7 @@ use crate::failure::Result;
 
 /// Opens a store. If it is refused for a mark that hides records, the failure says how to make it a store again.
 pub(crate) fn open(dir: &Path, options: Options) -> Result<Embedded> {
+    super::server::refuse(dir)?;
     Embedded::open(dir, options).map_err(|error| refused(error.into()))
 }
 

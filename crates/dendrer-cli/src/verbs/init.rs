@@ -18,6 +18,7 @@ use dendrer_view::quote::shell;
 use crate::context;
 use crate::context::STORE_DIR;
 use crate::context::keys;
+use crate::context::server;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::{Global, profile_arg};
@@ -32,6 +33,12 @@ pub(crate) struct Init {
     /// By which rules secrets are taken out of what is recorded here
     #[arg(long, value_name = "RULES", default_value = "default", value_parser = profile_arg)]
     pub(crate) redact: RedactionProfile,
+    /// A store on a server: the role that records, which gets what it needs for that and nothing more
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) role: Option<String>,
+    /// A store on a server: print the statements that make its tables, and do nothing
+    #[arg(long)]
+    pub(crate) print_sql: bool,
 }
 
 /// Tells whether a store was made, as far as that is known.
@@ -43,7 +50,15 @@ fn is_made(path: &Path, id: StoreId) -> bool {
 }
 
 pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
-    let dir = Path::new(args.dir.as_deref().or(global.store.as_deref()).unwrap_or("."));
+    let named = args.dir.as_deref().or(global.store.as_deref()).unwrap_or(".");
+    if server::is_address(Path::new(named)) {
+        return on_server(global, args, named, out);
+    }
+    if args.role.is_some() || args.print_sql {
+        let what = "--role and --print-sql are of a store on a server: init --store postgres://HOST/DB/NAME";
+        return Err(Failure::new(Code::E0106, what).note("nothing was made"));
+    }
+    let dir = Path::new(named);
     let path = if dir.ends_with(STORE_DIR) { dir.to_owned() } else { dir.join(STORE_DIR) };
     if path.join("store.json").exists() {
         return Err(Failure::new(Code::E0110, format!("{} is a store already", path.display()))
@@ -103,9 +118,64 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let there = args.dir.as_deref().or(global.store.as_deref()).filter(|dir| *dir != ".");
     out.answer(&InitAnswer {
         path: path.display().to_string(),
+        server: None,
         id: id.to_string(),
         verifier: verifier.to_string(),
         key: key_path.display().to_string(),
         commit: shell(&in_store(commit, there)),
+    })
+}
+
+/// Refuses a store on a server: this program was built without them.
+#[cfg(not(feature = "postgres"))]
+fn on_server(global: &Global, _: &Init, named: &str, _: &mut Out) -> Result {
+    let mode = dendrer::repo::Mode::Write;
+    server::open(global, Path::new(named), mode)
+        .map(|_| 0)
+        .map_err(|error| Failure::from(error).note("nothing was made"))
+}
+
+/// Makes a store on a server, or prints its tables.
+#[cfg(feature = "postgres")]
+fn on_server(global: &Global, args: &Init, named: &str, out: &mut Out) -> Result {
+    let role = args.role.as_deref();
+    let address = server::address(Path::new(named))?;
+    if args.print_sql {
+        out.bytes(dendrer_store_postgres::tables_sql(&address.schema(), role).as_bytes())?;
+        return Ok(0);
+    }
+    let trust = keys::trust(global);
+    let id = repo::new_id().map_err(dendrer::Error::from)?;
+    let key = Arc::new(trust::make_key(&id.origin()).map_err(dendrer::Error::from)?);
+    let key_path = keys::path_of(global.key.as_deref(), id).unwrap_or_default();
+    files::makes(&key_path)?;
+    trust.keep_key(id, &key).map_err(dendrer::Error::from)?;
+    let info = dendrer::store::StoreInfo::new(id, key.verifier_key().clone());
+    let made = server::create(&address, info, role, trust.clone(), args.redact);
+    let (repo, version) = made.map_err(|error| {
+        // The store may be there: without its key nobody could sign it any more.
+        let is_there = server::open(global, Path::new(named), dendrer::repo::Mode::Read)
+            .is_ok_and(|repo| repo.info().id == id);
+        let failure = Failure::from(error);
+        if is_there {
+            return failure.note(format!(
+                "the store is there, and the key of its log in {}; the next commit signs it",
+                key_path.display()
+            ));
+        }
+        // A key without a store is litter.
+        let _ = std::fs::remove_file(&key_path);
+        failure.note("nothing was made")
+    })?;
+    context::close(repo)?;
+    let shown = address.to_string();
+    let commit = ["dendrer", "commit", "--store", &shown, "--run", "first"].map(str::to_owned).to_vec();
+    out.answer(&InitAnswer {
+        path: shown.clone(),
+        server: Some(version),
+        id: id.to_string(),
+        verifier: key.verifier_key().to_string(),
+        key: key_path.display().to_string(),
+        commit: shell(&commit),
     })
 }

@@ -10,9 +10,9 @@ use dendrer::repo::new_run::{first_free, refuse_made, refuse_unreachable};
 use dendrer::repo::{Mode, Repo};
 use dendrer_capture::proxy::Copies;
 use dendrer_capture::tape::{self, ProgramEnd, TapeError};
-use dendrer_capture::{Base, Proxy, Tape, bases};
+use dendrer_capture::{AroundPeer, AroundWatch, Base, Proxy, Tape, bases};
 use dendrer_object::{Code, RunName};
-use dendrer_view::recording::RecordedAnswer;
+use dendrer_view::recording::{RecordedAnswer, WentAround};
 use dendrer_wire::import::clean_name;
 
 use crate::context;
@@ -85,8 +85,9 @@ pub(crate) fn run(global: &Global, args: &Record, out: &mut Out) -> Result {
     let mut answer = RecordedAnswer::new(tape.recorder().head().run().clone());
     let waiter = start(args, variables, (proxy, shims))?;
     let failed = record(copies, &mut tape, &mut answer, out);
-    let (status, refused) = waiter.join().map_err(|_| not_started("the program's thread ended early"))?;
-    finish(Finish { tape, repo, failed, status, refused }, answer, out)
+    let (status, refused, around) =
+        waiter.join().map_err(|_| not_started("the program's thread ended early"))?;
+    finish(Finish { tape, repo, failed, status, refused, around }, answer, out)
 }
 
 fn not_started(error: impl ToString) -> Failure {
@@ -164,7 +165,7 @@ fn own_name(command: &[String]) -> String {
 }
 
 /// Waits for the program, and then ends the server.
-type Waiter = thread::JoinHandle<(Started, u64)>;
+type Waiter = thread::JoinHandle<(Started, u64, Option<Vec<AroundPeer>>)>;
 
 /// Starts the program in a thread.
 fn start(args: &Record, variables: Vec<(String, OsString)>, servers: (Proxy, Shims)) -> Result<Waiter> {
@@ -173,9 +174,14 @@ fn start(args: &Record, variables: Vec<(String, OsString)>, servers: (Proxy, Shi
     command.envs(variables);
     let signals = proxy.hold_signals().map_err(not_started)?;
     let waiting = thread::Builder::new().name("program".to_owned()).spawn(move || {
-        let started = program::run(command, |process| proxy.forward(signals, process));
+        let mut watch = None;
+        let started = program::run(command, |process| {
+            watch = AroundWatch::start(process, proxy.address());
+            proxy.forward(signals, process);
+        });
+        let around = watch.and_then(AroundWatch::end);
         shims.end();
-        (started, proxy.end())
+        (started, proxy.end(), around)
     });
     waiting.map_err(not_started)
 }
@@ -210,18 +216,21 @@ struct Finish {
     failed: Option<Failure>,
     status: Started,
     refused: u64,
+    around: Option<Vec<AroundPeer>>,
 }
 
 fn finish(end: Finish, mut answer: RecordedAnswer, out: &mut Out) -> Result {
-    let Finish { mut tape, repo, mut failed, status, refused } = end;
+    let Finish { mut tape, repo, mut failed, status, refused, around } = end;
     let program::Exit { code: exit, signal, why } = status.exit();
     answer.exit = exit;
     let tally = tape.tally();
     (answer.agents, answer.calls) = (tally.agents, tally.calls);
     (answer.failed, answer.gaps) = (tally.failed, tally.gaps);
+    let peer = |one: &AroundPeer| WentAround { peer: one.peer.clone(), connections: one.connections };
+    answer.around = around.as_ref().map(|peers| peers.iter().map(peer).collect());
     if failed.is_none() {
         let exit = Some(exit).filter(|_| signal.is_none());
-        let ended = tape.end(&ProgramEnd { exit, signal, refused }).map_err(of_tape);
+        let ended = tape.end(&ProgramEnd { exit, signal, refused, around }).map_err(of_tape);
         failed = ended
             .and_then(|records| records.iter().try_for_each(|record| out.take(&mut answer, record)))
             .err();

@@ -102,6 +102,37 @@ fn a_program_ends_as_it_ends_without_dendrer() {
     assert_eq!(code, 0, "{text}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn addresses_that_a_program_asks_by_itself_are_named() {
+    if !has_python() {
+        return;
+    }
+    let (place, mut last) = (place(), 0);
+    let other = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let peer = other.local_addr().unwrap();
+    let asks = format!(
+        "import socket, time; time.sleep(0.5); s = [socket.create_connection(('127.0.0.1', {})) for _ in range(2)]; time.sleep(0.5)",
+        peer.port()
+    );
+    // A child whose parent has ended is looked at as well, and what it serves itself is not.
+    let serves = "import socket, time; a = socket.create_server(('127.0.0.1', 0)); b = socket.create_connection(a.getsockname()); c = a.accept(); time.sleep(0.5)";
+    let line = format!(
+        "dendrer record --as a --json -o answer -- sh -c \"(python3 -c \\\"{asks}\\\" & sleep 0.2); python3 -c \\\"{serves}\\\"; sleep 1\""
+    );
+    let text = shell(&place, &line, &mut last);
+    assert_eq!(last, 0, "{text}");
+    let answer = std::fs::read_to_string(place.path().join("desk/answer")).unwrap();
+    let around = format!(r#""around":[{{"connections":2,"peer":"{peer}"}}]"#);
+    assert!(answer.contains(&around), "{answer}");
+    assert!(shell(&place, "dendrer show a@1 --json", &mut last).contains(&around));
+    let text = shell(&place, &line.replace("--as a --json -o answer", "--as b"), &mut last);
+    assert!(text.contains(&format!("note: went around: {peer}, 2 connections\n")), "{text}");
+    let text = shell(&place, "dendrer record --as c -- true", &mut last);
+    assert!(!text.contains("went around"), "{text}");
+    assert!(shell(&place, "dendrer show c@1 --json", &mut last).contains(r#""around":[]"#));
+}
+
 #[test]
 fn a_signal_to_dendrer_is_the_programs() {
     let place = place();

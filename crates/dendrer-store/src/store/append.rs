@@ -91,10 +91,7 @@ pub trait AppendLog: ReadLog {
 }
 
 /// Fails if one of some runs has another head.
-pub(crate) fn check_heads<S: ReadLog + ?Sized>(
-    store: &S,
-    heads: &[(RunName, Head)],
-) -> Result<(), StoreError> {
+pub fn check_heads<S: ReadLog + ?Sized>(store: &S, heads: &[(RunName, Head)]) -> Result<(), StoreError> {
     for (run, expected) in heads {
         let found = store.run(run)?.map(|summary| summary.head);
         if found.as_ref() != Some(expected) {

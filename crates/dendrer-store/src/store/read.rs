@@ -267,7 +267,7 @@ const KEYS_STEP: usize = 1024;
 
 /// Takes a record of kind `key` as it was read. One that cannot be read, or whose change was signed over another log, changes no key
 /// here: a verification has the reason.
-pub(crate) fn take_key(
+pub fn take_key(
     keys: &mut LogKeys,
     position: u64,
     read: Result<Option<Record>, StoreError>,

@@ -106,7 +106,7 @@ pub trait KeepSecrets: AppendLog {
 }
 
 /// Refuses bytes that are too large for one name, and none: the frame of a destroyed value is known by its bytes.
-pub(crate) fn check_new(secrets: &[(Digest, Vec<u8>)]) -> Result<(), StoreError> {
+pub fn check_new(secrets: &[(Digest, Vec<u8>)]) -> Result<(), StoreError> {
     match secrets.iter().any(|(_, bytes)| bytes.is_empty()) {
         true => Err(StoreError::Unsupported("a name of the vault has at least one byte")),
         false => check_sizes(secrets),
@@ -114,7 +114,7 @@ pub(crate) fn check_new(secrets: &[(Digest, Vec<u8>)]) -> Result<(), StoreError>
 }
 
 /// Refuses bytes that are too large for one name.
-pub(crate) fn check_sizes(secrets: &[(Digest, Vec<u8>)]) -> Result<(), StoreError> {
+pub fn check_sizes(secrets: &[(Digest, Vec<u8>)]) -> Result<(), StoreError> {
     match secrets.iter().any(|(_, bytes)| bytes.len() > SECRET_SIZE_MAX) {
         true => Err(StoreError::Unsupported("at most 1 MiB is kept under one name of the vault")),
         false => Ok(()),

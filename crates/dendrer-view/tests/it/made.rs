@@ -17,6 +17,7 @@ fn check(found: &str, expected: &str) {
 fn init_names_the_store_and_the_file_of_its_key() {
     let answer = InitAnswer {
         path: "/tmp/\u{1b}[1m/.dendrer".into(),
+        server: None,
         id: "0102".into(),
         verifier: "dendrer/0102+ab+cd".into(),
         key: "/home/me/.config/dendrer/keys/0102".into(),

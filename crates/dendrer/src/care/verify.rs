@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::evidence::verify::judge::{KnownKey, records_to_read};
 use crate::evidence::verify::{self, VerifyReading, VerifyReport, VerifyTerms, VerifyVerdict};
+use crate::repo::is_of_the_log;
 use crate::repo::keys::{accept, known_key};
 use crate::repo::mark;
 use crate::repo::{Repo, open_with_keys};
@@ -54,7 +55,12 @@ impl Repo {
                 let pinned = kept.pin(question);
                 let report = verify::store(&watched(&store, &pinned, follow)?, &pinned)?;
                 let note = store.checkpoint().ok().flatten();
-                kept.judge(report, store.info(), note.as_ref(), &question.keys)
+                let mut report = kept.judge(report, store.info(), note.as_ref(), &question.keys)?;
+                if let Some(trouble) = store.trouble().filter(|trouble| is_of_the_log(trouble)) {
+                    report.verdict = report.verdict.max(VerifyVerdict::Tampered);
+                    report.add_finding(trouble.code(), trouble.to_string(), None);
+                }
+                Ok(report)
             }
         }
     }

@@ -4,7 +4,7 @@ use dendrer_object::Code;
 use std::sync::Arc;
 
 use dendrer_store::prelude::*;
-use dendrer_store::{Embedded, Mark, StoreError};
+use dendrer_store::{Embedded, Mark, Store, StoreError};
 
 use super::heads;
 use crate::error::{Error, LogDiffers, TrustError};
@@ -75,4 +75,18 @@ pub fn warnings(store: &mut Embedded, trust: &dyn Trust) -> Result<Vec<Warning>,
         }
     }
     Ok(found)
+}
+
+/// As [`warnings`], of a store that is no directory and has no mark of a backup.
+pub(super) fn warnings_over(store: &mut dyn Store, trust: &dyn Trust) -> Result<Vec<Warning>, Error> {
+    if let Some(trouble) = store.trouble().filter(|trouble| is_of_the_log(trouble)) {
+        return Ok(vec![Warning::Damaged(trouble)]);
+    }
+    let head = match trust.head(store.info().id) {
+        Ok(Some(head)) => head,
+        Ok(None) => return Ok(Vec::new()),
+        Err(error) => return Ok(vec![Warning::HeadUnknown(Arc::new(error))]),
+    };
+    store.refresh()?;
+    Ok(heads::compare_hashes(store, head)?.map(Warning::AnotherLog).into_iter().collect())
 }

@@ -130,7 +130,8 @@ impl Again<'_> {
         out: &mut Out,
     ) -> Result<ForkProgramEnd> {
         let program::Exit { code: exit, signal, why } = started.exit();
-        let ended = ProgramEnd { exit: Some(exit).filter(|_| signal.is_none()), signal, refused };
+        let ended =
+            ProgramEnd { exit: Some(exit).filter(|_| signal.is_none()), signal, refused, around: None };
         let failed = failed.or_else(|| tape.end(&ended).map_err(of_tape).err());
         if let Some(why) = why {
             return Err(Failure::new(Code::E0808, "the program was not started").at("cause", why.to_string()));

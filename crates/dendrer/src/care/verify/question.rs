@@ -20,7 +20,7 @@ use crate::evidence::shown::ShownTree;
 use crate::evidence::verify::judge::{VerifiedLog, chains_of, compare_histories};
 use crate::evidence::verify::{VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::problem::Problem;
-use crate::repo::is_of_the_log;
+use crate::repo::{Repo, is_of_the_log};
 use crate::run::trace::{ReadHandle, Trace};
 use crate::source::{Asked, Desk, exclude};
 use crate::trust::{Stamp, Trust};
@@ -218,8 +218,15 @@ impl VerifyPlan<'_> {
             return Ok(self);
         }
         // Without a store there are no runs.
-        let store = desk.dir().and_then(|dir| desk.log_files(&dir)).map(Arc::new).ok();
-        let is_run = |address: &Address| store.as_ref().is_some_and(|store| run_of(address, store).is_ok());
+        let elsewhere = desk.store_elsewhere()?.map(|(_, repo)| repo.reader()).transpose()?;
+        let store = match &elsewhere {
+            Some(_) => None,
+            None => desk.dir().and_then(|dir| desk.log_files(&dir)).map(Arc::new).ok(),
+        };
+        let is_run = |address: &Address| match &elsewhere {
+            Some(store) => address.run_in(store, &[]).is_ok(),
+            None => store.as_ref().is_some_and(|store| run_of(address, store).is_ok()),
+        };
         let (named, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_run);
         self.runs = runs.into_iter().chain(named).collect();
         self.bundles.extend(files.into_iter().map(|address| Address {
@@ -348,6 +355,9 @@ impl VerifyPlan<'_> {
         known: &BTreeSet<RunName>,
         is_compared: bool,
     ) -> Result<VerifiedLog, Problem> {
+        if let Some((name, repo)) = desk.store_elsewhere()? {
+            return self.store_elsewhere(name, &repo, desk, known, is_compared);
+        }
         let path = desk.dir()?;
         let stamp = Stamp::of(&path);
         let mut store = match desk.log_files(&path) {
@@ -394,6 +404,43 @@ impl VerifyPlan<'_> {
             is_whole,
             ..verified(path.display().to_string(), report, false, &info)
         })
+    }
+}
+
+impl VerifyPlan<'_> {
+    /// Verifies runs of a store that is no directory, or all of it. Nothing is remembered of it: there are no files whose change
+    /// would show.
+    fn store_elsewhere(
+        &self,
+        name: String,
+        repo: &Repo,
+        desk: &mut dyn Desk,
+        known: &BTreeSet<RunName>,
+        is_compared: bool,
+    ) -> Result<VerifiedLog, Problem> {
+        let store = repo.reader()?;
+        let mut names = Vec::new();
+        for address in &self.runs {
+            names.push(address.run_in(&store, &[])?);
+        }
+        let file = desk.kept_key()?;
+        let from = first_tick(self.question.from.as_ref(), &store, &names)?;
+        let to = last_ticks(self.runs.iter().zip(&names), &store)?;
+        let mut named = BTreeSet::new();
+        names.retain(|run| named.insert(run.clone()));
+        let runs = (!self.runs.is_empty()).then_some(names);
+        let mut terms = VerifyTerms { runs, from, to, ..self.terms_of(&*store)? };
+        terms.keys.extend(file);
+        let report = repo.verify(&terms, &mut *desk.follow("verify"))?;
+        let (chains, mut shown) = (chains_of(&store, known), ShownTree::default());
+        if is_compared && report.findings.is_empty() {
+            store.entries(0..store.tree().size, &mut |_, entry| {
+                shown.push(leaf_hash(&entry.text()));
+                ControlFlow::Continue(())
+            })?;
+        }
+        let is_whole = self.runs.is_empty();
+        Ok(VerifiedLog { chains, shown, is_whole, ..verified(name, report, false, store.info()) })
     }
 }
 
