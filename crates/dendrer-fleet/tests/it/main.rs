@@ -1,1 +1,6 @@
-fn main(){}
+//! Exports of generated stores, asked and compared with `bisect` run by run, and damaged in every way that a test knows.
+
+mod agree;
+mod damage;
+mod made;
+mod secret;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use dendrer_kernel::expr::{Expr, ExprError};
+use dendrer_kernel::expr::{Expr, ExprError, Scope};
 use dendrer_kernel::names::{COUNTERS, UNKNOWN};
 use dendrer_kernel::pack::reads_status;
 use dendrer_kernel::predicate::{BUILT_IN, Monotone, Polarity, Predicate, Verdict};
@@ -58,6 +58,9 @@ pub enum NotExported {
     Expr(#[from] ExprError),
 }
 
+/// The name under which rules read a transition.
+const TRANSITION: &str = "t";
+
 impl FleetQuestion {
     /// Reads the question as a predicate of a run without a pack, and refuses what no export answers.
     pub fn predicate(&self) -> Result<Predicate, NotExported> {
@@ -65,9 +68,17 @@ impl FleetQuestion {
         if self.polarity == Polarity::Condition && (BUILT_IN.contains(&text) || registry::is_name(text)) {
             return Err(NotExported::Name(text.to_owned()));
         }
-        let predicate = named::under(None, self.polarity, &self.text)?;
+        let predicate = named::under(None, self.polarity, &self.text).map_err(|error| self.not_exported(error))?;
         refuse(&predicate)?;
         Ok(predicate)
+    }
+
+    /// An expression that checks with a transition beside the state reads it.
+    fn not_exported(&self, error: ExprError) -> NotExported {
+        match Expr::parse_condition(&self.text, &Scope::new().root(TRANSITION)) {
+            Ok(_) => NotExported::Root(TRANSITION.to_owned()),
+            Err(_) => NotExported::Expr(error),
+        }
     }
 
     /// Reads the question by the rules of a run with a pack: its definitions may be used, and its fields are checked.
