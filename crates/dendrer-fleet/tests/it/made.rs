@@ -144,19 +144,26 @@ fn merge(repo: &Repo, dice: &mut Dice, names: &mut Vec<RunName>) {
     }
 }
 
-/// Erases a place with all its copies.
+/// Erases a place with all its copies; what may follow from it stays. An open place must be named, and no other.
 pub(crate) fn erase(repo: &Repo, at: &str, path: &str) -> Result<(), String> {
-    let terms = EraseTerms {
-        at: Address::parse(at).expect("an address"),
-        path: path.to_owned(),
-        reason: "asked".to_owned(),
-        by: "ann".to_owned(),
-        also: Vec::new(),
-        although: vec!["intent".to_owned(), "delta".to_owned(), "action".to_owned()],
-        everywhere: true,
-    };
-    let erased = plan(repo, &terms, &mut ()).and_then(|plan| plan.carry_out(repo));
-    erased.map(drop).map_err(|error| error.to_string())
+    let open: [&[&str]; 4] = [&[], &["delta"], &["action"], &["delta", "action"]];
+    let mut last = String::new();
+    for although in open {
+        let terms = EraseTerms {
+            at: Address::parse(at).expect("an address"),
+            path: path.to_owned(),
+            reason: "asked".to_owned(),
+            by: "ann".to_owned(),
+            also: Vec::new(),
+            although: although.iter().map(|place| (*place).to_owned()).collect(),
+            everywhere: true,
+        };
+        match plan(repo, &terms, &mut ()).and_then(|plan| plan.carry_out(repo)) {
+            Ok(_) => return Ok(()),
+            Err(error) => last = error.to_string(),
+        }
+    }
+    Err(last)
 }
 
 pub(crate) fn store(repo: &Repo) -> Arc<dyn Store> {
