@@ -2,5 +2,6 @@
 
 mod agree;
 mod damage;
+mod duckdb;
 mod made;
 mod secret;
