@@ -17,7 +17,7 @@ const SCALAR_COUNTERS: [&str; 7] =
 pub(crate) const FOUND_MAX: usize = 256;
 
 /// The largest depth at which a column is found by itself.
-const DEPTH_MAX: usize = 4;
+const DEPTH_MAX: usize = 2;
 
 dendrer_object::words! {
     /// The kind of all values of a column.

@@ -28,12 +28,12 @@ use crate::rows::{COUNTERS_MARK, HIDDEN, WHOLE, cell_at, int_at, json_of, text_a
 pub fn ask(export: &Export, question: &FleetQuestion) -> Result<FleetReply, FleetError> {
     let plain = question.predicate();
     let runs = export.runs()?;
+    let plan = Plan::of(export, question, &runs)?;
     match plain {
         // The pack of a run may define what the expression names.
-        Err(NotExported::Expr(_)) if runs.iter().any(|run| run.pack.is_some()) => {}
+        Err(NotExported::Expr(_)) if !plan.predicates.is_empty() => {}
         plain => drop(plain?),
     }
-    let plan = Plan::of(export, question, &runs)?;
     let mut done = Done { waiting: plan.forks.clone(), ..Done::default() };
     plan.read(export, &mut done)?;
     let mut answers: Vec<FleetRun> = done.answers;

@@ -98,7 +98,11 @@ fn check(seed: u64, outcomes: &mut std::collections::BTreeMap<(FleetOutcome, &'s
         assert_eq!(reply.runs.len() as u64 + reply.outside, runs.len() as u64);
         for run in &reply.runs {
             let trace = Trace::open(&store, &run.run).expect("a run");
-            compare(run, said(&trace, &question).as_ref(), &format!("seed {seed}, {}, {text}", run.run));
+            let said = said(&trace, &question);
+            compare(run, said.as_ref(), &format!("seed {seed}, {}, {text}", run.run));
+            if said.is_none() {
+                *outcomes.entry((run.outcome, "erased")).or_default() += 1;
+            }
             *outcomes.entry((run.outcome, reply.path)).or_default() += 1;
         }
     }
@@ -118,7 +122,7 @@ fn fleet_agrees_with_bisect_on_generated_runs() {
         let found: u64 = outcomes.iter().filter(|((one, _), _)| one == outcome).map(|(_, count)| count).sum();
         assert!(found > 20, "{outcome}: {found}");
     }
-    for path in ["columns", "state"] {
+    for path in ["columns", "state", "erased"] {
         let found: u64 = outcomes.iter().filter(|((_, one), _)| *one == path).map(|(_, count)| count).sum();
         assert!(found > 100, "{path}: {found}");
     }

@@ -199,6 +199,10 @@ fn questions_that_an_export_cannot_answer_are_refused() {
         assert!(is_refused, "{text}: {error}");
         assert_eq!(error.code(), Code::E0822);
     }
+    assert!(matches!(
+        ask(&export, &question("state.n <")).unwrap_err(),
+        FleetError::NotExported(NotExported::Expr(_))
+    ));
     let named = FleetQuestion { polarity: Polarity::Condition, text: "kernel.anomaly_free".to_owned(), from: None, to: None };
     assert_eq!(ask(&export, &named).unwrap_err().code(), Code::E0822);
 }
