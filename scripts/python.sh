@@ -12,10 +12,10 @@ venv="$PWD/target/wheel"
 python="$venv/bin/python"
 
 "$python" -c 'import sys' 2>/dev/null || python3 -m venv "$venv"
-if ! "$python" -c 'import maturin, pytest, langgraph.checkpoint.conformance, langgraph.checkpoint.sqlite, pydantic, Crypto, mypy, pyright, abi3audit, nbformat, wcwidth, openai, anthropic, google.genai, brotli, backports.zstd' 2>/dev/null; then
+if ! "$python" -c 'import maturin, pytest, langgraph.checkpoint.conformance, langgraph.checkpoint.sqlite, pydantic, Crypto, mypy, pyright, abi3audit, nbformat, wcwidth, openai, anthropic, google.genai, brotli, backports.zstd, mcp' 2>/dev/null; then
   "$python" -m pip install --quiet --disable-pip-version-check \
     'maturin==1.16.0' 'pytest>=9,<10' 'pydantic>=2,<3' 'pycryptodome>=3' 'mypy==2.4.1' 'pyright[nodejs]==1.1.414' 'abi3audit==0.0.26' 'nbformat>=5' 'wcwidth>=0.9,<1' \
-    'openai==3.57.0' 'anthropic==2.14.0' 'google-genai==3.6.1' 'brotli==1.2.1' 'backports.zstd>=1,<2' \
+    'mcp==2.3.0' 'openai==3.57.0' 'anthropic==2.14.0' 'google-genai==3.6.1' 'brotli==1.2.1' 'backports.zstd>=1,<2' \
     'langgraph>=1.2,<1.3' 'langgraph-checkpoint-sqlite>=3.1,<3.2' 'langgraph-checkpoint-conformance==0.0.2'
 fi
 

@@ -9,12 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dendrer_object::Value;
 
-/// The time between two looks.
+/// The least time between two looks.
 const EVERY: Duration = Duration::from_millis(20);
+
+/// How many times as long as the look before it the time between two looks is: looks take a part of a core at most.
+const SPARES: u32 = 40;
+
+/// After how many looks a socket that is in no table is looked for at each 16th one alone: one of another kind never is.
+const TRIED: u32 = 100;
 
 /// An address that a program asked without asking the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +53,9 @@ impl AroundWatch {
         let look = move || {
             let mut sockets = Sockets::new(process, server);
             loop {
+                let begun = Instant::now();
                 sockets.look();
-                match stopped.recv_timeout(EVERY) {
+                match stopped.recv_timeout(EVERY.max(begun.elapsed() * SPARES)) {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => return sockets.peers(),
                 }
@@ -80,6 +87,8 @@ struct Sockets {
     /// Processes of the tree that are alive, with the time at which each began: a number is used again.
     tree: BTreeMap<u32, u64>,
     seen: BTreeSet<Socket>,
+    /// Open sockets, with how many looks there were for each in the tables; `None` once it was found.
+    open: BTreeMap<u64, Option<u32>>,
     is_shown: bool,
 }
 
@@ -87,7 +96,7 @@ impl Sockets {
     fn new(process: u32, server: SocketAddr) -> Sockets {
         let begun = os::begun(process);
         let tree = begun.into_iter().map(|begun| (process, begun)).collect();
-        Sockets { server, tree, seen: BTreeSet::new(), is_shown: begun.is_some() }
+        Sockets { server, tree, seen: BTreeSet::new(), open: BTreeMap::new(), is_shown: begun.is_some() }
     }
 
     fn look(&mut self) {
@@ -103,11 +112,21 @@ impl Sockets {
             }
         }
         let mut tables: BTreeMap<String, Vec<Socket>> = BTreeMap::new();
+        let mut before = std::mem::take(&mut self.open);
         for process in self.tree.keys() {
             let own = os::inodes(*process);
-            let Some(network) = os::network(*process).filter(|_| !own.is_empty()) else { continue };
+            let mut is_due = false;
+            for inode in &own {
+                let looks = before.remove(inode).unwrap_or(Some(0)).map(|looks| looks + 1);
+                let looks = *self.open.entry(*inode).or_insert(looks);
+                is_due |= looks.is_some_and(|looks| looks < TRIED || looks % 16 == 0);
+            }
+            let Some(network) = os::network(*process).filter(|_| is_due) else { continue };
             let table = tables.entry(network).or_insert_with(|| os::table(*process));
-            self.seen.extend(table.iter().filter(|socket| own.contains(&socket.inode)));
+            for socket in table.iter().filter(|socket| own.contains(&socket.inode)) {
+                self.open.insert(socket.inode, None);
+                self.seen.insert(*socket);
+            }
         }
     }
 

@@ -111,7 +111,7 @@ impl Base {
         pairs.map(|(variable, url)| Base::new(&variable, &url)).collect()
     }
 
-    /// The bases of a run whose program goes on: an address in the environment holds before that of the record.
+    /// The bases of a run whose program is continued: an address in the environment holds before that of the record.
     ///
     /// # Errors
     ///

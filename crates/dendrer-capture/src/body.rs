@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(plain(b"as it is", Some("identity")).unwrap(), b"as it is");
         assert_eq!(plain(&gzip(b"once"), Some("gzip")).unwrap(), b"once");
         assert_eq!(plain(&gzip(&gzip(b"twice")), Some("gzip, GZIP")).unwrap(), b"twice");
-        let many = vec!["gzip"; 9].join(",");
+        let many = ["gzip"; 9].join(",");
         assert_eq!(plain(b"x", Some(&many)), Err(BodyFault::Encoding("9 encodings".to_owned())));
         assert_eq!(plain(b"x", Some("compress")), Err(BodyFault::Encoding("compress".to_owned())));
     }

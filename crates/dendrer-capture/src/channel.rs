@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -57,6 +57,8 @@ struct Shared {
 struct Shim {
     stream: UnixStream,
     thread: JoinHandle<()>,
+    /// The number of the newest question that it answered.
+    synced: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -133,6 +135,13 @@ impl Channel {
         vec![(RECORD.to_owned(), self.dir.path().as_os_str().to_owned()), ("PATH".to_owned(), in_front)]
     }
 
+    /// Asks shims for all that they copied so far, and sends [`McpCopied::Synced`] after it. The answer is false if there was no shim.
+    pub fn syncer(&self) -> Box<dyn Fn(u64) -> bool + Send> {
+        // Not kept by it: copies end when the channel has ended.
+        let shared = Arc::downgrade(&self.shared);
+        Box::new(move |number| shared.upgrade().is_some_and(|shared| sync(&shared, number)))
+    }
+
     /// Ends it, once shims that have ended are read. Returns the counts of a player.
     pub fn end(self) -> PlayedCalls {
         let Channel { dir, shared, listener, accepting } = self;
@@ -155,6 +164,31 @@ impl Channel {
             Service::Record(_) => PlayedCalls::default(),
         }
     }
+}
+
+fn sync(shared: &Arc<Shared>, number: u64) -> bool {
+    let Service::Record(tap) = &shared.service else { return false };
+    // Copies of a shim that has ended may still wait for the tape.
+    if shared.servers.load(Ordering::SeqCst) == 0 {
+        return false;
+    }
+    let (shared, tap) = (Arc::clone(shared), tap.clone());
+    let asking = thread::Builder::new().name("dendrer-sync".to_owned()).spawn(move || {
+        let mut frame = Vec::new();
+        // Ignored: bytes are always written to a vector; a shim that ended has sent all.
+        let _ = Frame::Sync(number).write(&mut frame);
+        let shims = || shared.shims.lock().unwrap_or_else(PoisonError::into_inner);
+        for shim in shims().iter() {
+            let _ = (&shim.stream).write_all(&frame);
+        }
+        let is_open = |shim: &Shim| !shim.thread.is_finished() && shim.synced.load(Ordering::SeqCst) < number;
+        let last = Instant::now() + LAST;
+        while Instant::now() < last && shims().iter().any(is_open) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        tap.send(McpCopy { server: 0, what: McpCopied::Synced(number) });
+    });
+    asking.is_ok()
 }
 
 /// Accepts shims one after the other, so that one that was started by another one comes after it.
@@ -193,12 +227,15 @@ fn greet(stream: UnixStream, shared: &Arc<Shared>, known: &mut BTreeSet<String>)
     if stream.set_read_timeout(None).is_err() {
         return;
     }
-    let own = Arc::clone(shared);
+    let (own, synced) = (Arc::clone(shared), Arc::new(AtomicU64::new(0)));
+    let answered = Arc::clone(&synced);
     let Ok(copy) = stream.try_clone() else { return };
     let started = thread::Builder::new().name("dendrer-shim".to_owned()).spawn(move || match &own.service {
         Service::Record(tap) => {
-            let server = own.servers.fetch_add(1, Ordering::Relaxed) + 1;
-            record(stream, hello, server, tap);
+            // Ignored: without it, a shim that reads nothing holds up those that begin, and no program.
+            let _ = stream.set_write_timeout(Some(LAST));
+            let server = own.servers.fetch_add(1, Ordering::SeqCst) + 1;
+            record(stream, hello, (server, &answered), tap);
         }
         Service::Play(player) => {
             // Ignored: a shim that ends early has ended for its client, too.
@@ -206,7 +243,7 @@ fn greet(stream: UnixStream, shared: &Arc<Shared>, known: &mut BTreeSet<String>)
         }
     });
     if let Ok(thread) = started {
-        shims.push(Shim { stream: copy, thread });
+        shims.push(Shim { stream: copy, thread, synced });
     }
 }
 
@@ -225,7 +262,7 @@ fn hello(mut stream: &UnixStream, shared: &Shared) -> Option<Hello> {
 }
 
 /// Sends on what a shim brings, line by line.
-fn record(stream: UnixStream, hello: Hello, server: u64, tap: &Tap) {
+fn record(stream: UnixStream, hello: Hello, (server, synced): (u64, &AtomicU64), tap: &Tap) {
     let send = |what| tap.send(McpCopy { server, what });
     send(McpCopied::Begun { name: hello.name, command: hello.command });
     let mut from = BufReader::with_capacity(FRAME_MAX, stream);
@@ -244,6 +281,7 @@ fn record(stream: UnixStream, hello: Hello, server: u64, tap: &Tap) {
             }
             Ok(Some(Frame::LeftOut(side, count))) => lines[at(side)].leave_out(count),
             Ok(Some(Frame::Ended(ended))) => end = Some(ended),
+            Ok(Some(Frame::Synced(number))) => synced.store(number, Ordering::SeqCst),
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => break,
         }

@@ -1,4 +1,4 @@
-//! Serves a program up to a tick of its record; behind it, what a user gives in place of an answer, and the APIs.
+//! Serves a program up to a tick of its record. After it, answers come from a user or from the APIs.
 //!
 //! Rule: up to the tick, nothing near a recorded request is served. A request of an agent whose recorded calls are not all made
 //! never reaches an API.
@@ -16,7 +16,7 @@ use crate::exchange::{AskedCall, CallNumber};
 use crate::player::{Placed, PlayedCalls, Player, ProgramDivergence, RecordedCall, recorded_calls};
 use crate::spoken::with_result;
 
-/// What a program got of a fork.
+/// The counts of a program that a fork ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ForkedCalls {
     /// Calls that were served from the record.
@@ -81,7 +81,7 @@ pub struct Forker {
     first: CallNumber,
     given: Vec<GivenAnswer>,
     results: Vec<GivenResult>,
-    /// How many calls were answered behind the tick, by their agent.
+    /// How many calls were answered after the tick, by their agent.
     answered: BTreeMap<String, usize>,
     offline: bool,
     live: u64,
@@ -98,7 +98,7 @@ impl Forker {
     ///
     /// # Errors
     ///
-    /// The run has no exact calls, a tick has no answer that can be replaced, or a value is none of its API (E0117); the key of
+    /// The run has no exact calls, a tick has no answer that can be replaced, or a value is no answer of its API (E0117); the key of
     /// the vault is not here (E0465).
     pub fn open(
         parent: &Trace,
@@ -251,7 +251,7 @@ impl Forker {
     }
 }
 
-/// What is given as the answer to a request; a stream, if one was asked for.
+/// The given answer to a request; a stream, if one was asked for.
 fn as_answer(placed: &Placed, path: &str, value: &Value) -> ServedAnswer {
     let is_named = placed.body.as_ref().and_then(|body| body.get("stream")) == Some(&Value::from(true));
     let wants_stream = is_named || Api::streams(path);

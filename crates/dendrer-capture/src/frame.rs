@@ -1,4 +1,4 @@
-//! What a shim and the recorder send each other: a kind, a length, and bytes.
+//! Frames between a shim and the recorder: a kind, a length, and bytes.
 
 use std::io::{self, Read, Write};
 
@@ -33,6 +33,10 @@ pub(crate) enum Frame {
     Known,
     /// The command is on no record.
     Unknown,
+    /// The recorder asks for [`Frame::Synced`] after all that was copied so far.
+    Sync(u64),
+    /// All frames that were copied before the question of this number came are in front of this one.
+    Synced(u64),
 }
 
 /// How a server ended.
@@ -65,6 +69,10 @@ impl Frame {
             }
             Frame::Known => (7, &[]),
             Frame::Unknown => (8, &[]),
+            Frame::Sync(count) | Frame::Synced(count) => {
+                number = count.to_be_bytes();
+                (if matches!(self, Frame::Sync(_)) { 9 } else { 10 }, &number)
+            }
         };
         let length = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mut head = vec![kind];
@@ -106,6 +114,8 @@ impl Frame {
             }
             (7, _) => Frame::Known,
             (8, _) => Frame::Unknown,
+            (9, bytes) => Frame::Sync(count(&bytes)?),
+            (10, bytes) => Frame::Synced(count(&bytes)?),
             _ => return None,
         })
     }
@@ -128,6 +138,8 @@ mod tests {
             Frame::Ended(McpEnd { exit: Some(3), signal: None }),
             Frame::Known,
             Frame::Unknown,
+            Frame::Sync(1),
+            Frame::Synced(2),
         ];
         let mut bytes = Vec::new();
         frames.iter().for_each(|frame| frame.write(&mut bytes).unwrap());
@@ -139,7 +151,7 @@ mod tests {
     #[test]
     fn other_bytes_are_no_frame() {
         for bytes in
-            [&[9, 0, 0, 0, 0][..], &[1, 0xff, 0, 0, 0], &[1, 0, 0, 0, 2, 1], &[6, 0, 0, 0, 1, 1], &[1, 0]]
+            [&[99, 0, 0, 0, 0][..], &[1, 0xff, 0, 0, 0], &[1, 0, 0, 0, 2, 1], &[6, 0, 0, 0, 1, 1], &[1, 0]]
         {
             assert!(Frame::read(&mut &*bytes).is_err(), "{bytes:?}");
         }

@@ -4,7 +4,7 @@
 //! as it comes ([`proxy`]), and keeps a copy. A thread of its own makes transitions of the copies ([`tape`]): each message
 //! once, of the agent whose conversation it extends ([`conversation`]).
 //!
-//! Servers of MCP stand behind shims in `PATH` ([`shim`]), which bring a copy of what passes ([`channel`]).
+//! Servers of MCP are started by shims in `PATH` ([`shim`]), which bring a copy of what passes ([`channel`]).
 //!
 //! Rule: the program never waits for the record, and never notices that it is recorded.
 

@@ -1,4 +1,4 @@
-//! What a client and a server of MCP say: lines of JSON-RPC, and when two names are of the same tool.
+//! Lines of JSON-RPC between clients and servers of MCP, and when two names are of the same tool.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(crate) fn is_mcp(capture: &Value) -> bool {
 pub struct McpCopy {
     /// Which server of the recording, from 1. A server that is started twice is two.
     pub server: u64,
-    /// What passed.
+    /// The part that passed.
     pub what: McpCopied,
 }
 
@@ -40,6 +40,8 @@ pub enum McpCopied {
     Line(McpLine),
     /// The server ended; `None` if the shim ended without a word.
     Ended(Option<McpEnd>),
+    /// All that shims copied before the tape asked so is in front of this.
+    Synced(u64),
 }
 
 /// A line that one side sent.
@@ -49,7 +51,7 @@ pub struct McpLine {
     pub from: McpSide,
     /// Its bytes, without the end of line.
     pub bytes: Vec<u8>,
-    /// What it says, or a word for the record why it cannot be read.
+    /// Its messages, or a word for the record why it cannot be read.
     pub(crate) said: Result<Vec<McpSaid>, &'static str>,
 }
 
@@ -86,7 +88,7 @@ impl McpCopy {
     pub(crate) fn size(&self) -> u64 {
         match &self.what {
             McpCopied::Line(line) => line.bytes.len() as u64,
-            McpCopied::Begun { .. } | McpCopied::Ended(_) => 0,
+            McpCopied::Begun { .. } | McpCopied::Ended(_) | McpCopied::Synced(_) => 0,
         }
     }
 }
@@ -161,7 +163,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes, and hands over each line that ends in them with the number of its bytes that were left out. `may_keep` says whether
+    /// Takes bytes, and hands over each line that ends in them with the number of its bytes that were left out. `may_keep` returns whether
     /// so many bytes more may be kept.
     pub(crate) fn take(
         &mut self,
@@ -198,7 +200,7 @@ impl Lines {
         self.line.len()
     }
 
-    /// The line that has no end; `None` if there is none.
+    /// The line that has no end; `None` for an empty one.
     pub(crate) fn rest(&mut self) -> Option<(Vec<u8>, u64)> {
         let rest = (std::mem::take(&mut self.line), std::mem::take(&mut self.left_out));
         (!rest.0.is_empty() || rest.1 > 0).then_some(rest)
@@ -222,13 +224,24 @@ pub(crate) fn tool(method: &str, whole: &Value) -> Option<(String, Value)> {
     Some((params.get("name")?.as_str()?.to_owned(), arguments(params.get("arguments"))))
 }
 
+/// The bytes by which the command of a server is known again.
+pub(crate) fn command_key(command: &[String]) -> Vec<u8> {
+    json::to_vec(&Value::array(command.iter().map(|word| Value::from(word.as_str()))))
+}
+
+/// The bytes by which a request is known again: the command of its server, its method, and its parameters without `_meta`.
+pub(crate) fn request_key(command: &[String], method: &str, params: &Value) -> Vec<u8> {
+    let command = Value::array(command.iter().map(|word| Value::from(word.as_str())));
+    json::to_vec(&Value::array([command, Value::from(method), params.clone()]))
+}
+
 /// Arguments as they are compared: none is an empty object.
 pub(crate) fn arguments(given: Option<&Value>) -> Value {
     given.filter(|given| **given != Value::Null).cloned().unwrap_or_else(Value::object)
 }
 
-/// How well the name that a model asked for is that of a tool of a server: 3 the name itself, 2 behind the name of the server,
-/// 1 behind another prefix of MCP, 0 not at all.
+/// How well the name that a model asked for is that of a tool of a server: 3 the name itself, 2 with the name of the server
+/// in front, 1 with another prefix of MCP, 0 not at all.
 pub(crate) fn rank(asked: &str, server: &str, tool: &str) -> u8 {
     if asked == tool {
         return 3;
@@ -339,7 +352,7 @@ impl Told {
         Told { forms, failure: failure.map(|words| words.chars().take(FAILURE_MAX).collect()) }
     }
 
-    /// Whether a model was told this.
+    /// Whether a content in a request is this one.
     pub(crate) fn is(&self, told: &Value) -> bool {
         let mut forms = BTreeSet::new();
         forms_of(told, &mut forms);

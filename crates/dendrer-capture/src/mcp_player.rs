@@ -15,7 +15,6 @@ use crate::exact;
 use crate::exchange::CallNumber;
 use crate::mcp::{self, MCP, McpEnd, McpLine, McpSaid, McpSide};
 use crate::player::{DepartureKind, PlayedCalls, ProgramDivergence, of_vault};
-use crate::tape::{mcp_command, mcp_known};
 
 /// The code of an error of a server (JSON-RPC 2.0, 5.1).
 const SERVER_ERROR: i64 = -32000;
@@ -72,7 +71,7 @@ impl McpPlayer {
     pub fn open(trace: &Trace, vault: Vault) -> Result<McpPlayer, Problem> {
         let (mut calls, mut servers) = (BTreeMap::new(), BTreeMap::new());
         for tick in 1..=trace.tip() {
-            let record = trace.record(tick).map_err(dendrer::Error::from)?;
+            let record = trace.record(tick)?;
             let Some((command, end, call)) = recorded(&record, &vault) else { continue };
             let known = servers.entry(command).or_insert(None);
             *known = end.or(*known);
@@ -91,7 +90,7 @@ impl McpPlayer {
 
     /// Begins to answer a client that started a command.
     pub(crate) fn begin(&mut self, command: &[String], name: Option<&str>) -> McpClient {
-        let known = self.known(&mcp_command(command)).into_iter().map(|(_, known)| known);
+        let known = self.known(&mcp::command_key(command)).into_iter().map(|(_, known)| known);
         let known = known.filter(|known| self.servers.contains_key(known)).collect();
         let agent = format!("{MCP}:{}", mcp::server_name(name, command));
         McpClient { command: command.to_vec(), known, agent, has_departed: false }
@@ -163,7 +162,7 @@ impl McpPlayer {
         if client.has_departed {
             return Served::Refusal("this client departed from the record before".to_owned());
         }
-        let known = mcp_known(&client.command, method, &mcp::params(whole));
+        let known = mcp::request_key(&client.command, method, &mcp::params(whole));
         let known = self.known(&known);
         let is_it =
             |call: &RecordedCall| known.iter().any(|(run, known)| *run == call.run && *known == call.known);
@@ -232,6 +231,23 @@ impl McpPlayer {
     }
 }
 
+/// The tools that servers of MCP ran for a program up to a tick.
+///
+/// # Errors
+///
+/// A record cannot be read.
+pub fn tools_of_servers(trace: &Trace, to: u64) -> Result<BTreeSet<String>, dendrer::Error> {
+    let mut tools = BTreeSet::new();
+    for tick in 1..=to {
+        let content = trace.record(tick)?.content();
+        let capture = content.get("intent").and_then(|words| words.get("capture"));
+        let tool = content.get("action").filter(|_| content.get("result").is_some());
+        let tool = tool.and_then(|action| action.get("tool")?.as_str().map(str::to_owned));
+        tools.extend(tool.filter(|_| capture.is_some_and(mcp::is_mcp)));
+    }
+    Ok(tools)
+}
+
 /// The request that asks whether a server lives.
 const PING: &str = "ping";
 
@@ -250,7 +266,7 @@ fn divergence(call: Option<CallNumber>, agent: &str, kind: DepartureKind) -> Pro
 /// The command of a server, its end, and a call to it.
 type RecordedServer = (Digest, Option<McpEnd>, Option<RecordedCall>);
 
-/// What a record says of a server.
+/// Reads the command, the end and a call of a server.
 fn recorded(record: &Record, vault: &Vault) -> Option<RecordedServer> {
     let content = record.content();
     let run = record.header().run.clone()?;

@@ -173,7 +173,7 @@ impl Player {
             return Ok(());
         }
         self.volatile.extend(more);
-        // What is on record was digested without these places alone.
+        // The recorded digests leave out only the places of the run.
         for call in &mut self.calls {
             let request =
                 self.vault.get(&call.run, &exact::locator(call.call, "request")).map_err(of_vault)?;
@@ -442,7 +442,7 @@ fn recorded_call(record: &Record, tick: u64) -> Option<RecordedCall> {
 /// Whether a run has calls over MCP.
 fn has_mcp(trace: &Trace) -> Result<bool, Problem> {
     for tick in 1..=trace.tip() {
-        let content = trace.record(tick).map_err(dendrer::Error::from)?.content();
+        let content = trace.record(tick)?.content();
         let capture = content.get("intent").and_then(|words| words.get("capture"));
         if capture.is_some_and(|capture| is_mcp(capture) && capture.get("exact").is_some()) {
             return Ok(true);

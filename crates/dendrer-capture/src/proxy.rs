@@ -219,7 +219,7 @@ impl Proxy {
         Ok(Proxy::serving(bases, 0, || Service::Play(Mutex::new(player)))?.0)
     }
 
-    /// Listens at a free port of loopback, and answers as a fork does. Copies are of calls behind its tick alone.
+    /// Listens at a free port of loopback, and answers as a fork does. Only calls after its tick are copied.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ impl Proxy {
         Proxy::serving(bases, first, || Service::Fork(Box::new(client()), Mutex::new(forker)))
     }
 
-    /// Calls are numbered behind `first`.
+    /// The first call has the number after `first`.
     fn serving(
         bases: Vec<Base>,
         first: CallNumber,
@@ -699,7 +699,7 @@ impl Drop for Tee {
     fn drop(&mut self) {
         // A body that is known to be empty is never asked for.
         let ended = if self.body.is_end_stream() { Ended::Whole } else { Ended::Program };
-        // Ignored: nobody waits for the end of a body that is dropped.
+        // Ignored: a body that is dropped has no reader who waits for its end.
         let _ = self.end(ended);
     }
 }

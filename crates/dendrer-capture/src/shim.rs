@@ -1,6 +1,6 @@
 //! The side of a client: `mcp-shim` runs a server of MCP, passes all on as it comes, and copies it to the recorder.
 //!
-//! Rule: neither side waits for the recorder. What the recorder does not take in time is left out of the copy.
+//! Rule: neither side waits for the recorder. Bytes that the recorder does not take in time are left out of the copy.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ const FIRST: Duration = Duration::from_secs(5);
 /// The variable with the shims that a process is a child of.
 const INSIDE: &str = "DENDRER_SHIMS";
 
-/// A command behind a shim.
+/// A command that a shim runs.
 #[derive(Debug)]
 pub struct Shim {
     /// The name of the server.
@@ -49,7 +49,7 @@ pub struct Shim {
     pub command: Vec<String>,
 }
 
-/// How a command behind a shim ended.
+/// The end of a command that a shim ran.
 #[derive(Debug)]
 pub enum ShimEnd {
     /// It ended with this exit code.
@@ -61,7 +61,7 @@ pub enum ShimEnd {
 }
 
 impl Shim {
-    /// Runs the command, and returns when it has ended. `say` takes the one line that says why nothing is recorded.
+    /// Runs the command, and returns when it has ended. `say` takes the one line with the reason why nothing is recorded.
     pub fn run(&self, say: &mut dyn FnMut(&str)) -> ShimEnd {
         let found = recorder();
         if io::stdin().is_terminal() {
@@ -80,7 +80,7 @@ impl Shim {
         }
     }
 
-    /// The command, found in `PATH` behind all shims.
+    /// The command, found in `PATH` without the shims.
     fn command(&self) -> io::Result<Command> {
         let word = self.command.first().map_or("", String::as_str);
         let mut command = Command::new(resolve(word, std::env::var_os("PATH").as_deref())?);
@@ -223,11 +223,12 @@ fn end_of(status: ExitStatus) -> McpEnd {
     }
 }
 
-/// Finds the recorder: by its variable, else by the first entry of `PATH`. The error is the line that says why there is none.
+/// Finds the recorder: by its variable, else by the first entry of `PATH` that is of a recording: programs and version managers put
+/// their own in front of it. The error is a line with the reason.
 fn recorder() -> Result<FoundRecorder, String> {
     let named = std::env::var_os(RECORD).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let first = std::env::split_paths(&path).next().filter(|dir| shim_dir::looks_like_one(dir));
+    let first = std::env::split_paths(&path).find(|dir| shim_dir::looks_like_one(dir));
     let mut why = "no recorder".to_owned();
     for dir in named.into_iter().chain(first) {
         match shim_dir::find(&dir) {
@@ -333,7 +334,7 @@ impl Copies {
         let left_out = std::mem::take(&mut state.left_out[at]);
         self.waiting.fetch_add(size, Ordering::Relaxed);
         let Some(sender) = &state.sender else { return };
-        let left_out = (left_out > 0).then(|| Frame::LeftOut(side, left_out));
+        let left_out = (left_out > 0).then_some(Frame::LeftOut(side, left_out));
         for frame in left_out.into_iter().chain([Frame::Sent(side, piece.to_vec())]) {
             // Ignored: the recorder has ended.
             let _ = sender.send(Message::Frame(frame));
@@ -345,7 +346,7 @@ impl Copies {
         let Some(first) = &mut state.first else { return true };
         let end = piece.iter().position(|byte| *byte == b'\n');
         first.extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
-        // Empty lines in front are none.
+        // Empty lines in front are no first line.
         if first.trim_ascii().is_empty() && end.is_some() {
             first.clear();
             let rest = &piece[end.map_or(0, |end| end + 1)..];
@@ -365,6 +366,17 @@ impl Copies {
         is_mcp
     }
 
+    /// Answers the questions of the recorder, each after all that was copied before it came.
+    fn answer(&self, mut questions: UnixStream) {
+        while let Ok(Some(frame)) = Frame::read(&mut questions) {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (Frame::Sync(number), Some(sender)) = (frame, &state.sender) {
+                // Ignored: the copy has ended.
+                let _ = sender.send(Message::Frame(Frame::Synced(number)));
+            }
+        }
+    }
+
     /// Sends the last frame.
     fn end(&self, last: Frame) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -380,7 +392,12 @@ impl Copies {
 }
 
 /// Sends copies to the recorder, from the moment at which it is known that this is MCP. Returns why it does not.
-fn send(found: &FoundRecorder, hello: Frame, receiver: Receiver<Message>, copies: &Copies) -> Option<String> {
+fn send(
+    found: &FoundRecorder,
+    hello: Frame,
+    receiver: Receiver<Message>,
+    copies: &Arc<Copies>,
+) -> Option<String> {
     let off = |error: io::Error| {
         copies.is_off.store(true, Ordering::Relaxed);
         Some(format!("no recorder in {}: {error}; all is passed on", found.socket.display()))
@@ -397,6 +414,10 @@ fn send(found: &FoundRecorder, hello: Frame, receiver: Receiver<Message>, copies
         Ok(stream) => stream,
         Err(error) => return off(error),
     };
+    if let Ok(questions) = stream.try_clone() {
+        let copies = Arc::clone(copies);
+        thread::spawn(move || copies.answer(questions));
+    }
     let mut frames =
         [hello].into_iter().chain(early).chain(receiver.iter().filter_map(|message| match message {
             Message::Frame(frame) => Some(frame),

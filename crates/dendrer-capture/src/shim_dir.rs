@@ -1,4 +1,4 @@
-//! The directory of a recording that stands first in `PATH`: its shims, its socket, and the token of the recording.
+//! The first directory in the `PATH` of a program that is recorded: its shims, its socket, and the token of the recording.
 //!
 //! Rule: a directory that another user owns, or may look into, is no directory of a recording.
 
@@ -24,7 +24,7 @@ const SOCKET: &str = "socket";
 /// The longest path of a socket, in bytes (`sun_path`, the shortest of all systems).
 const SOCKET_PATH_MAX: usize = 100;
 
-/// What a recorder does with what shims pass on.
+/// The use that a recorder makes of shims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// It keeps copies.
@@ -113,7 +113,7 @@ pub(crate) struct FoundRecorder {
     pub(crate) purpose: Purpose,
 }
 
-/// Finds the recording that a directory is of. The error says why it is none.
+/// Finds the recording that a directory is of. The error is the reason why it is another one.
 pub(crate) fn find(dir: &Path) -> Result<FoundRecorder, &'static str> {
     let own = rustix::process::geteuid().as_raw();
     let is_ours = |found: &fs::Metadata| found.uid() == own && found.mode() & 0o077 == 0;
@@ -137,7 +137,7 @@ pub(crate) fn find(dir: &Path) -> Result<FoundRecorder, &'static str> {
     Ok(FoundRecorder { socket: dir.join(SOCKET), token, purpose })
 }
 
-/// Whether a directory may be that of a recording, whoever owns it.
+/// Whether a directory may be that of a recording, of whatever owner.
 pub(crate) fn looks_like_one(dir: &Path) -> bool {
     fs::symlink_metadata(dir.join(TOKEN)).is_ok()
 }

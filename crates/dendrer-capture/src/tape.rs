@@ -4,6 +4,7 @@
 //! missing part is marked in its place, and counted.
 
 mod mcp;
+mod servers;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -30,9 +31,7 @@ use crate::read::{self, ReadAnswer};
 use crate::spoken::Said;
 use crate::volatile::VolatilePlace;
 
-use self::mcp::{Claim, McpTape};
-
-pub(crate) use self::mcp::{mcp_command, mcp_known};
+use self::servers::{Claim, McpTape};
 
 /// The author of what no agent said.
 const RUNTIME: &str = "dendrer";
@@ -134,7 +133,7 @@ struct Open {
     known: Option<Digest>,
     /// The records of the request, if it is read from the record.
     recorded: Option<RecordedItems>,
-    /// Results over MCP that its request tells again.
+    /// Results over MCP that its request repeats.
     seen_again: Vec<Value>,
 }
 
@@ -230,8 +229,8 @@ impl Tape {
         Ok(self.recorder.commit()?)
     }
 
-    /// Goes on from a tick of another run, whose fork the recorder writes: reads again what came up to there, so that later
-    /// requests continue its conversations. What is on record is not recorded again.
+    /// Continues from a tick of another run, whose fork the recorder writes: reads again the calls up to there, so that later
+    /// requests continue their conversations. Messages that are on record are not recorded again.
     ///
     /// # Errors
     ///
@@ -329,7 +328,7 @@ impl Tape {
         let seen_again = &mut open.seen_again;
         let over_mcp = if recorded.is_some() { mcp.told_ids() } else { Vec::new() };
         for kept in new {
-            // The messages behind the tick of a fork are not of it. A result over MCP has its record elsewhere.
+            // The messages after the tick of a fork are not of it. A result over MCP has its record elsewhere.
             if recorded.as_ref().is_some_and(VecDeque::is_empty) && !kept.answers_one_of(&over_mcp) {
                 break;
             }
@@ -343,7 +342,7 @@ impl Tape {
                 let is_claim = is_result && intent.type_name.as_str() == "action.result";
                 let claim = if is_claim { mcp.claim(&intent) } else { Claim::New };
                 if let Claim::Again(call, record) = claim {
-                    seen_again.push(mcp::again(call, record));
+                    seen_again.push(servers::again(call, record));
                     return Ok(record);
                 }
                 if let Some(id) = recorded.as_mut().and_then(VecDeque::pop_front) {
@@ -622,7 +621,7 @@ fn with_members(object: Value, more: Vec<(&str, Value)>) -> Value {
     }
 }
 
-/// Adds results over MCP that are told again.
+/// Adds results over MCP that are repeated.
 fn with_seen(capture: Value, seen_again: &mut Vec<Value>) -> Value {
     match seen_again.is_empty() {
         true => capture,

@@ -10,7 +10,7 @@ use dendrer_object::{Pointer, Value};
 
 use crate::api::APIS;
 
-/// A token of a pointer that stands for each item or member.
+/// The token of a pointer for each item or member.
 const EACH: &str = "*";
 
 /// A place of the requests of an API, or of all.
@@ -18,7 +18,7 @@ const EACH: &str = "*";
 pub struct VolatilePlace {
     /// The name of the API; `None` for all.
     pub api: Option<String>,
-    /// The place in the body; `*` stands for each item or member.
+    /// The place in the body; `*` is each item or member.
     pub path: Pointer,
 }
 
@@ -69,7 +69,7 @@ impl std::fmt::Display for VolatilePlace {
     }
 }
 
-/// A request without the values at volatile places: null stands there.
+/// A request without the values at volatile places: null is there.
 pub(crate) fn without(body: Object, api: &str, places: &[VolatilePlace]) -> Object {
     let mut body = Value::Object(body);
     for place in places.iter().filter(|place| place.is_of(api)) {

@@ -160,7 +160,7 @@ table! {
     Record(record::Record): |_| flows("record", "recorded") => record::run;
     /// Run a server of MCP, and bring a recorder a copy of what passes
     #[command(
-        after_help = "Examples:\n  dendrer mcp-shim -- npx -y @modelcontextprotocol/server-everything\n  dendrer mcp-shim --name depot -- python3 depot.py"
+        after_help = "Examples:\n  dendrer mcp-shim -- python3 depot.py\n  dendrer mcp-shim --name depot -- python3 depot.py"
     )]
     McpShim(mcp_shim::McpShim): |_| Shape::text("mcp-shim") => mcp_shim::run;
     /// Bring in a trace that another program wrote

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use dendrer_store::StoreError;
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// The port of PostgreSQL.
 const PORT: u16 = 5432;
@@ -272,8 +272,11 @@ fn is_open_to_others(_: &std::fs::Metadata) -> bool {
     false
 }
 
+/// All but the unreserved letters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 fn encoded(text: &str) -> impl fmt::Display {
-    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
+    utf8_percent_encode(text, RESERVED)
 }
 
 impl fmt::Display for ServerAddress {
@@ -326,7 +329,7 @@ mod tests {
             "postgres://db.example/agents/shop",
             "postgres://ann@db.example:6432/agents/shop_2?sslmode=disable",
             "postgres://[::1]:6432/agents/shop",
-            "postgres://a%40b@db.example/a%2Fb/shop?sslmode=verify-full&sslrootcert=%2Fetc%2Fca%2Epem",
+            "postgres://a%40b@db.example/a%2Fb/shop?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem",
             "postgres:///agents/shop?host=/run/postgresql",
         ] {
             assert_eq!(parse(text).to_string(), text);

@@ -35,7 +35,7 @@ pub struct ForkAnswer<'f> {
     pub headed: bool,
 }
 
-/// A program that a fork runs again: served from the record up to the tick of the fork, and by its APIs behind it.
+/// A program that a fork runs again: served from the record up to the tick of the fork, and then by its APIs.
 #[derive(Debug, Clone)]
 pub struct ForkProgram<'f> {
     /// The program and its arguments.
@@ -226,7 +226,7 @@ impl ForkProgram<'_> {
             ));
         }
         if !self.offline {
-            lines.push(Line::note("note: not isolated: behind the tick of the fork its APIs are asked"));
+            lines.push(Line::note("note: not isolated: after the tick of the fork its APIs are asked"));
         }
         lines
     }

@@ -405,7 +405,7 @@ impl Answer for ProgramReplayAnswer<'_> {
 }
 
 impl ProgramDeparture {
-    /// The line that says where the program departs.
+    /// The line with the place at which the program departs.
     pub(crate) fn line(&self) -> String {
         let call = self.call.map_or_else(|| "a call more".to_owned(), |call| format!("call {call}"));
         let mut line = format!("DIVERGED     {call} of {}", quote::name(&self.agent));

@@ -1,263 +1,26 @@
 //! Calls over MCP as transitions.
 //!
-//! A call of a tool may be seen three times: a model asks for it, a client makes it over MCP, and a later request tells its result. It is
+//! A call of a tool may be seen three times: a model asks for it, a client makes it over MCP, and a later request repeats its result. It is
 //! one call: the first of the three makes its `action.request`, the answer of the server its `action.result`.
 //!
-//! Rule: what came over MCP is not recorded a second time because a request tells it; test
+//! Rule: what came over MCP is not recorded a second time because a request repeats it; test
 //! `a_call_that_is_seen_three_times_is_one_call`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::time::{Duration, Instant};
 
-use dendrer::Trace;
 use dendrer::vault::VaultRef;
-use dendrer_object::record::{Link, Record, Rel};
+use dendrer_object::record::{Link, Rel};
 use dendrer_object::{Digest, Intent, TypeName, Value, json};
 
+use super::servers::{Call, DoneTool, OPEN_MAX, Place, Server, Syncer};
 use super::{Tape, TapeError, capture, observation, propose, with_members, with_word};
-use crate::api;
 use crate::exact;
-use crate::exchange::{AskedCall, CallNumber};
+use crate::exchange::CallNumber;
 use crate::mcp::{self, MCP, McpCopied, McpCopy, McpEnd, McpLine, McpSaid, McpSide, Told};
 use crate::proxy::PassedCopy;
-use crate::read;
-
-/// How many calls are remembered, of each kind: open ones of models, answered ones.
-const CALLS_MAX: usize = 50_000;
-
-/// How many requests of one server may be open.
-const OPEN_MAX: usize = 10_000;
-
-/// How long requests wait for the answer of a server that one of them tells. They came by another way than it.
-const HOLD: Duration = Duration::from_secs(2);
-
-/// How many copies may wait so.
-const HOLD_MAX: usize = 1_000;
-
-/// Servers, and the calls that were made over MCP.
-#[derive(Debug, Default)]
-pub(super) struct McpTape {
-    servers: BTreeMap<u64, Server>,
-    /// Calls that are not on record whole.
-    calls: BTreeMap<CallNumber, Call>,
-    /// What models asked for, and nothing answered yet.
-    asked: VecDeque<AskedTool>,
-    /// What servers answered.
-    done: VecDeque<DoneTool>,
-    /// Copies that wait, and since when.
-    held: VecDeque<PassedCopy>,
-    held_since: Option<Instant>,
-}
-
-#[derive(Debug)]
-struct Server {
-    name: String,
-    agent: String,
-    /// Its command as it is recorded.
-    words: Value,
-    /// A keyed digest of its command.
-    known: Option<Digest>,
-    command: Vec<String>,
-    /// Requests of the client that are open, by their id.
-    open: HashMap<String, VecDeque<CallNumber>>,
-    open_count: usize,
-    /// Methods of requests of the server that are open, by their id.
-    asks: HashMap<String, String>,
-    /// How often a part was missing, for each reason.
-    gaps: BTreeMap<&'static str, u64>,
-}
-
-/// A request of a client.
-#[derive(Debug)]
-struct Call {
-    server: u64,
-    id: String,
-    method: String,
-    params: Value,
-    /// The tool that is called, and its arguments.
-    tool: Option<(String, Value)>,
-    place: Place,
-    is_cancelled: bool,
-    exact: Option<VaultRef>,
-    /// A keyed digest, by which the same request is known again.
-    known: Option<Digest>,
-    answer: Option<(Result<Value, Value>, Option<VaultRef>)>,
-}
-
-/// The request of a call on record.
-#[derive(Debug)]
-enum Place {
-    /// A model may have asked for it, in an answer that has not ended.
-    Undecided,
-    /// A model asked for it.
-    Asked(AskedTool),
-    /// It is a transition of its server.
-    Own(Digest),
-    /// It is recorded with its answer.
-    Later,
-}
-
-/// A call that a model asked for.
-#[derive(Debug, Clone)]
-struct AskedTool {
-    record: Digest,
-    agent: String,
-    branch: u64,
-    call_id: Option<Value>,
-    tool: String,
-    params: Value,
-}
-
-/// A call that a server answered.
-#[derive(Debug)]
-struct DoneTool {
-    call: CallNumber,
-    agent: String,
-    call_id: Option<Value>,
-    server: String,
-    tool: String,
-    params: Value,
-    record: Digest,
-    /// The request of it, if that is known.
-    request: Option<Digest>,
-    told: Told,
-    is_told: bool,
-}
-
-/// What a result in a request is.
-pub(super) enum Claim {
-    /// Nothing else saw it.
-    New,
-    /// It came over MCP: the call, and the record of its result.
-    Again(CallNumber, Digest),
-    /// The server said something else.
-    Differs(CallNumber, Digest),
-}
-
-impl McpTape {
-    /// Notes the calls that a model asked for.
-    pub(super) fn asked(&mut self, record: Digest, branch: u64, intent: &Intent) {
-        if intent.type_name.as_str() != "action.request" {
-            return;
-        }
-        let Some(action) = intent.member("action") else { return };
-        let listed = action.get("calls").and_then(Value::as_array);
-        let calls: Vec<&Value> = listed.map_or_else(|| vec![action], |calls| calls.iter().collect());
-        for call in calls {
-            let Some(tool) = call.get("tool").and_then(Value::as_str) else { continue };
-            self.asked.push_back(AskedTool {
-                record,
-                agent: intent.agent.to_string(),
-                branch,
-                call_id: call.get("call_id").cloned(),
-                tool: tool.to_owned(),
-                params: mcp::arguments(call.get("params")),
-            });
-        }
-        while self.asked.len() > CALLS_MAX {
-            self.asked.pop_front();
-        }
-    }
-
-    /// Takes the open call with equal tool and params.
-    fn take_asked(&mut self, server: &str, tool: &str, params: &Value) -> Option<AskedTool> {
-        let fits =
-            |one: &AskedTool| if one.params == *params { mcp::rank(&one.tool, server, tool) } else { 0 };
-        let ranked = self.asked.iter().enumerate().map(|(at, one)| (fits(one), std::cmp::Reverse(at)));
-        let (_, at) = ranked.filter(|(rank, _)| *rank > 0).max()?;
-        self.asked.remove(at.0)
-    }
-
-    /// Finds out what a result is that a request tells.
-    pub(super) fn claim(&mut self, intent: &Intent) -> Claim {
-        let action = |name: &str| intent.member("action").and_then(|action| action.get(name));
-        let (id, tool) = (action("call_id"), action("tool").and_then(Value::as_str));
-        let params = action("params").map(|params| mcp::arguments(Some(params)));
-        let told = intent.member("result").and_then(|result| result.get("output").or(result.get("error")));
-        let told = told.cloned().unwrap_or(Value::Null);
-        let same_params = |one: &DoneTool| params.as_ref().is_none_or(|params| *params == one.params);
-        let by_id =
-            |one: &DoneTool| id.is_some() && one.call_id.as_ref() == id && *one.agent == *intent.agent;
-        let by_tool = |one: &DoneTool| {
-            params.is_some() && tool.is_some_and(|tool| mcp::rank(tool, &one.server, &one.tool) > 0)
-        };
-        let newest_first = (0..self.done.len()).rev();
-        let fits = |is: &dyn Fn(&DoneTool) -> bool| -> Vec<usize> {
-            newest_first.clone().filter(|at| same_params(&self.done[*at]) && is(&self.done[*at])).collect()
-        };
-        let (named, alike) = (fits(&by_id), fits(&by_tool));
-        let untold = alike.iter().rev().filter(|at| !self.done[**at].is_told);
-        let alike: Vec<usize> =
-            untold.copied().chain(alike.iter().copied().filter(|at| self.done[*at].is_told)).collect();
-        let same = named.iter().chain(&alike).find(|at| self.done[**at].told.is(&told)).copied();
-        let other = named.first().or(alike.iter().find(|at| !self.done[**at].is_told)).copied();
-        let found = same.or(other).map(|at| &mut self.done[at]);
-        let claim = found.map(|one| {
-            one.is_told = true;
-            (one.call, one.record)
-        });
-        match claim {
-            Some((call, record)) if same.is_some() => Claim::Again(call, record),
-            Some((call, record)) => Claim::Differs(call, record),
-            None => {
-                // It was done inside the program.
-                let at = self.asked.iter().position(|one| {
-                    id.is_some() && one.call_id.as_ref() == id && *one.agent == *intent.agent
-                });
-                at.map(|at| self.asked.remove(at));
-                Claim::New
-            }
-        }
-    }
-
-    /// Reads again what servers answered up to a tick of another run.
-    pub(super) fn resume(&mut self, parent: &Trace, tick: u64) -> Result<(), dendrer::Error> {
-        for at in 1..=tick {
-            let record = parent.record(at)?;
-            self.done.extend(done_again(&record));
-        }
-        Ok(())
-    }
-
-    /// What models asked for is open, as far as no server answered it.
-    pub(super) fn resumed(&mut self) {
-        let done = &self.done;
-        let is_done = |one: &AskedTool| {
-            done.iter().any(|known| known.request == Some(one.record) && known.call_id == one.call_id)
-        };
-        self.asked.retain(|one| !is_done(one));
-    }
-
-    /// The ids of calls that servers answered.
-    pub(super) fn told_ids(&self) -> Vec<String> {
-        let ids = self.done.iter().filter_map(|one| one.call_id.as_ref()?.as_str());
-        ids.map(str::to_owned).collect()
-    }
-
-    /// Whether a request tells the result of a call whose server has not answered.
-    fn is_ahead(&self, asked: &AskedCall) -> bool {
-        let open = |call: &Call| match &call.place {
-            Place::Asked(one) if call.answer.is_none() && !call.is_cancelled => one.call_id.clone(),
-            _ => None,
-        };
-        let open: Vec<Value> = self.calls.values().filter_map(open).collect();
-        let api = api::of_path(&asked.method, &asked.path).filter(|_| !open.is_empty());
-        let body = api.and_then(|api| Some((api, read::request(asked).ok()?)));
-        let Some((api, body)) = body else { return false };
-        let items = (api.request)(&body).items;
-        items.iter().filter(|kept| kept.is_result()).any(|kept| {
-            let names = |value: &Value| {
-                let ids = ["tool_call_id", "call_id", "tool_use_id"].map(|name| value.get(name));
-                ids.into_iter().flatten().any(|id| open.contains(id))
-            };
-            let parts = kept.value.get("content").and_then(Value::as_array);
-            names(&kept.value) || parts.is_some_and(|parts| parts.iter().any(names))
-        })
-    }
-}
 
 impl Tape {
-    /// Takes a copy in its turn: a request that tells a result waits for the result itself, which comes by another way.
+    /// Takes a copy in its turn: a request that has a result waits for the result itself, which comes by another way.
     pub(super) fn in_turn(&mut self, seen: PassedCopy) -> Result<(), TapeError> {
         if matches!(seen, PassedCopy::Mcp(_)) {
             self.one(seen)?;
@@ -271,18 +34,20 @@ impl Tape {
 
     /// Takes copies that waited; all of them at the end.
     fn release(&mut self, is_end: bool) -> Result<(), TapeError> {
-        while let Some(first) = self.mcp.held.front() {
-            let is_ahead = matches!(first, PassedCopy::Asked(asked) if !is_end && self.mcp.is_ahead(asked));
-            let since = self.mcp.held_since.get_or_insert_with(Instant::now);
-            if is_ahead && since.elapsed() < HOLD && self.mcp.held.len() < HOLD_MAX {
+        while let Some(first) = self.mcp.held.pop_front() {
+            if !is_end && self.mcp.must_wait(&first) {
+                self.mcp.held.push_front(first);
                 return Ok(());
             }
-            self.mcp.held_since = None;
-            if let Some(first) = self.mcp.held.pop_front() {
-                self.one(first)?;
-            }
+            (self.mcp.held_since, self.mcp.asked_sync) = (None, None);
+            self.one(first)?;
         }
         Ok(())
+    }
+
+    /// Lets requests with results wait for what shims copied before: `syncer` asks shims, and returns whether there is one.
+    pub fn with_shims(&mut self, syncer: Box<dyn Fn(u64) -> bool + Send>) {
+        self.mcp.syncer = Syncer(Some(syncer));
     }
 
     /// Takes all that waits, and ends all servers.
@@ -297,7 +62,7 @@ impl Tape {
         let server = copy.server;
         match copy.what {
             McpCopied::Begun { name, command } => {
-                let known = mcp_command(&command);
+                let known = mcp::command_key(&command);
                 let run = &self.run;
                 let known = self.vault.as_mut().and_then(|vault| vault.known_by(run, &known).ok());
                 let name = mcp::server_name(name.as_deref(), &command);
@@ -316,6 +81,10 @@ impl Tape {
                 Ok(())
             }
             McpCopied::Line(line) => self.line(server, line),
+            McpCopied::Synced(number) => {
+                self.mcp.synced = number;
+                Ok(())
+            }
             McpCopied::Ended(end) => self.ended(server, end),
         }
     }
@@ -385,17 +154,17 @@ impl Tape {
             return self.mcp_gap(server, "too_many_open");
         }
         let exact = self.keep(call, "request", &exact::of_mcp(exact));
-        let known = mcp_known(&self.server(server).command, &method, &mcp::params(whole));
+        let known = mcp::request_key(&self.server(server).command, &method, &mcp::params(whole));
         let run = &self.run;
         let known = self.vault.as_mut().and_then(|vault| vault.known_by(run, &known).ok());
         let one = self.server(server);
-        one.open.entry(id.clone()).or_default().push_back(call);
+        one.open.entry(id).or_default().push_back(call);
         one.open_count += 1;
         let tool = mcp::tool(&method, whole);
         let place = if tool.is_some() { Place::Undecided } else { Place::Later };
         let params = mcp::params(whole);
         let (is_cancelled, answer) = (false, None);
-        let new = Call { server, id, method, params, tool, place, is_cancelled, exact, known, answer };
+        let new = Call { server, method, params, tool, place, is_cancelled, exact, known, answer };
         self.mcp.calls.insert(call, new);
         self.decide(call)
     }
@@ -498,14 +267,11 @@ impl Tape {
         let server = self.server(one.server).name.clone();
         let (is_told, request) = (false, Some(request));
         let done = DoneTool { call, agent, call_id, server, tool, params, record, request, told, is_told };
-        self.mcp.done.push_back(done);
-        while self.mcp.done.len() > CALLS_MAX {
-            self.mcp.done.pop_front();
-        }
+        self.mcp.add_done(done);
         Ok(())
     }
 
-    /// Records a call that is none of a tool.
+    /// Records a call of another method than that of tools.
     fn mcp_other(
         &mut self,
         (server, call): (u64, CallNumber),
@@ -657,7 +423,7 @@ impl Tape {
         with_members(capture(call, MCP, branch, MCP), own.into_iter().chain(known).chain(parts).collect())
     }
 
-    /// Records a result that a request tells, and that is not what came over MCP.
+    /// Records a result in a request that is another one than that over MCP.
     pub(super) fn differs(
         recorder: &mut dendrer::recorder::Recorder,
         claim: Intent,
@@ -676,54 +442,6 @@ impl Tape {
         ]));
         propose(recorder, intent)
     }
-}
-
-/// The word for a result that a request tells again.
-pub(super) fn again(call: CallNumber, record: Digest) -> Value {
-    Value::record([("call", Value::from(call)), ("result", Value::from(record))])
-}
-
-/// The bytes by which the command of a server is known again.
-pub(crate) fn mcp_command(command: &[String]) -> Vec<u8> {
-    json::to_vec(&Value::array(command.iter().map(|word| Value::from(word.as_str()))))
-}
-
-/// The bytes by which a request is known again: the command of its server, its method, and its parameters without `_meta`.
-pub(crate) fn mcp_known(command: &[String], method: &str, params: &Value) -> Vec<u8> {
-    let command = Value::array(command.iter().map(|word| Value::from(word.as_str())));
-    json::to_vec(&Value::array([command, Value::from(method), params.clone()]))
-}
-
-/// A result that came over MCP, as it is on record.
-fn done_again(record: &Record) -> Option<DoneTool> {
-    let content = record.content();
-    let capture = content.get("intent")?.get("capture").filter(|capture| mcp::is_mcp(capture))?;
-    let (action, result) = (content.get("action")?, content.get("result")?);
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let extra = content.get("intent")?.get("extra").cloned().unwrap_or_else(Value::object);
-    let is_failed = result.get("status") == Some(&Value::from("error"));
-    let answer = match (result.get("error"), result.get("output")) {
-        (Some(error), None) => Err(error.clone()),
-        (_, output) => {
-            let members = vec![
-                ("content", output.cloned().unwrap_or(Value::Null)),
-                ("isError", Value::from(is_failed)),
-            ];
-            Ok(with_members(extra, members))
-        }
-    };
-    Some(DoneTool {
-        call: capture.get("call")?.as_u64()?,
-        agent: text(content.get("agent_id"))?,
-        call_id: action.get("call_id").cloned(),
-        server: String::new(),
-        tool: text(action.get("tool"))?,
-        params: mcp::arguments(action.get("params")),
-        record: record.id(),
-        request: record.header().links.first().map(|link| link.hash),
-        told: Told::of_answer(&answer),
-        is_told: false,
-    })
 }
 
 fn of_type(name: &str, agent: &str) -> Intent {

@@ -1,5 +1,8 @@
 //! Calls over MCP as transitions: without a socket, line by line.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use dendrer_capture::mcp::{McpCopied, McpCopy, McpEnd, McpLine, McpSide};
 use dendrer_capture::proxy::PassedCopy;
 use dendrer_capture::tape::ProgramEnd;
@@ -320,4 +323,27 @@ fn a_line_of_an_unknown_server_is_no_record() {
     desk.client(COUNT);
     desk.server(TWELVE);
     assert!(desk.shown().is_empty());
+}
+
+#[test]
+fn a_request_that_tells_results_waits_for_what_shims_copied_before_it() {
+    let mut desk = Desk::new();
+    desk.begin(&["npx", "depot"]);
+    let asked = Arc::new(AtomicU64::new(0));
+    let question = Arc::clone(&asked);
+    desk.tape.with_shims(Box::new(move |number| {
+        question.store(number, Ordering::SeqCst);
+        true
+    }));
+    desk.chat(ASKS, CALLS);
+    assert_eq!(asked.load(Ordering::SeqCst), 0, "a request without results waits for nothing");
+    desk.chat(&format!("{ASKS},{CALLS},{BRINGS}"), SAYS);
+    assert_eq!(desk.shown().len(), 2);
+    // Both came before the request, by another way.
+    desk.client(COUNT);
+    desk.server(TWELVE);
+    let number = asked.load(Ordering::SeqCst);
+    desk.mcp(McpCopied::Synced(number));
+    assert_eq!(desk.shown()[2..], [r#"main/0 action.result "count""#, r#"main/0 plan.update "twelve""#]);
+    assert!(desk.content(3).get("unattested").is_none());
 }

@@ -3,8 +3,12 @@
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
 
+use dendrer::redact::Redactor;
 use dendrer_capture::VolatilePlace;
-use dendrer_object::Code;
+use dendrer_capture::player::ProgramDivergence;
+use dendrer_capture::tape::TapeError;
+use dendrer_object::{Code, Value};
+use dendrer_view::replay::ProgramDeparture;
 
 use crate::failure::{Failure, Result};
 
@@ -140,4 +144,26 @@ pub(crate) fn this() -> io::Result<Vec<String>> {
         _ => 2,
     };
     Ok([program].into_iter().chain(args.into_iter().take(script).skip(1)).collect())
+}
+
+/// The failure of a recording.
+pub(crate) fn of_tape(error: TapeError) -> Failure {
+    match error {
+        TapeError::Record(error) => error.into(),
+        TapeError::Message(error) => Failure::new(error.code(), error.to_string()),
+    }
+}
+
+/// A place at which the program departs, without the secrets in its values.
+pub(crate) fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
+    let clean = |value: Option<Value>| value.map(|value| redactor.value(&value).0);
+    ProgramDeparture {
+        call: found.call,
+        api: found.api,
+        agent: found.agent,
+        kind: found.kind.as_str(),
+        path: found.path,
+        expected: clean(found.expected),
+        got: clean(found.got),
+    }
 }

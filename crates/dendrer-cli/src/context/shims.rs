@@ -6,7 +6,7 @@ use std::io;
 #[cfg(unix)]
 use dendrer_capture::channel::{self, Channel};
 use dendrer_capture::proxy::Tap;
-use dendrer_capture::{McpPlayer, PlayedCalls};
+use dendrer_capture::{McpPlayer, PlayedCalls, Tape};
 
 use super::program;
 
@@ -40,6 +40,11 @@ impl Shims {
         Ok(Shims { channel: Channel::play(names, &program::this()?, player)? })
     }
 
+    /// Lets a tape wait for what shims copied, where the order matters.
+    pub(crate) fn order(&self, tape: &mut Tape) {
+        tape.with_shims(self.channel.syncer());
+    }
+
     /// The variables that a program gets.
     pub(crate) fn variables(&self) -> Vec<(String, OsString)> {
         self.channel.variables(std::env::var_os("PATH"))
@@ -51,7 +56,7 @@ impl Shims {
     }
 }
 
-/// There are none on this system.
+/// This system has no shims.
 #[cfg(not(unix))]
 impl Shims {
     pub(crate) fn record(_: &[String], _: Tap) -> io::Result<Shims> {
@@ -61,6 +66,8 @@ impl Shims {
     pub(crate) fn play(_: &[String], _: McpPlayer) -> io::Result<Shims> {
         Ok(Shims {})
     }
+
+    pub(crate) fn order(&self, _: &mut Tape) {}
 
     pub(crate) fn variables(&self) -> Vec<(String, OsString)> {
         Vec::new()

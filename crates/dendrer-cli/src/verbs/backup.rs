@@ -23,6 +23,7 @@ pub(crate) struct Backup {
 
 pub(crate) fn run(global: &Global, args: &Backup, out: &mut Out) -> Result {
     let path = context::find(global)?;
+    context::server::refuse(&path)?;
     let mut follower = Follower::new(global, "backup", out);
     let made = backup(&path, Path::new(&args.dir), &*keys::trust(global), &mut follower);
     let made = follower.end(made)?;

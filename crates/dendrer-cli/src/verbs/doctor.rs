@@ -187,6 +187,10 @@ fn find_store(global: &Global, checks: &mut Vec<DoctorCheck>) -> Option<Embedded
             return None;
         }
     };
+    if context::server::is_address(&path) {
+        checks.extend(context::server::checks(global, &path));
+        return None;
+    }
     match Embedded::open(&path, Options::read()) {
         Ok(store) => {
             context::speak(global, &store, &path);

@@ -79,7 +79,7 @@ pub(crate) struct Fork {
     /// With a program: its own tools may run again
     #[arg(long, value_name = "run", value_parser = ["run"], requires = "command")]
     pub(crate) tools: Option<String>,
-    /// Of a program's run (record): run this program, from the record up to the tick and live behind it
+    /// Of a program's run (record): run this program, from the record up to the tick and then live
     #[arg(last = true, value_name = "CMD", conflicts_with_all = ["exec", "replay_rest"], value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<String>,
     /// Say what would be made, but write nothing

@@ -153,7 +153,7 @@ fn on_server(global: &Global, args: &Init, named: &str, out: &mut Out) -> Result
     let info = dendrer::store::StoreInfo::new(id, key.verifier_key().clone());
     let made = server::create(&address, info, role, trust.clone(), args.redact);
     let (repo, version) = made.map_err(|error| {
-        // The store may be there: without its key nobody could sign it any more.
+        // The store may be there, and then its key is kept: it is the only one that signs its log.
         let is_there = server::open(global, Path::new(named), dendrer::repo::Mode::Read)
             .is_ok_and(|repo| repo.info().id == id);
         let failure = Failure::from(error);

@@ -9,7 +9,7 @@ use dendrer::kernel::step::{Stage, Start};
 use dendrer::repo::new_run::{first_free, refuse_made, refuse_unreachable};
 use dendrer::repo::{Mode, Repo};
 use dendrer_capture::proxy::Copies;
-use dendrer_capture::tape::{self, ProgramEnd, TapeError};
+use dendrer_capture::tape::{self, ProgramEnd};
 use dendrer_capture::{AroundPeer, AroundWatch, Base, Proxy, Tape, bases};
 use dendrer_object::{Code, RunName};
 use dendrer_view::recording::{RecordedAnswer, WentAround};
@@ -18,7 +18,7 @@ use dendrer_wire::import::clean_name;
 use crate::context;
 use crate::context::keys;
 use crate::context::packs;
-use crate::context::program::{self, Started};
+use crate::context::program::{self, Started, of_tape};
 use crate::context::redaction::RedactionArgs;
 use crate::context::shims::{self, Shims};
 use crate::failure::Failure;
@@ -76,6 +76,7 @@ pub(crate) fn run(global: &Global, args: &Record, out: &mut Out) -> Result {
     let started = if args.sync.is_some() { Proxy::start_synced(bases) } else { Proxy::start(bases) };
     let (proxy, copies) = started.map_err(not_started)?;
     let shims = Shims::record(&servers, proxy.tap()).map_err(not_started)?;
+    shims.order(&mut tape);
     let mut variables = shims.variables();
     let of_bases = bases::variables(proxy.bases(), proxy.address(), variable);
     variables.extend(of_bases.into_iter().map(|(name, value)| (name, value.into())));
@@ -200,13 +201,6 @@ fn record(copies: Copies, tape: &mut Tape, answer: &mut RecordedAnswer, out: &mu
         failed = taken.err();
     }
     failed
-}
-
-pub(super) fn of_tape(error: TapeError) -> Failure {
-    match error {
-        TapeError::Record(error) => error.into(),
-        TapeError::Message(error) => Failure::new(error.code(), error.to_string()),
-    }
 }
 
 /// The parts that are left once the program has ended.

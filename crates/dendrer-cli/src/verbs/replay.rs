@@ -20,7 +20,7 @@ use crate::offers;
 use crate::out::{Out, files};
 use crate::progress::Progress;
 
-pub(in crate::verbs) mod by_program;
+mod by_program;
 
 /// The words of `--print`.
 const PRINT: [(&str, &str); 3] = [("none", "Nothing"), ("hash", "The state root"), ("state", "The state")];

@@ -56,6 +56,7 @@ pub(crate) struct Serve {
 pub(crate) fn run(global: &Global, args: &Serve, out: &mut Out) -> Result {
     let trust: Arc<dyn Trust> = keys::trust(global);
     let place = args.file.clone().map_or_else(|| context::find(global), Ok)?;
+    context::server::refuse(Path::new(&place))?;
     let served = Served::open(&place, trust)?;
     let has = |author| args.allow_as.contains(&author);
     let options = ServerOptions {

@@ -113,3 +113,15 @@ dendrer fork none@6 --offline --tools run --as third -- python3 agent.py";
     assert_eq!(text.matches("How many trains?").count(), 2, "{text}");
     assert_eq!(text.matches("action.request").count(), 2, "{text}");
 }
+
+/// Dendrer paper E.1: an answer that is not recorded is an anomaly on record, and no plain error.
+#[test]
+fn a_replay_without_a_recorded_answer_is_an_anomaly_on_record() {
+    let Some(place) = recorded() else { return };
+    let line = "sed 's/12 trains/13 trains/' agent.py > changed.py; dendrer replay agent-py --tools run --record -- python3 changed.py";
+    let (code, text) = run(&place, line);
+    assert_eq!(code, 7, "{text}");
+    let (_, text) = run(&place, "dendrer show casebook@1 --json");
+    assert!(text.contains("kernel.anomaly") && text.contains("replay_divergence"), "{text}");
+    assert!(text.contains("/messages/3/content") && text.contains("13 trains"), "{text}");
+}

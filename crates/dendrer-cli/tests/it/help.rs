@@ -47,6 +47,7 @@ fn the_examples_of_the_help_work() {
     );
     graphs::write_note(&dir);
     write("agent.py", "print('nothing to ask')\n");
+    write("depot.py", "import sys\nsys.stdin.read()\n");
     // The demo has a run of this graph.
     write("note.yaml", include_str!("../../src/demo/note.yaml"));
     let verbs = verbs(&place);

@@ -68,6 +68,7 @@ mod pages;
 mod paper;
 mod picture;
 mod pillars;
+mod postgres;
 mod printed;
 mod questions;
 mod read_as_written;

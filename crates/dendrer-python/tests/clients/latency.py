@@ -11,6 +11,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import statistics
 import sys
 import time
@@ -25,6 +26,8 @@ class Way:
         parts = urlsplit(url)
         self.path = parts.path + "/chat/completions"
         self.connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
+        self.connection.connect()
+        self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.seconds: list[float] = []
 
     def call(self, number: int) -> bytes:

@@ -433,6 +433,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """Answers requests of one connection."""
 
     protocol_version = "HTTP/1.1"
+    # A piece is sent when it is written, and does not wait for the one before it.
+    disable_nagle_algorithm = True
     server: Stub
 
     def do_POST(self) -> None:
@@ -477,6 +479,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response_only(status)
         self.send_header("Content-Type", kind)
         self.send_header("x-request-id", f"req_{key}")
+        self.send_header("Set-Cookie", "one=1; Path=/")
+        self.send_header("Set-Cookie", "two=2; Path=/")
+        self.send_header("X-RateLimit-Remaining", "7")
         if status != 200:
             self.send_header("retry-after-ms", "10")
         accepts = self.headers.get("Accept-Encoding", "")

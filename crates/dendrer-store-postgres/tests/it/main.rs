@@ -11,6 +11,7 @@ mod answers;
 mod conform;
 mod crash;
 mod damage;
+mod processes;
 mod roles;
 mod server;
 mod stopped;

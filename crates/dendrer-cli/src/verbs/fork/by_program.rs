@@ -1,4 +1,4 @@
-//! `fork RUN@N -- CMD`: a program is run again from its record, and goes on live with another answer.
+//! `fork RUN@N -- CMD`: a program is run again from its record, and then live with another answer.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -6,6 +6,7 @@ use std::thread;
 use dendrer::address::Position;
 use dendrer::problem::Problem;
 use dendrer::{Repo, Trace};
+use dendrer_capture::mcp_player::tools_of_servers;
 use dendrer_capture::player::tools_inside;
 use dendrer_capture::proxy::Copies;
 use dendrer_capture::tape::ProgramEnd;
@@ -15,13 +16,11 @@ use dendrer_view::fork::{ForkAnswer, ForkProgram, ForkProgramEnd};
 
 use super::{Fork, answers, question, stays};
 use crate::context::desk::CommandDesk;
-use crate::context::program::{self, Started};
+use crate::context::program::{self, Started, departure, of_tape};
 use crate::context::{self, keys};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, files};
-use crate::verbs::record::of_tape;
-use crate::verbs::replay::by_program::departure;
 
 pub(super) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     let named = answers("--answer", &args.answer)?;
@@ -67,7 +66,10 @@ fn not_started(code: Code, why: impl ToString) -> Failure {
 
 /// Refuses to run tools inside of the program again, unless that is allowed.
 fn refuse_tools(args: &Fork, parent: &Trace, tick: u64) -> std::result::Result<(), Problem> {
-    let again: Vec<String> = tools_inside(parent, tick)?.into_iter().collect();
+    // A fork starts servers of MCP from the beginning: what they did before the tick is done again.
+    let mut again = tools_inside(parent, tick)?;
+    again.extend(tools_of_servers(parent, tick)?);
+    let again: Vec<String> = again.into_iter().collect();
     if again.is_empty() || args.tools.is_some() {
         return Ok(());
     }
@@ -93,7 +95,7 @@ struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// Runs the program, and records what it asks behind the tick of the fork.
+    /// Runs the program, and records its calls after the tick of the fork.
     fn go_on(&self, args: &Fork, forker: Forker, out: &mut Out) -> Result<ForkProgramEnd> {
         let not_started = |error: &dyn std::fmt::Display| not_started(Code::E0106, error);
         let reply = self.answer.reply;

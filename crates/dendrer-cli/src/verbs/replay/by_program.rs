@@ -3,17 +3,16 @@
 use std::process::Command;
 
 use dendrer::casebook::{self, Place};
-use dendrer::redact::Redactor;
 use dendrer::source::Desk;
 use dendrer::{Repo, Trace};
-use dendrer_capture::player::{DepartureKind, Player, ProgramDivergence, tools_inside};
+use dendrer_capture::player::{DepartureKind, Player, tools_inside};
 use dendrer_capture::{Base, McpPlayer, Proxy, VolatilePlace, bases};
 use dendrer_object::{Code, RunName, Value};
-use dendrer_view::replay::{ProgramDeparture, ProgramReplayAnswer};
+use dendrer_view::replay::ProgramReplayAnswer;
 
 use super::Replay;
 use crate::context::desk::CommandDesk;
-use crate::context::program::{self, Network};
+use crate::context::program::{self, Network, departure};
 use crate::context::shell::shell;
 use crate::context::shims::Shims;
 use crate::context::{self, keys};
@@ -133,19 +132,5 @@ fn command(args: &Replay) -> Command {
     match &args.exec {
         Some(command) => shell(command),
         None => program::command(&args.command),
-    }
-}
-
-/// A place at which the program departs, without the secrets in its values.
-pub(in crate::verbs) fn departure(found: ProgramDivergence, redactor: &Redactor) -> ProgramDeparture {
-    let clean = |value: Option<Value>| value.map(|value| redactor.value(&value).0);
-    ProgramDeparture {
-        call: found.call,
-        api: found.api,
-        agent: found.agent,
-        kind: found.kind.as_str(),
-        path: found.path,
-        expected: clean(found.expected),
-        got: clean(found.got),
     }
 }

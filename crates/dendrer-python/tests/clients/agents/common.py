@@ -33,10 +33,9 @@ class Saw:
         self.saved: Any = []
 
     def answer(self, response: Any, body: Any) -> None:
-        """Remembers an answer: its status, the headers that are the API's, and what came."""
+        """Remembers an answer: its status, its headers, and what came."""
         headers = {name.lower(): value for name, value in response.headers.items()}
-        kept = {name: headers.get(name) for name in ("content-type", "content-encoding", "retry-after-ms")}
-        self.answers.append([response.status_code, kept, body])
+        self.answers.append({"status": response.status_code, "headers": headers, "body": body})
 
     def end(self) -> None:
         """Writes the file."""

@@ -25,10 +25,9 @@ export class Saw {
     this.saved = [];
   }
 
-  /** Remembers an answer: its status, the headers that are the API's, and what came. */
+  /** Remembers an answer: its status, its headers, and what came. */
   answer(status, headers, body) {
-    const names = ["content-type", "content-encoding", "retry-after-ms"];
-    this.answers.push([status, Object.fromEntries(names.map((name) => [name, headers?.get(name) ?? null])), body]);
+    this.answers.push({ status, headers: Object.fromEntries(headers ?? []), body });
   }
 
   /** Writes the file. */
