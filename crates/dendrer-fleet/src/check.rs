@@ -15,15 +15,15 @@ use dendrer_store::Store;
 
 use crate::error::FleetError;
 use crate::manifest::{MANIFEST, PROGRESS};
-use crate::read::Export;
+use crate::read::FleetReader;
 use crate::rows::{array_of, entry_schema, int_at, text_at};
 
 /// A file that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckedFile {
+pub struct CheckedExportFile {
     /// The name, relative to the export.
     pub file: String,
-    /// What is wrong; `None` if it is as the manifest names it.
+    /// Fault of the file; `None` if it is as the manifest names it.
     pub why: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct CheckedFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportCheck {
     /// The files.
-    pub files: Vec<CheckedFile>,
+    pub files: Vec<CheckedExportFile>,
     /// The files with rows of runs of which a value was erased since; to be written again.
     pub rewrite: Vec<String>,
     /// Whether the entries were compared with the root of the log.
@@ -51,7 +51,7 @@ impl ExportCheck {
 ///
 /// An error if there is no manifest, or if it is of another store.
 pub fn check(dir: &Path, store: Option<&Arc<dyn Store>>) -> Result<ExportCheck, FleetError> {
-    let export = Export::open(dir)?;
+    let export = FleetReader::open(dir)?;
     if let Some(store) = store
         && store.info().id.to_string() != export.manifest.store
     {
@@ -65,7 +65,7 @@ pub fn check(dir: &Path, store: Option<&Arc<dyn Store>>) -> Result<ExportCheck, 
             Err(FleetError::Damaged { why, .. }) => Some(why),
             Err(error) => return Err(error),
         };
-        files.push(CheckedFile { file: listed.file.clone(), why });
+        files.push(CheckedExportFile { file: listed.file.clone(), why });
     }
     files.extend(foreign(&export, dir)?);
     let mut found = ExportCheck { files, rewrite: Vec::new(), is_rooted: false };
@@ -86,7 +86,7 @@ pub fn check(dir: &Path, store: Option<&Arc<dyn Store>>) -> Result<ExportCheck, 
 }
 
 impl ExportCheck {
-    fn fail(&mut self, export: &Export, why: &str) {
+    fn fail(&mut self, export: &FleetReader, why: &str) {
         let part = if export.files("entries").next().is_some() { "entries/" } else { "runs/" };
         for file in self.files.iter_mut().filter(|file| file.file.starts_with(part)) {
             file.why.get_or_insert_with(|| why.to_owned());
@@ -95,12 +95,15 @@ impl ExportCheck {
 }
 
 /// Files that the manifest does not name.
-fn foreign(export: &Export, dir: &Path) -> Result<Vec<CheckedFile>, FleetError> {
+fn foreign(export: &FleetReader, dir: &Path) -> Result<Vec<CheckedExportFile>, FleetError> {
     let listed: BTreeSet<&str> = export.manifest.files.iter().map(|file| file.file.as_str()).collect();
     let mut found = Vec::new();
     let mut add = |name: String, is_listed: bool| {
         if !is_listed {
-            found.push(CheckedFile { file: name, why: Some("the manifest does not name it".to_owned()) });
+            found.push(CheckedExportFile {
+                file: name,
+                why: Some("the manifest does not name it".to_owned()),
+            });
         }
     };
     for entry in fs::read_dir(dir).map_err(FleetError::file(dir))? {
@@ -121,8 +124,8 @@ fn foreign(export: &Export, dir: &Path) -> Result<Vec<CheckedFile>, FleetError> 
     Ok(found)
 }
 
-/// The root of the log that the entries make; the inner error says why they make none.
-fn root_of(export: &Export) -> Result<Result<Digest, String>, FleetError> {
+/// Returns the root of the log that the entries make; the inner error is the fault of the entries.
+fn root_of(export: &FleetReader) -> Result<Result<Digest, String>, FleetError> {
     let schema = entry_schema();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let mut peaks = Peaks::new();
@@ -130,7 +133,8 @@ fn root_of(export: &Export) -> Result<Result<Digest, String>, FleetError> {
     for file in export.files("entries") {
         let read = export.batches(file, &schema, &names, &mut |batch| {
             for row in 0..batch.num_rows() {
-                let entry = entry_at(batch, row, peaks.size()).map_err(|why| FleetError::damaged(&file.file, why))?;
+                let entry =
+                    entry_at(batch, row, peaks.size()).map_err(|why| FleetError::damaged(&file.file, why))?;
                 peaks.push(leaf_hash(&entry.text()));
             }
             Ok(())
@@ -169,7 +173,7 @@ fn entry_at(batch: &arrow_array::RecordBatch, row: usize, due: u64) -> Result<En
 }
 
 /// The files with rows of a run of which a value was erased after the export, or of a fork of such a run.
-fn erased_since(export: &Export, store: &Arc<dyn Store>) -> Result<Vec<String>, FleetError> {
+fn erased_since(export: &FleetReader, store: &Arc<dyn Store>) -> Result<Vec<String>, FleetError> {
     let mut erased: BTreeSet<RunName> = BTreeSet::new();
     let mut is_of_log = false;
     store.entries(export.manifest.size..store.tree().size, &mut |_, entry: Entry| {

@@ -199,7 +199,7 @@ impl Cell {
         }
     }
 
-    /// Reads a value; `None` if it is none that [`Cell::of`] writes.
+    /// Reads a value; `None` for a cell that [`Cell::of`] does not write.
     pub(crate) fn value(&self, kind: ColumnKind) -> Option<Value> {
         Some(match (kind, self) {
             (ColumnKind::Bool, Cell::Bool(value)) => Value::Bool(*value),

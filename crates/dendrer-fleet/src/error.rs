@@ -8,8 +8,6 @@ use dendrer::ask::fleet::NotExported;
 use dendrer::problem::Problem;
 use dendrer_object::Code;
 
-use crate::manifest::MANIFEST;
-
 /// Why an export is not written, read or answered from.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -19,11 +17,11 @@ pub enum FleetError {
     NotOurs {
         /// The directory.
         dir: PathBuf,
-        /// What is there.
+        /// The other contents.
         why: String,
     },
     /// There is no manifest.
-    #[error("{} has no {MANIFEST}: the export is not finished", .dir.display())]
+    #[error("{} has no dendrer-export.json: the export is not finished", .dir.display())]
     Unfinished {
         /// The directory.
         dir: PathBuf,
@@ -33,7 +31,7 @@ pub enum FleetError {
     Damaged {
         /// The file, relative to the export.
         file: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// The question reads what the export does not have.
@@ -110,7 +108,9 @@ impl From<FleetError> for Problem {
             ]),
             FleetError::NotExported(_) => problem.note("dendrer bisect RUN asks it of one run, in the store"),
             FleetError::Damaged { .. } => problem.note("no answer is given from an export that is not whole"),
-            FleetError::NotOurs { .. } => problem.note("nothing was written; name a directory that is not there yet"),
+            FleetError::NotOurs { .. } => {
+                problem.note("nothing was written; name a directory that is not there yet")
+            }
             _ => problem,
         }
     }

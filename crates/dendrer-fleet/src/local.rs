@@ -17,7 +17,7 @@ use dendrer_object::{Digest, Object, Pointer, Value};
 
 use crate::columns::Column;
 use crate::error::FleetError;
-use crate::read::{Export, ExportedRun};
+use crate::read::{ExportedRun, FleetReader};
 use crate::rows::{COUNTERS_MARK, HIDDEN, WHOLE, cell_at, int_at, json_of, text_at, tick_schema};
 
 /// Asks a question of every run.
@@ -25,7 +25,7 @@ use crate::rows::{COUNTERS_MARK, HIDDEN, WHOLE, cell_at, int_at, json_of, text_a
 /// # Errors
 ///
 /// An error if the export cannot answer the question, or is not whole.
-pub fn ask(export: &Export, question: &FleetQuestion) -> Result<FleetReply, FleetError> {
+pub fn ask(export: &FleetReader, question: &FleetQuestion) -> Result<FleetReply, FleetError> {
     let plain = question.predicate();
     let runs = export.runs()?;
     let plan = Plan::of(export, question, &runs)?;
@@ -51,7 +51,7 @@ pub fn ask(export: &Export, question: &FleetQuestion) -> Result<FleetReply, Flee
     })
 }
 
-/// What is asked of which run.
+/// The predicates of an export, and the runs that each is asked of.
 struct Plan<'e> {
     question: &'e FleetQuestion,
     runs: &'e [ExportedRun],
@@ -68,7 +68,7 @@ struct Plan<'e> {
     by_columns: bool,
 }
 
-/// What is known so far.
+/// Verdicts and answers while rows are read.
 #[derive(Default)]
 struct Done {
     /// The verdicts of runs that others were forked from, until the last of these is answered.
@@ -82,7 +82,7 @@ const RUNS: &str = "runs/00000.parquet";
 
 impl<'e> Plan<'e> {
     fn of(
-        export: &'e Export,
+        export: &'e FleetReader,
         question: &'e FleetQuestion,
         runs: &'e [ExportedRun],
     ) -> Result<Plan<'e>, FleetError> {
@@ -94,8 +94,8 @@ impl<'e> Plan<'e> {
                 return Err(FleetError::damaged(RUNS, format!("{} is there twice", run.name)));
             }
             let bound = run.pack.as_ref();
-            let key = bound
-                .map(|(value, rules)| Digest::of_parts(&[&value.digest().0, &rules.to_be_bytes()]));
+            let key =
+                bound.map(|(value, rules)| Digest::of_parts(&[&value.digest().0, &rules.to_be_bytes()]));
             let found = packs.entry(key).or_insert_with(|| {
                 let predicate = question.under(bound)?;
                 let same = predicates.iter().position(|known| known.digest() == predicate.digest());
@@ -155,20 +155,21 @@ impl<'e> Plan<'e> {
 
     /// Chooses the columns that are read, and whether they have, in every row, all that is asked of the state. Refuses counters
     /// that are no column.
-    fn choose_columns(&mut self, export: &'e Export) -> Result<(), FleetError> {
+    fn choose_columns(&mut self, export: &'e FleetReader) -> Result<(), FleetError> {
         let columns = &export.manifest.columns;
         let exprs = self.predicates.iter().flat_map(Predicate::exprs);
-        let counted: Vec<&str> = exprs.flat_map(Expr::counters_read).filter(|name| *name != VERSION).collect();
+        let counted: Vec<&str> =
+            exprs.flat_map(Expr::counters_read).filter(|name| *name != VERSION).collect();
         let has = |name: &&str| columns.iter().any(|column| column.counter().as_deref() == Some(*name));
         if let Some(name) = counted.iter().find(|name| !has(name)) {
             return Err(NotExported::Counter((*name).to_owned()).into());
         }
         let places = self.predicates.iter().flat_map(|predicate| predicate.read_set());
         let places: Vec<&Pointer> = places.filter(|place| !is_counter(place)).collect();
-        let is_full = |place: &&&Pointer| {
-            columns.iter().any(|column| column.place == ***place && column.nulls == 0)
-        };
-        self.by_columns = !self.predicates.is_empty() && places.iter().filter(is_full).count() == places.len();
+        let is_full =
+            |place: &&&Pointer| columns.iter().any(|column| column.place == ***place && column.nulls == 0);
+        self.by_columns =
+            !self.predicates.is_empty() && places.iter().filter(is_full).count() == places.len();
         let is_read = |column: &&Column| match column.counter() {
             Some(name) => counted.contains(&name.as_str()),
             None => self.by_columns && places.contains(&&column.place),
@@ -178,7 +179,7 @@ impl<'e> Plan<'e> {
     }
 
     /// Reads all rows, and answers each run when its last row is judged.
-    fn read(&self, export: &Export, done: &mut Done) -> Result<(), FleetError> {
+    fn read(&self, export: &FleetReader, done: &mut Done) -> Result<(), FleetError> {
         let schema = tick_schema(&export.manifest);
         let names: Vec<String> = self.columns.iter().map(|column| column.name()).collect();
         let mut wanted = vec!["run", "tick", "unknown"];
@@ -389,7 +390,7 @@ fn state_of(columns: &[&Column], cells: &[Option<Value>]) -> Value {
     Value::Object(members)
 }
 
-/// Sets a value at a place of objects, which are made where there are none.
+/// Sets a value at a place, and makes the objects above it.
 fn set(members: &mut Object, names: Vec<String>, value: &Value) {
     let Some((first, rest)) = names.split_first() else { return };
     if rest.is_empty() {

@@ -20,7 +20,7 @@ const SCHEMA: &str = "dendrer.parquet-export/1";
 /// The largest manifest that is read.
 const MANIFEST_MAX: u64 = 256 << 20;
 
-/// What an export is of.
+/// Store, terms, columns and files of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// The id of the store.
@@ -85,9 +85,11 @@ impl ExportedFile {
     pub(crate) fn of(value: &Value) -> Option<ExportedFile> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let file = text("file")?;
-        // A name that leaves the directory is none of an export.
+        // A name must not lead out of the directory.
         let is_plain = |part: &str| {
-            !part.is_empty() && !part.starts_with('.') && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'.')
+            !part.is_empty()
+                && !part.starts_with('.')
+                && part.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'.')
         };
         let parts: Vec<&str> = file.split('/').collect();
         if !matches!(parts[..], ["ticks" | "runs" | "entries", name] if is_plain(name)) {
@@ -105,7 +107,7 @@ impl ExportedFile {
 }
 
 impl Manifest {
-    /// What an export is of, without the files that are written for it.
+    /// Returns the manifest without its files: two exports with equal plans have equal files.
     pub(crate) fn plan(&self) -> Value {
         let columns = self.columns.iter().map(|column| {
             Value::record([

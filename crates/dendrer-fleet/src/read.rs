@@ -33,7 +33,7 @@ const GROUP_ROWS_MAX: i64 = 4_000_000;
 
 /// An export that is read.
 #[derive(Debug)]
-pub struct Export {
+pub struct FleetReader {
     pub(crate) dir: PathBuf,
     /// The manifest.
     pub manifest: Manifest,
@@ -85,11 +85,11 @@ fn digest_of_open(file: &mut File) -> io::Result<(Digest, u64)> {
     Ok((Digest(digest), bytes))
 }
 
-impl Export {
+impl FleetReader {
     /// Opens the export in a directory.
-    pub fn open(dir: &Path) -> Result<Export, FleetError> {
+    pub fn open(dir: &Path) -> Result<FleetReader, FleetError> {
         let (manifest, digest) = Manifest::read(dir)?;
-        Ok(Export { dir: dir.to_owned(), manifest, digest })
+        Ok(FleetReader { dir: dir.to_owned(), manifest, digest })
     }
 
     /// The files of a part, in order.
@@ -131,20 +131,24 @@ impl Export {
     ) -> Result<(), FleetError> {
         let damaged = |why: String| FleetError::damaged(&listed.file, why);
         let file = self.open_file(listed)?;
-        // A decoder that panics over bytes that someone made up says no more than one that returns an error.
+        // A panic of the decoder over made-up bytes is damage of the file, as an error is.
         let guarded = |what: &mut dyn FnMut() -> Result<Option<RecordBatch>, String>| {
-            catch_unwind(AssertUnwindSafe(what)).unwrap_or_else(|_| Err("its pages cannot be decoded".to_owned()))
+            catch_unwind(AssertUnwindSafe(what))
+                .unwrap_or_else(|_| Err("its pages cannot be decoded".to_owned()))
         };
         let mut reader = None;
         guarded(&mut || {
             let file = file.try_clone().map_err(|error| error.to_string())?;
-            let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
+            let builder =
+                ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
             check_metadata(builder.metadata(), listed)?;
             let found = builder.schema();
             let is_same = found.fields().len() == schema.fields().len()
-                && found.fields().iter().zip(schema.fields()).all(|(a, b)| {
-                    a.name() == b.name() && a.data_type() == b.data_type()
-                });
+                && found
+                    .fields()
+                    .iter()
+                    .zip(schema.fields())
+                    .all(|(a, b)| a.name() == b.name() && a.data_type() == b.data_type());
             if !is_same {
                 return Err("its columns are not those of the manifest".to_owned());
             }
@@ -190,7 +194,11 @@ impl Export {
         }
         let damaged = |why: String| FleetError::damaged(&last, why);
         if runs.len() as u64 != self.manifest.runs {
-            return Err(damaged(format!("there are {} runs, and the manifest names {}", runs.len(), self.manifest.runs)));
+            return Err(damaged(format!(
+                "there are {} runs, and the manifest names {}",
+                runs.len(),
+                self.manifest.runs
+            )));
         }
         let rows = runs.iter().try_fold(0_u64, |rows, run| rows.checked_add(run.ticks));
         if rows != Some(self.manifest.rows) {
@@ -221,7 +229,8 @@ fn check_metadata(metadata: &ParquetMetaData, listed: &ExportedFile) -> Result<(
 fn run_of(batch: &RecordBatch, row: usize) -> Result<ExportedRun, String> {
     let name = |column: &str| {
         let text = text_at(batch, column, row)?;
-        text.map(|text| text.parse::<RunName>().map_err(|_| format!("{column} is no name of a run"))).transpose()
+        text.map(|text| text.parse::<RunName>().map_err(|_| format!("{column} is no name of a run")))
+            .transpose()
     };
     let number = |column: &str| {
         let value = int_at(batch, column, row)?.ok_or_else(|| format!("{column} is missing"))?;

@@ -1,7 +1,7 @@
 //! Writes an export: all rows are looked through once for the kinds of columns, then written file by file, and the manifest last.
 //!
-//! A file is written beside its name, synced and renamed, then listed in `dendrer-export.part`; a later call goes on behind the
-//! last file that is listed and whole. Rule: the bytes depend on the log and the terms alone; test
+//! A file is written under a name of its own, synced and renamed, then listed in `dendrer-export.part`; a later call keeps the
+//! files that are listed and whole. Rule: the bytes depend on the log and the terms alone; test
 //! `export_killed_at_any_file_gives_the_same_bytes`.
 
 use std::collections::BTreeSet;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use dendrer::Error;
 use dendrer::ask::fleet::{RunCertainty, pack_in_force, undone};
 use dendrer::casebook::is_of;
 use dendrer::trace::{Moment, Trace, all_runs};
-use dendrer::Error;
 use dendrer_kernel::names::UNKNOWN;
 use dendrer_kernel::replay::{ReplayError, state_root};
 use dendrer_kernel::unknown::UnknownPlaces;
@@ -42,9 +42,9 @@ const GROUP_BYTES: u64 = 64 << 20;
 /// How many positions are asked of the store at a time.
 const BATCH: usize = 256;
 
-/// What an export has.
+/// Contents of an export.
 #[derive(Debug, Clone)]
-pub struct ExportTerms {
+pub struct FleetTerms {
     /// Places that are typed columns; all single values if empty.
     pub columns: Vec<String>,
     /// Whether the state of each row is written.
@@ -57,13 +57,19 @@ pub struct ExportTerms {
     pub file_rows: u64,
 }
 
-impl Default for ExportTerms {
-    fn default() -> ExportTerms {
-        ExportTerms { columns: Vec::new(), states: false, proof: true, group_rows: 100_000, file_rows: 1_000_000 }
+impl Default for FleetTerms {
+    fn default() -> FleetTerms {
+        FleetTerms {
+            columns: Vec::new(),
+            states: false,
+            proof: true,
+            group_rows: 100_000,
+            file_rows: 1_000_000,
+        }
     }
 }
 
-/// What was written.
+/// Result of an export.
 #[derive(Debug, Clone)]
 pub struct ExportReport {
     /// The manifest.
@@ -76,7 +82,7 @@ pub struct ExportReport {
     pub left_out: bool,
 }
 
-/// Exports runs of a store into a directory; all runs if none are named. Goes on with an export that was not finished.
+/// Exports runs of a store into a directory; all runs if none are named. Finishes an export that was interrupted.
 ///
 /// `passed` is called after each file.
 ///
@@ -87,7 +93,7 @@ pub fn export(
     store: &Arc<dyn Store>,
     named: &[RunName],
     dir: &Path,
-    terms: &ExportTerms,
+    terms: &FleetTerms,
     passed: &mut dyn FnMut(&ExportedFile) -> Result<(), FleetError>,
 ) -> Result<ExportReport, FleetError> {
     check_dir(store, dir)?;
@@ -225,7 +231,8 @@ impl LogRow<'_> {
 /// Whether no counter is hidden or a lower bound.
 fn is_plain(moment: &Moment, counters: &Value) -> bool {
     let marks = ["unread", "missing"];
-    marks.iter().all(|mark| counters.get(mark).is_none()) && moment.counters.hidden(None::<[&str; 0]>).is_none()
+    marks.iter().all(|mark| counters.get(mark).is_none())
+        && moment.counters.hidden(None::<[&str; 0]>).is_none()
 }
 
 /// Whether a state is not known because a value was erased or withheld.
@@ -351,7 +358,8 @@ impl RunLine {
         let pack = pack_in_force(trace)?;
         let certainty = undone(trace)?;
         let words = |text: &Option<String>| text.clone().map_or(Value::Null, Value::from);
-        let value = Value::record([("at_tip", words(&certainty.at_tip)), ("before", words(&certainty.before))]);
+        let value =
+            Value::record([("at_tip", words(&certainty.at_tip)), ("before", words(&certainty.before))]);
         let stage = trace.begins().last().and_then(|begin| begin.body().value("/stage")?.as_u64());
         Ok(RunLine {
             name: trace.name().to_string(),
@@ -522,9 +530,8 @@ impl<'p> Files<'p> {
         let begun = progress(dir).filter(|(found, _)| *found == plan).map(|(_, files)| files);
         let listed = complete.map(|(found, _)| found.files).or(begun).unwrap_or_default();
         let is_whole = |file: &ExportedFile| {
-            digest_of(&dir.join(&file.file)).is_ok_and(|(digest, bytes)| {
-                digest == file.sha256 && bytes == file.bytes
-            })
+            digest_of(&dir.join(&file.file))
+                .is_ok_and(|(digest, bytes)| digest == file.sha256 && bytes == file.bytes)
         };
         let finished: Vec<ExportedFile> = listed.into_iter().take_while(is_whole).collect();
         let manifest_path = dir.join(MANIFEST);
@@ -570,7 +577,7 @@ impl<'p> Files<'p> {
             let mut file = File::create(&beside)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
-            // The manifest says that every file is there, so it is renamed last.
+            // A manifest stands for whole files, so it is renamed last.
             fs::rename(&beside, &path)?;
             fs::remove_file(&part)
         };
@@ -616,7 +623,12 @@ impl OpenFile {
     }
 
     /// Writes rows as a row group of their own.
-    fn group(&mut self, manifest: &Manifest, schema: &Arc<Schema>, rows: &[TickRow]) -> Result<(), FleetError> {
+    fn group(
+        &mut self,
+        manifest: &Manifest,
+        schema: &Arc<Schema>,
+        rows: &[TickRow],
+    ) -> Result<(), FleetError> {
         let Some(writer) = self.writer.as_mut().filter(|_| !rows.is_empty()) else { return Ok(()) };
         let made = writer.write(&tick_batch(manifest, schema, rows)).and_then(|()| writer.flush());
         made.map_err(|error| cannot_write(Path::new(&self.name), error))

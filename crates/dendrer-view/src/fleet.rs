@@ -87,7 +87,7 @@ document! {
         file: &str = name,
         /// Whether it is as the manifest names it
         ok: bool = reason.is_none(),
-        /// What is wrong
+        /// The fault of the file; null if it is ok
         why: Option<&str> = reason,
     }
 
@@ -216,7 +216,8 @@ fn over_range(run: &FleetRun) -> &'static str {
 fn last_line(reply: &FleetReply) -> Line {
     let runs = count(reply.runs.len() as u64, "run", "runs");
     let rows = count(reply.rows, "row", "rows");
-    let mut text = format!("path {}, {runs}, {rows}, {} cannot be judged", reply.path, thousands(reply.unjudged()));
+    let mut text =
+        format!("path {}, {runs}, {rows}, {} cannot be judged", reply.path, thousands(reply.unjudged()));
     if reply.outside > 0 {
         let _ = write!(text, ", {} end before the range", thousands(reply.outside));
     }
@@ -278,12 +279,22 @@ impl Answer for FleetExportAnswer {
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let (runs, rows) = (count(self.runs, "run", "runs"), count(self.rows, "row", "rows"));
-        let wrote = format!("wrote {runs}, {rows}, {} to {}", count(self.files, "file", "files"), quote::escape(&self.dir));
+        let wrote = format!(
+            "wrote {runs}, {rows}, {} to {}",
+            count(self.files, "file", "files"),
+            quote::escape(&self.dir)
+        );
         let mut lines = vec![Line::note(wrote)];
         if self.kept > 0 {
-            lines.push(Line::note(format!("went on behind {} of an earlier export", count(self.kept, "file", "files"))));
+            lines.push(Line::note(format!(
+                "went on behind {} of an earlier export",
+                count(self.kept, "file", "files")
+            )));
         }
-        let above = self.ancestors.iter().map(|run| format!("with {}, which a run was forked from", quote::escape(run)));
+        let above = self
+            .ancestors
+            .iter()
+            .map(|run| format!("with {}, which a run was forked from", quote::escape(run)));
         lines.extend(above.map(Line::note));
         lines.push(Line::help(["dendrer", "export", "--check", &self.dir]));
         lines
@@ -305,7 +316,10 @@ impl Answer for FleetCheckAnswer {
         }
         if lines.is_empty() {
             let root = if self.is_rooted { "; the entries make the root of the log" } else { "" };
-            lines.push(Line::from(format!("OK        {}{root}", count(self.files.len() as u64, "file", "files"))));
+            lines.push(Line::from(format!(
+                "OK        {}{root}",
+                count(self.files.len() as u64, "file", "files")
+            )));
         }
         lines
     }

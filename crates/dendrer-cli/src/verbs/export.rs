@@ -174,12 +174,8 @@ fn form_of(global: &Global) -> Form {
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
-    let is_parquet = global.format.as_deref() == Some("parquet");
-    if args.check.is_some() || is_parquet {
+    if args.check.is_some() || args.dir.is_some() || global.format.as_deref() == Some("parquet") {
         return parquet::run(global, args, out);
-    }
-    if args.dir.is_some() {
-        return Err(Failure::new(Code::E0106, "--dir is for --format parquet"));
     }
     let form = form_of(global);
     match (form, args.runs.is_empty()) {

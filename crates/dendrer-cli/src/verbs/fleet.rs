@@ -14,8 +14,10 @@ pub(crate) enum FleetVerb {
         after_help = "Examples:\n  dendrer fleet bisect --dir exp --holds \"state.spent <= state.limit\"\n\nExit code: 0 a run has an onset, 1 none has, 6 a run cannot be judged."
     )]
     Bisect(FleetQuestionArgs),
-    /// Say what a predicate says of each run, from tick to tick
-    #[command(after_help = "Examples:\n  dendrer fleet predicate --dir exp --holds \"state.spent <= state.limit\"")]
+    /// Print the verdicts of a predicate on each run, from tick to tick
+    #[command(
+        after_help = "Examples:\n  dendrer fleet predicate --dir exp --holds \"state.spent <= state.limit\""
+    )]
     Predicate(FleetQuestionArgs),
 }
 
@@ -60,15 +62,14 @@ pub(crate) fn run(global: &Global, verb: &FleetVerb, out: &mut Out) -> Result {
 mod built {
     use dendrer_object::Code;
 
-    use super::FleetVerb;
-    use crate::failure::{Failure, Result};
-    use crate::global::Global;
-    use crate::out::Out;
+    use super::*;
+    use crate::failure::Failure;
 
     /// Refuses the verb.
     pub(super) fn run(_: &Global, _: &FleetVerb, _: &mut Out) -> Result {
-        Err(Failure::new(Code::E0818, "this program was built without exports as Parquet")
-            .note("cargo install --features fleet builds them in; the program of the Python package has them"))
+        Err(Failure::new(Code::E0818, "this program was built without exports as Parquet").note(
+            "cargo install --features fleet builds them in; the program of the Python package has them",
+        ))
     }
 }
 
@@ -78,15 +79,13 @@ mod built {
 
     use dendrer::ask::fleet::FleetQuestion;
     use dendrer::kernel::predicate::Polarity;
-    use dendrer_fleet::{Export, ask};
+    use dendrer_fleet::{FleetReader, ask};
     use dendrer_object::Code;
     use dendrer_view::answer::Answer as _;
     use dendrer_view::fleet::{FleetBisectAnswer, FleetPredicateAnswer, fleet_picture};
 
-    use super::{FleetEngine, FleetQuestionArgs, FleetVerb};
-    use crate::failure::{Failure, Result};
-    use crate::global::Global;
-    use crate::out::Out;
+    use super::*;
+    use crate::failure::Failure;
 
     /// Asks the question.
     pub(super) fn run(global: &Global, verb: &FleetVerb, out: &mut Out) -> Result {
@@ -96,7 +95,7 @@ mod built {
                 .note("Spark is asked from Python with the package `pyspark`; docs/fleet.md has the SQL"));
         }
         out.asks_nothing();
-        let export = Export::open(Path::new(&args.dir))?;
+        let export = FleetReader::open(Path::new(&args.dir))?;
         let reply = ask(&export, &question(args))?;
         match verb {
             FleetVerb::Bisect(_) if global.format.as_deref() == Some("svg") => {

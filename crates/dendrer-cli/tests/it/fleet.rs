@@ -18,7 +18,11 @@ fn a_program_without_the_feature_says_e0818() {
     ] {
         let ran = place.run(args);
         assert_eq!(ran.code, 8, "{}", ran.stderr);
-        assert!(ran.stderr.contains("error[E0818]") && ran.stderr.contains("--features fleet"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("error[E0818]") && ran.stderr.contains("--features fleet"),
+            "{}",
+            ran.stderr
+        );
     }
     assert!(!place.path().join("exp").exists());
 }

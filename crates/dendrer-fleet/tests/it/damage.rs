@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use dendrer::ask::fleet::{FleetQuestion, NotExported};
-use dendrer_fleet::{ExportTerms, FleetError, MANIFEST, Manifest, ask, check, export};
+use dendrer_fleet::{FleetError, FleetTerms, MANIFEST, Manifest, ask, check, export};
 use dendrer_kernel::predicate::Polarity;
 use dendrer_object::{Code, Digest};
 use dendrer_testkit::Dice;
@@ -50,7 +50,7 @@ fn export_killed_at_any_file_gives_the_same_bytes() {
         assert!(stopped.is_err());
         // A file that was being written is left behind as well.
         fs::write(cut.join("ticks/00009.parquet.part"), b"PAR1").unwrap();
-        let error = dendrer_fleet::Export::open(&cut).unwrap_err();
+        let error = dendrer_fleet::FleetReader::open(&cut).unwrap_err();
         assert_eq!(error.code(), Code::E0821, "{error}");
         assert!(!cut.join(MANIFEST).exists());
         let report = exported(&repo, &cut, &small()).unwrap();
@@ -86,7 +86,8 @@ fn a_directory_of_something_else_is_not_written_into() {
 
 /// Asks, and returns the error, which must name a file.
 fn refused(dir: &Path) -> String {
-    let asked = dendrer_fleet::Export::open(dir).and_then(|export| ask(&export, &question("state.n <= 4")));
+    let asked =
+        dendrer_fleet::FleetReader::open(dir).and_then(|export| ask(&export, &question("state.n <= 4")));
     match asked {
         Err(error @ FleetError::Damaged { .. }) => error.to_string(),
         other => panic!("answered: {other:?}"),
@@ -99,8 +100,12 @@ fn damaged_files_are_named_and_never_answered_from() {
     let whole = dir.path().join("e");
     exported(&repo, &whole, &small()).unwrap();
     let manifest = opened(&whole).manifest;
-    let files: Vec<String> =
-        manifest.files.iter().map(|file| file.file.clone()).filter(|file| !file.starts_with("entries")).collect();
+    let files: Vec<String> = manifest
+        .files
+        .iter()
+        .map(|file| file.file.clone())
+        .filter(|file| !file.starts_with("entries"))
+        .collect();
     let mut dice = Dice(1);
     for file in &files {
         let path = whole.join(file);
@@ -111,7 +116,10 @@ fn damaged_files_are_named_and_never_answered_from() {
                 0 => altered.truncate(bytes.len() / 2),
                 1 => altered.clear(),
                 2 => altered.extend_from_slice(&bytes),
-                3 => altered = fs::read(whole.join(files.iter().find(|other| *other != file).unwrap())).unwrap(),
+                3 => {
+                    altered =
+                        fs::read(whole.join(files.iter().find(|other| *other != file).unwrap())).unwrap()
+                }
                 _ => {
                     let at = dice.below(bytes.len() as u64) as usize;
                     altered[at] ^= 1 << dice.below(8);
@@ -130,7 +138,8 @@ fn damaged_files_are_named_and_never_answered_from() {
     ask(&opened(&whole), &question("state.n <= 4")).unwrap();
     fs::copy(whole.join(&files[1]), whole.join("ticks/99999.parquet")).unwrap();
     assert!(!check(&whole, None).unwrap().is_whole(), "a foreign file is named");
-    ask(&opened(&whole), &question("state.n <= 4")).expect("a file that the manifest does not name is not read");
+    ask(&opened(&whole), &question("state.n <= 4"))
+        .expect("a file that the manifest does not name is not read");
 }
 
 /// Whoever can write the files can write the manifest as well: then rows must still fit the runs, and nothing panics.
@@ -189,13 +198,18 @@ fn made_up_files_under_a_manifest_that_fits_are_refused_or_decoded() {
 fn questions_that_an_export_cannot_answer_are_refused() {
     let (repo, dir) = (generated(7), TempDir::new().unwrap());
     let narrow = dir.path().join("e");
-    let terms = ExportTerms { columns: vec!["n".to_owned()], ..small() };
+    let terms = FleetTerms { columns: vec!["n".to_owned()], ..small() };
     exported(&repo, &narrow, &terms).unwrap();
     let export = opened(&narrow);
     assert_eq!(export.manifest.columns.len(), 1);
-    for text in ["t.type != \"plan.update\"", "state.commitments.C1.status == \"active\"", "state.counters.tool_calls < 2"] {
+    for text in [
+        "t.type != \"plan.update\"",
+        "state.commitments.C1.status == \"active\"",
+        "state.counters.tool_calls < 2",
+    ] {
         let error = ask(&export, &question(text)).unwrap_err();
-        let is_refused = matches!(&error, FleetError::NotExported(error) if !matches!(error, NotExported::Expr(_)));
+        let is_refused =
+            matches!(&error, FleetError::NotExported(error) if !matches!(error, NotExported::Expr(_)));
         assert!(is_refused, "{text}: {error}");
         assert_eq!(error.code(), Code::E0822);
     }
@@ -203,6 +217,11 @@ fn questions_that_an_export_cannot_answer_are_refused() {
         ask(&export, &question("state.n <")).unwrap_err(),
         FleetError::NotExported(NotExported::Expr(_))
     ));
-    let named = FleetQuestion { polarity: Polarity::Condition, text: "kernel.anomaly_free".to_owned(), from: None, to: None };
+    let named = FleetQuestion {
+        polarity: Polarity::Condition,
+        text: "kernel.anomaly_free".to_owned(),
+        from: None,
+        to: None,
+    };
     assert_eq!(ask(&export, &named).unwrap_err().code(), Code::E0822);
 }

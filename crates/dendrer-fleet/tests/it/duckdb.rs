@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use dendrer::ask::fleet::FleetQuestion;
-use dendrer_fleet::{ExportTerms, ask};
+use dendrer_fleet::{FleetTerms, ask};
 use dendrer_kernel::predicate::{Polarity, Verdict};
 use tempfile::TempDir;
 
@@ -32,7 +32,7 @@ fn duckdb_finds_the_onsets_that_the_evaluator_finds() {
     let mut compared = 0;
     for seed in 1..12 {
         let (repo, dir) = (generated(seed), TempDir::new().unwrap());
-        exported(&repo, &dir.path().join("e"), &ExportTerms::default()).unwrap();
+        exported(&repo, &dir.path().join("e"), &FleetTerms::default()).unwrap();
         let text = "state.counters.tool_calls < 2".to_owned();
         let question = FleetQuestion { polarity: Polarity::Holds, text, from: None, to: None };
         let export = opened(&dir.path().join("e"));
@@ -42,17 +42,23 @@ fn duckdb_finds_the_onsets_that_the_evaluator_finds() {
         let own = |name: &str| runs.iter().find(|run| run.name.as_str() == name).map(|run| run.first);
         let mut expected = BTreeMap::new();
         for run in &reply.runs {
-            let first = run.turns.iter().find(|(_, verdict)| *verdict == Verdict::Violation).map(|(tick, _)| *tick);
+            let first =
+                run.turns.iter().find(|(_, verdict)| *verdict == Verdict::Violation).map(|(tick, _)| *tick);
             let (Some(first), Some(begin)) = (first, own(run.run.as_str())) else { continue };
             let one = runs.iter().find(|one| one.name == run.run).unwrap();
-            if one.ticks > 0 && (run.first_unknown.is_none() || first.max(begin) < run.first_unknown.unwrap()) {
+            if one.ticks > 0 && (run.first_unknown.is_none() || first.max(begin) < run.first_unknown.unwrap())
+            {
                 expected.insert(run.run.to_string(), first.max(begin));
             }
         }
         let out = Command::new(&python).args(["-c", SCRIPT]).arg(dir.path().join("e")).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let words: Vec<String> = expected.iter().map(|(run, tick)| format!("\"{run}\": {tick}")).collect();
-        assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), format!("{{{}}}", words.join(", ")), "seed {seed}");
+        assert_eq!(
+            String::from_utf8_lossy(&out.stdout).trim(),
+            format!("{{{}}}", words.join(", ")),
+            "seed {seed}"
+        );
         compared += expected.len();
     }
     assert!(compared > 10, "{compared}");

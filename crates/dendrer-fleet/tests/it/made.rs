@@ -9,14 +9,13 @@ use dendrer::fork::ForkTerms;
 use dendrer::merge::{MergeInput, MergeTerms, Strategy};
 use dendrer::redact::RedactionProfile;
 use dendrer::{Recorder, Repo, Trace};
-use dendrer_fleet::{Export, ExportReport, ExportTerms, FleetError, export};
+use dendrer_fleet::{ExportReport, FleetError, FleetReader, FleetTerms, export};
 use dendrer_kernel::pack::Bound;
 use dendrer_kernel::step::Start;
 use dendrer_object::json::parse_door;
 use dendrer_object::{Intent, RunName, Value};
 use dendrer_store::Store;
 use dendrer_testkit::{Dice, run_name};
-
 
 pub(crate) fn v(text: &str) -> Value {
     parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -72,7 +71,8 @@ fn line(dice: &mut Dice) -> String {
 fn go_on(recorder: &mut Recorder, dice: &mut Dice, ticks: u64) {
     for _ in 0..ticks {
         let text = line(dice);
-        let intent = Intent::from_value(&v(&text), Some("a")).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let intent =
+            Intent::from_value(&v(&text), Some("a")).unwrap_or_else(|error| panic!("{error}: {text}"));
         // A line that cannot be reduced is a refusal, and no tick.
         drop(recorder.propose(&intent));
     }
@@ -171,14 +171,14 @@ pub(crate) fn store(repo: &Repo) -> Arc<dyn Store> {
 }
 
 /// Terms with groups and files so small that a run is cut by both.
-pub(crate) fn small() -> ExportTerms {
-    ExportTerms { group_rows: 4, file_rows: 9, ..ExportTerms::default() }
+pub(crate) fn small() -> FleetTerms {
+    FleetTerms { group_rows: 4, file_rows: 9, ..FleetTerms::default() }
 }
 
-pub(crate) fn exported(repo: &Repo, dir: &Path, terms: &ExportTerms) -> Result<ExportReport, FleetError> {
+pub(crate) fn exported(repo: &Repo, dir: &Path, terms: &FleetTerms) -> Result<ExportReport, FleetError> {
     export(&store(repo), &[], dir, terms, &mut |_| Ok(()))
 }
 
-pub(crate) fn opened(dir: &Path) -> Export {
-    Export::open(dir).expect("an export")
+pub(crate) fn opened(dir: &Path) -> FleetReader {
+    FleetReader::open(dir).expect("an export")
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use dendrer::ask::fleet::{FleetOutcome, FleetQuestion};
-use dendrer_fleet::{ExportTerms, ask, check};
+use dendrer_fleet::{FleetTerms, ask, check};
 use dendrer_kernel::predicate::Polarity;
 use dendrer_kernel::step::Start;
 use dendrer_object::{Digest, Intent, Value, json};
@@ -19,7 +19,8 @@ fn said(dir: &Path) -> Vec<u8> {
     for part in ["ticks", "runs", "entries"] {
         for entry in fs::read_dir(dir.join(part)).unwrap() {
             let file = fs::File::open(entry.unwrap().path()).unwrap();
-            let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+            let reader =
+                parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
             for batch in reader.build().unwrap() {
                 for column in batch.unwrap().columns() {
                     all.extend(format!("{column:?}").into_bytes());
@@ -53,7 +54,7 @@ fn a_guesser_finds_nothing_of_an_erased_value() {
     recorder.commit().unwrap();
     let dir = TempDir::new().unwrap();
     let (before, after) = (dir.path().join("before"), dir.path().join("after"));
-    let terms = ExportTerms { states: true, ..small() };
+    let terms = FleetTerms { states: true, ..small() };
     exported(&repo, &before, &terms).unwrap();
     erase(&repo, "r@2", "state.pin").unwrap();
     exported(&repo, &after, &terms).unwrap();
@@ -77,7 +78,10 @@ fn a_guesser_finds_nothing_of_an_erased_value() {
     assert_eq!((reply.runs[0].outcome, reply.runs[0].first_unknown), (FleetOutcome::Uncertain, Some(2)));
     assert_eq!(reply.unjudged(), 1);
     let store = store(&repo);
-    assert!(!check(&before, Some(&store)).unwrap().rewrite.is_empty(), "the older export is to be written again");
+    assert!(
+        !check(&before, Some(&store)).unwrap().rewrite.is_empty(),
+        "the older export is to be written again"
+    );
     assert!(check(&after, Some(&store)).unwrap().rewrite.is_empty());
     assert!(check(&after, Some(&store)).unwrap().is_whole());
 }

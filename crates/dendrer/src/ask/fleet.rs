@@ -22,7 +22,7 @@ use crate::registry;
 use crate::run::timeline::{Timeline, from_first_name};
 use crate::run::trace::{Trace, version_of};
 
-/// What is asked of every run of an export.
+/// A question about every run of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetQuestion {
     /// Which truth value of the expression is the violation.
@@ -41,7 +41,7 @@ pub enum NotExported {
     /// It is the name of a predicate, which only a store resolves.
     #[error("{0} is the name of a predicate, and an export has no registered names")]
     Name(String),
-    /// It reads something beside the state.
+    /// It reads something else than the state.
     #[error("the expression reads {0}, and an export has the state and counters alone")]
     Root(String),
     /// It reads the statuses of commitments.
@@ -68,12 +68,13 @@ impl FleetQuestion {
         if self.polarity == Polarity::Condition && (BUILT_IN.contains(&text) || registry::is_name(text)) {
             return Err(NotExported::Name(text.to_owned()));
         }
-        let predicate = named::under(None, self.polarity, &self.text).map_err(|error| self.not_exported(error))?;
+        let predicate =
+            named::under(None, self.polarity, &self.text).map_err(|error| self.not_exported(error))?;
         refuse(&predicate)?;
         Ok(predicate)
     }
 
-    /// An expression that checks with a transition beside the state reads it.
+    /// Recognizes an expression that reads a transition: it checks once there is one.
     fn not_exported(&self, error: ExprError) -> NotExported {
         match Expr::parse_condition(&self.text, &Scope::new().root(TRANSITION)) {
             Ok(_) => NotExported::Root(TRANSITION.to_owned()),
@@ -228,7 +229,7 @@ impl<'p> RowJudge<'p> {
     }
 }
 
-/// What an export knows of a run beside its rows.
+/// Reasons for which the end of a run may be missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunCertainty {
     /// Why an answer up to the last tick may lack an end; `None` if the run is whole.
@@ -314,8 +315,7 @@ impl<'c> RunLine<'c> {
     }
 
     fn closed(&self, to: u64) -> Option<u64> {
-        let closed =
-            self.parts.iter().filter_map(|(course, end)| course.closed.filter(|tick| tick <= end));
+        let closed = self.parts.iter().filter_map(|(course, end)| course.closed.filter(|tick| tick <= end));
         closed.filter(|tick| *tick <= to).min()
     }
 

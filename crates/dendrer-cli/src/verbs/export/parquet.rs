@@ -1,26 +1,29 @@
 //! `dendrer export --format parquet` and `--check`.
 
+use dendrer_object::Code;
+
 use super::Export;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
 
 /// Writes or checks an export as Parquet.
 pub(super) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
+    if args.dir.is_some() && global.format.as_deref() != Some("parquet") {
+        return Err(Failure::new(Code::E0106, "--dir is for --format parquet"));
+    }
     built::run(global, args, out)
 }
 
 #[cfg(not(feature = "fleet"))]
 mod built {
-    use dendrer_object::Code;
-
     use super::*;
-    use crate::failure::Failure;
 
     /// Refuses the form.
     pub(super) fn run(_: &Global, _: &Export, _: &mut Out) -> Result {
-        Err(Failure::new(Code::E0818, "this program was built without exports as Parquet")
-            .note("cargo install --features fleet builds them in; the program of the Python package has them"))
+        Err(Failure::new(Code::E0818, "this program was built without exports as Parquet").note(
+            "cargo install --features fleet builds them in; the program of the Python package has them",
+        ))
     }
 }
 
@@ -28,13 +31,12 @@ mod built {
 mod built {
     use std::path::Path;
 
-    use dendrer_fleet::{ExportTerms, check, export};
-    use dendrer_object::{Code, RunName};
+    use dendrer_fleet::{FleetTerms, check, export};
+    use dendrer_object::RunName;
     use dendrer_view::fleet::{FleetCheckAnswer, FleetExportAnswer};
 
     use super::*;
     use crate::context;
-    use crate::failure::Failure;
 
     /// Writes or checks an export.
     pub(super) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
@@ -55,11 +57,11 @@ mod built {
         });
         let names = names.collect::<Result<Vec<RunName>>>()?;
         let (repo, _) = context::read_repo(global)?;
-        let terms = ExportTerms {
+        let terms = FleetTerms {
             columns: args.columns.clone(),
             states: args.states,
             proof: !args.no_proof,
-            ..ExportTerms::default()
+            ..FleetTerms::default()
         };
         let report = export(&repo.reader()?, &names, Path::new(dir), &terms, &mut |_| Ok(()))?;
         if report.left_out {
