@@ -51,6 +51,14 @@ if [ -z "${DENDRER_PYTHON:-}" ]; then
 fi
 "$DENDRER_PYTHON" -c 'import cryptography, sys; print("python", sys.version.split()[0], "cryptography", cryptography.__version__)'
 
+# Exports as Parquet are read by a second reader.
+if "$DENDRER_PYTHON" -c 'import duckdb' 2>/dev/null ||
+  "$DENDRER_PYTHON" -m pip install --quiet --disable-pip-version-check 'duckdb==2.0.1'; then
+  export DENDRER_DUCKDB=must
+else
+  echo "SKIPPED: the test of exports with DuckDB needs the package duckdb"
+fi
+
 command -v cargo-nextest >/dev/null || cargo install --locked cargo-nextest
 
 say "example modules"

@@ -48,6 +48,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dendrer-wire", &["dendrer-object", "dendrer-chain", "dendrer"]),
     ("dendrer-capture", &["dendrer-object", "dendrer", "dendrer-wire"]),
     ("dendrer-server", &["dendrer-object", "dendrer", "dendrer-view"]),
+    ("dendrer-fleet", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
     ("dendrer-testkit", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
     (
         "dendrer-cli",
@@ -61,6 +62,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dendrer-view",
             "dendrer-wire",
             "dendrer-capture",
+            "dendrer-fleet",
             "dendrer-server",
         ],
     ),

@@ -21,6 +21,7 @@ mod erase;
 mod explain;
 mod export;
 mod first;
+mod fleet;
 mod fork;
 mod fsck;
 mod gc;
@@ -65,6 +66,7 @@ use dendrer_object::{Code, Value};
 use self::commitments::CommitmentsAct;
 use self::conflicts::ConflictsVerb;
 use self::contract::ContractVerb;
+use self::fleet::FleetVerb;
 use self::graph::GraphVerb;
 use self::key::KeyVerb;
 use self::pack::PackVerb;
@@ -249,8 +251,21 @@ table! {
         after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format html -o run.html\n  dendrer export logistics-run-47 --format jsonl"
     )]
     Export(export::Export):
-        |_| Shape::bytes("export", &export::forms()).again()
+        |args| match (&args.check, &args.dir) {
+            (Some(_), _) => flows("export", "export-check"),
+            (None, Some(_)) => flows("export", "parquet-export").also(&export::forms()),
+            (None, None) => Shape::bytes("export", &export::forms()).again(),
+        }
         => export::run;
+    /// Ask all runs of an export as Parquet at once
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer export --format parquet --dir exp\n  dendrer fleet bisect --dir exp --holds \"state.spent <= state.limit\""
+    )]
+    Fleet(FleetVerb): |verb| match verb {
+        FleetVerb::Bisect(_) => flows("fleet bisect", "fleet-bisect").also(&["svg"]),
+        FleetVerb::Predicate(_) => flows("fleet predicate", "fleet-predicate"),
+    } => fleet::run;
     /// Check a pack, show what it declares, run its tests, convert a contract of the paper
     #[command(
         subcommand,

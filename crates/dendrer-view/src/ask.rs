@@ -103,6 +103,7 @@ const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::doctor::DOCUMENTS,
     crate::erase::DOCUMENTS,
     crate::export::DOCUMENTS,
+    crate::fleet::DOCUMENTS,
     crate::foreign::DOCUMENTS,
     crate::fork::DOCUMENTS,
     crate::fsck::DOCUMENTS,

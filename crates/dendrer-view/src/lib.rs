@@ -34,6 +34,7 @@ pub mod erase;
 pub mod export;
 pub mod fields;
 pub mod first_seen;
+pub mod fleet;
 pub mod foreign;
 pub mod fork;
 pub mod forms;

@@ -14,6 +14,7 @@ pub mod diagnosis;
 pub mod diff;
 mod difference;
 pub mod first_seen;
+pub mod fleet;
 pub mod gate;
 pub mod graphs;
 pub mod layout;

@@ -34,11 +34,13 @@ use crate::out::Out;
 use crate::out::files;
 use crate::out::files::Whole;
 
+mod parquet;
+
 /// `export`
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// The runs; none for a checkpoint
-    #[arg(required_unless_present = "format", add = ArgValueCompleter::new(offers::runs))]
+    #[arg(required_unless_present_any = ["format", "check"], add = ArgValueCompleter::new(offers::runs))]
     pub(crate) runs: Vec<String>,
     /// Withhold the value at this place of every record, or of one tick, with its copies and the digests over it
     #[arg(long, value_name = "[TICK:]PLACE")]
@@ -80,6 +82,21 @@ pub(crate) struct Export {
     /// For html: leave the bundle out, so that nothing in the file can be checked
     #[arg(long)]
     pub(crate) no_bundle: bool,
+    /// For parquet: the directory that is written
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) dir: Option<String>,
+    /// For parquet: places of the state, or of counters, that are typed columns; all single values if not given
+    #[arg(long, value_name = "P,..", value_delimiter = ',', requires = "dir")]
+    pub(crate) columns: Vec<String>,
+    /// For parquet: the state of each row as well
+    #[arg(long, requires = "dir")]
+    pub(crate) states: bool,
+    /// For parquet: no ids, roots and entries, which show that no record is missing
+    #[arg(long, requires = "dir")]
+    pub(crate) no_proof: bool,
+    /// Check the export as Parquet in this directory; with --store also what was erased since
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dir", "runs"], value_hint = clap::ValueHint::DirPath)]
+    pub(crate) check: Option<String>,
 }
 
 impl Export {
@@ -141,7 +158,7 @@ pub(crate) fn forms() -> Vec<&'static str> {
     ["bundle", "checkpoint", "html"]
         .into_iter()
         .chain(foreign)
-        .chain(["frontier", "pytest", "training"])
+        .chain(["frontier", "parquet", "pytest", "training"])
         .collect()
 }
 
@@ -157,6 +174,9 @@ fn form_of(global: &Global) -> Form {
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
+    if args.check.is_some() || args.dir.is_some() || global.format.as_deref() == Some("parquet") {
+        return parquet::run(global, args, out);
+    }
     let form = form_of(global);
     match (form, args.runs.is_empty()) {
         (Form::Checkpoint, false) => {

@@ -31,6 +31,7 @@ mod exec;
 mod extended;
 mod find;
 mod flags;
+mod fleet;
 mod flips;
 mod foreign;
 mod fork;

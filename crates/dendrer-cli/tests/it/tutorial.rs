@@ -123,7 +123,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Runs the commands of a page in order. Returns where, and how many there are.
-fn follow(page: &str) -> (Place, usize) {
+pub(crate) fn follow(page: &str) -> (Place, usize) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let page = std::fs::read_to_string(&file).unwrap();
     let mut updated = page.clone();

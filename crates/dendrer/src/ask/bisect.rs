@@ -430,6 +430,11 @@ fn begins(trace: &Trace, predicate: &Predicate, range: &Range) -> Result<u64, Er
     Ok(if holds { range.from } else { since })
 }
 
+/// Answers from the verdicts of a range that were worked out elsewhere ([`crate::ask::fleet`]).
+pub(crate) fn of_line(line: &Timeline, lift: bool) -> BisectReport {
+    report(line, lift)
+}
+
 /// Answers from the verdicts of a range: looks whether the predicate recovers, then halves.
 fn report(line: &Timeline, lift: bool) -> BisectReport {
     let searched = if lift { line.lifted() } else { line.clone() };

@@ -181,7 +181,8 @@ pub fn expression(trace: &Trace, polarity: Polarity, text: &str) -> Result<Predi
     Ok(under(crate::run::pack::of_run(trace)?.as_ref(), polarity, text)?)
 }
 
-fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> Result<Predicate, ExprError> {
+/// As [`expression`], for a run with this pack.
+pub(crate) fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> Result<Predicate, ExprError> {
     let plain = match polarity {
         Polarity::Holds => Predicate::holds("expression", text),
         Polarity::Condition => Predicate::condition("expression", text),

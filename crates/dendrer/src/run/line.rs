@@ -36,6 +36,15 @@ impl Timeline {
         Timeline { from, to, turns: Vec::new(), judged: 0, known_to: None, standing: None }
     }
 
+    /// The part of a line from a tick to another; `None` if the turns begin later.
+    pub(crate) fn of_turns(from: u64, to: u64, turns: &[(u64, Verdict)]) -> Option<Timeline> {
+        let after = turns.partition_point(|(turn, _)| *turn <= from);
+        let (_, first) = turns.get(after.checked_sub(1)?)?;
+        let later = turns[after..].iter().filter(|(turn, _)| *turn <= to).cloned();
+        let turns = [(from, first.clone())].into_iter().chain(later).collect();
+        Some(Timeline { turns, ..Timeline::new(from, to) })
+    }
+
     /// Extends the range to an earlier tick; the ticks before the old beginning are not violated.
     pub(crate) fn reaching_back_to(mut self, from: u64) -> Timeline {
         if from < self.from {
