@@ -88,7 +88,8 @@ say "the Python package"
 scripts/python.sh
 
 say "the page of serve in Chromium, on the release program"
-cargo build --quiet --release -p dendrer-cli
+# Without link time optimization, as the wheel was built: what both need is compiled once.
+CARGO_PROFILE_RELEASE_LTO=off cargo build --quiet --release -p dendrer-cli
 DENDRER="${CARGO_TARGET_DIR:-$PWD/target}/release/dendrer" timeout 1500 scripts/web.sh
 say "the release program has no stores on a server, and says so"
 { "${CARGO_TARGET_DIR:-$PWD/target}/release/dendrer" runs --store postgres://h/d/n 2>&1 || true; } | grep -q E0818
