@@ -577,7 +577,7 @@ impl<'p> Files<'p> {
             let mut file = File::create(&beside)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
-            // A manifest stands for whole files, so it is renamed last.
+            // The manifest is renamed last: with it the export is finished.
             fs::rename(&beside, &path)?;
             fs::remove_file(&part)
         };

@@ -1,8 +1,19 @@
 //! `dendrer fleet`: questions about all runs of an export.
 
 use clap::{Args, Subcommand, ValueEnum};
+#[cfg(feature = "fleet")]
+use dendrer::ask::fleet::FleetQuestion;
+#[cfg(feature = "fleet")]
+use dendrer::kernel::predicate::Polarity;
+#[cfg(feature = "fleet")]
+use dendrer_fleet::{FleetReader, ask};
+use dendrer_object::Code;
+#[cfg(feature = "fleet")]
+use dendrer_view::answer::Answer as _;
+#[cfg(feature = "fleet")]
+use dendrer_view::fleet::{FleetBisectAnswer, FleetPredicateAnswer, fleet_picture};
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
 
@@ -54,64 +65,38 @@ pub(crate) struct FleetQuestionArgs {
     pub(crate) engine: FleetEngine,
 }
 
-pub(crate) fn run(global: &Global, verb: &FleetVerb, out: &mut Out) -> Result {
-    built::run(global, verb, out)
-}
-
 #[cfg(not(feature = "fleet"))]
-mod built {
-    use dendrer_object::Code;
-
-    use super::*;
-    use crate::failure::Failure;
-
-    /// Refuses the verb.
-    pub(super) fn run(_: &Global, _: &FleetVerb, _: &mut Out) -> Result {
-        Err(Failure::new(Code::E0818, "this program was built without exports as Parquet").note(
-            "cargo install --features fleet builds them in; the program of the Python package has them",
-        ))
-    }
+pub(crate) fn run(_: &Global, _: &FleetVerb, _: &mut Out) -> Result {
+    Err(Failure::new(Code::E0818, "this program was built without exports as Parquet")
+        .note("cargo install --features fleet builds them in; the program of the Python package has them"))
 }
 
 #[cfg(feature = "fleet")]
-mod built {
-    use std::path::Path;
-
-    use dendrer::ask::fleet::FleetQuestion;
-    use dendrer::kernel::predicate::Polarity;
-    use dendrer_fleet::{FleetReader, ask};
-    use dendrer_object::Code;
-    use dendrer_view::answer::Answer as _;
-    use dendrer_view::fleet::{FleetBisectAnswer, FleetPredicateAnswer, fleet_picture};
-
-    use super::*;
-    use crate::failure::Failure;
-
-    /// Asks the question.
-    pub(super) fn run(global: &Global, verb: &FleetVerb, out: &mut Out) -> Result {
-        let (FleetVerb::Bisect(args) | FleetVerb::Predicate(args)) = verb;
-        if args.engine == FleetEngine::Spark {
-            return Err(Failure::new(Code::E0818, "this program has no engine but local")
-                .note("Spark is asked from Python with the package `pyspark`; docs/fleet.md has the SQL"));
-        }
-        out.asks_nothing();
-        let export = FleetReader::open(Path::new(&args.dir))?;
-        let reply = ask(&export, &question(args))?;
-        match verb {
-            FleetVerb::Bisect(_) if global.format.as_deref() == Some("svg") => {
-                out.bytes(fleet_picture(&reply).as_bytes())?;
-                Ok(FleetBisectAnswer(&reply).end().exit())
-            }
-            FleetVerb::Bisect(_) => out.answer(&FleetBisectAnswer(&reply)),
-            FleetVerb::Predicate(_) => out.answer(&FleetPredicateAnswer(&reply)),
-        }
+pub(crate) fn run(global: &Global, verb: &FleetVerb, out: &mut Out) -> Result {
+    let (FleetVerb::Bisect(args) | FleetVerb::Predicate(args)) = verb;
+    if args.engine == FleetEngine::Spark {
+        return Err(Failure::new(Code::E0818, "this program has no engine but local")
+            .note("Spark is asked from Python with the package `pyspark`; docs/fleet.md has the SQL"));
     }
-
-    fn question(args: &FleetQuestionArgs) -> FleetQuestion {
-        let (polarity, text) = match (&args.holds, &args.predicate) {
-            (Some(text), _) => (Polarity::Holds, text.clone()),
-            (None, text) => (Polarity::Condition, text.clone().unwrap_or_default()),
-        };
-        FleetQuestion { polarity, text, from: args.from, to: args.to }
+    out.asks_nothing();
+    let export = FleetReader::open(std::path::Path::new(&args.dir))?;
+    let reply = ask(&export, &question(args))?;
+    match verb {
+        FleetVerb::Bisect(_) if global.format.as_deref() == Some("svg") => {
+            out.bytes(fleet_picture(&reply).as_bytes())?;
+            Ok(FleetBisectAnswer(&reply).end().exit())
+        }
+        FleetVerb::Bisect(_) => out.answer(&FleetBisectAnswer(&reply)),
+        FleetVerb::Predicate(_) => out.answer(&FleetPredicateAnswer(&reply)),
     }
+}
+
+/// Returns the question of the flags.
+#[cfg(feature = "fleet")]
+fn question(args: &FleetQuestionArgs) -> FleetQuestion {
+    let (polarity, text) = match (&args.holds, &args.predicate) {
+        (Some(text), _) => (Polarity::Holds, text.clone()),
+        (None, text) => (Polarity::Condition, text.clone().unwrap_or_default()),
+    };
+    FleetQuestion { polarity, text, from: args.from, to: args.to }
 }
