@@ -137,7 +137,7 @@ impl Channel {
 
     /// Asks shims for all that they copied so far, and sends [`McpCopied::Synced`] after it. The answer is false if there was no shim.
     pub fn syncer(&self) -> Box<dyn Fn(u64) -> bool + Send> {
-        // Not kept by it: copies end when the channel has ended. What waits then waits for the end of them.
+        // A weak reference: copies end when the channel has ended.
         let shared = Arc::downgrade(&self.shared);
         Box::new(move |number| shared.upgrade().is_none_or(|shared| sync(&shared, number)))
     }

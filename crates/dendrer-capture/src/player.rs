@@ -122,8 +122,8 @@ pub struct Player {
 }
 
 impl Player {
-    /// Reads the calls of a run that was recorded from the outside. `volatile` are places that are left out besides those of the
-    /// run.
+    /// Reads the calls of a run that was recorded from the outside. `volatile` are places that are left out, in addition to
+    /// those of the run.
     ///
     /// # Errors
     ///

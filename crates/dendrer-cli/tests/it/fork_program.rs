@@ -1,4 +1,4 @@
-//! `fork RUN@N -- CMD`: a program is run again up to a tick, and gets other answers behind it. The page has the main job.
+//! `fork RUN@N -- CMD`: a program is run again up to a tick, and then gets other answers. The page has the main job.
 
 #![cfg(unix)]
 

@@ -56,9 +56,9 @@ pub struct Suggestion {
 pub struct BisectFound {
     /// The run.
     pub run: RunName,
-    /// What was asked.
+    /// The question.
     pub question: BisectSubject,
-    /// What was found.
+    /// The answer.
     pub report: BisectReport,
     /// Whether the run was closed with the last tick of the range.
     pub ended: bool,
@@ -75,7 +75,7 @@ pub struct BisectOrigin {
     pub tick: u64,
     /// The record.
     pub record: Record,
-    /// What it wrote.
+    /// The changes that it made.
     pub changes: Vec<PlaceChange>,
 }
 
