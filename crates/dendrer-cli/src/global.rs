@@ -213,7 +213,7 @@ pub(crate) fn join_ticks(args: impl IntoIterator<Item = String>) -> Vec<String> 
     let mut joined: Vec<String> = Vec::new();
     let mut is_over = false;
     for arg in args {
-        // What is behind `--` is for another program.
+        // Words after `--` are for another program.
         is_over |= arg == "--";
         let after_tick = !is_over && joined.last().is_some_and(|last| last == "tick");
         let flag = joined.len().checked_sub(2).map(|at| joined[at].as_str());
