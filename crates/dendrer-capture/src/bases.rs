@@ -85,7 +85,10 @@ impl Base {
 
     /// The address that the program gets in place of the API's.
     pub fn given(&self, server: SocketAddr) -> String {
-        format!("http://{server}/{}{}", self.token, self.upstream.path().trim_end_matches('/'))
+        let authority = self.upstream.authority().map_or("", |all| all.as_str());
+        // Libraries send a user and a password of an address as a header.
+        let user = authority.rsplit_once('@').map_or(String::new(), |(user, _)| format!("{user}@"));
+        format!("http://{user}{server}/{}{}", self.token, self.upstream.path().trim_end_matches('/'))
     }
 
     /// It as a run remembers it: the variable, and the address without a user's name or password.
@@ -159,7 +162,9 @@ pub fn variables(
     let direct = NO_PROXY.iter().map(|name| {
         let before = variable(name).filter(|list| !list.is_empty());
         let host = server.ip().to_string();
-        ((*name).to_owned(), before.map_or(host.clone(), |list| format!("{list},{host}")))
+        // A star alone is for all addresses; beside others it is for none in some libraries.
+        let before = before.map(|list| if list.trim() == "*" { list } else { format!("{list},{host}") });
+        ((*name).to_owned(), before.unwrap_or(host))
     });
     own.chain(direct).collect()
 }
@@ -180,7 +185,7 @@ mod tests {
         }
         let base = Base::parse("A_B=https://me:secret@x:8443/v1/").unwrap();
         let server = "127.0.0.1:99".parse().unwrap();
-        assert_eq!(base.given(server), format!("http://127.0.0.1:99/{}/v1", base.token));
+        assert_eq!(base.given(server), format!("http://me:secret@127.0.0.1:99/{}/v1", base.token));
         assert_eq!(base.to_value().to_string(), r#"{"url":"https://x:8443/v1","variable":"A_B"}"#);
     }
 

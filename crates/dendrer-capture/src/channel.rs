@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use dendrer_object::{Digest, Value, json};
 
-use crate::frame::{FRAME_MAX, Frame, McpEnd, McpSide};
+use crate::frame::{FRAME_MAX, Frame, McpEnd, McpSide, SENT_MAX};
 use crate::mcp::{Lines, McpCopied, McpCopy, McpLine};
 use crate::mcp_player::McpPlayer;
 use crate::player::PlayedCalls;
@@ -270,16 +270,19 @@ fn record(stream: UnixStream, hello: Hello, (server, synced): (u64, &AtomicU64),
     let mut from = BufReader::with_capacity(FRAME_MAX, stream);
     let mut lines = [Lines::default(), Lines::default()];
     let at = |side: McpSide| usize::from(side == McpSide::Server);
-    let line =
-        |side, bytes, left_out| McpCopied::Line(McpLine::new(side, bytes, left_out, &mut || tap.next_call()));
+    let line = |side, time, bytes, left_out| {
+        let line = McpLine::new(side, bytes, left_out, &mut || tap.next_call());
+        McpCopied::Line(McpLine { at: time, ..line })
+    };
     let mut end = None;
     loop {
         match Frame::read(&mut from) {
-            Ok(Some(Frame::Sent(side, bytes))) => {
+            Ok(Some(Frame::Sent(side, at_time, bytes))) => {
                 let may_keep =
                     &mut |lines: &Lines, more: usize| lines.kept() + more <= LINE_MAX && tap.may_wait(more);
-                lines[at(side)]
-                    .take(&bytes, may_keep, &mut |bytes, left_out| send(line(side, bytes, left_out)));
+                lines[at(side)].take(&bytes, may_keep, &mut |bytes, left_out| {
+                    send(line(side, at_time, bytes, left_out))
+                });
             }
             Ok(Some(Frame::LeftOut(side, count))) => lines[at(side)].leave_out(count),
             Ok(Some(Frame::Ended(ended))) => end = Some(ended),
@@ -311,7 +314,7 @@ fn play(stream: UnixStream, hello: &Hello, player: &Mutex<McpPlayer>) -> io::Res
     let mut lines = Lines::default();
     while let Some(frame) = Frame::read(&mut from)? {
         let bytes = match frame {
-            Frame::Sent(McpSide::Client, bytes) => bytes,
+            Frame::Sent(McpSide::Client, _, bytes) => bytes,
             Frame::ClientEnd => return Frame::Ended(player().client_end(&client)).write(&mut to),
             _ => continue,
         };
@@ -321,8 +324,8 @@ fn play(stream: UnixStream, hello: &Hello, player: &Mutex<McpPlayer>) -> io::Res
             served.push(player().answer(&mut client, &line, left_out))
         });
         for (bytes, end) in served {
-            for part in bytes.chunks(FRAME_MAX) {
-                Frame::Sent(McpSide::Server, part.to_vec()).write(&mut to)?;
+            for part in bytes.chunks(SENT_MAX) {
+                Frame::Sent(McpSide::Server, 0, part.to_vec()).write(&mut to)?;
             }
             if let Some(end) = end {
                 return Frame::Ended(end).write(&mut to);

@@ -161,6 +161,17 @@ impl Conversations {
         Ok(Place { conversation: self.all.len() - 1, shared })
     }
 
+    /// Whether an answer of this id has come.
+    pub(crate) fn has_answered(&self, id: &str) -> bool {
+        self.answers.contains_key(id)
+    }
+
+    /// Whether items repeat a conversation up to a place, and bring more.
+    pub(crate) fn is_begun_by(&self, place: Place, keys: &[Digest]) -> bool {
+        let known = &self.all[place.conversation].keys;
+        place.shared > 0 && keys.len() > place.shared && known.get(..place.shared) == keys.get(..place.shared)
+    }
+
     /// Remembers an answer by its id.
     pub(crate) fn answered(&mut self, place: Place, id: String) {
         let shared = self.all[place.conversation].keys.len();

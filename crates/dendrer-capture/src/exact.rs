@@ -13,12 +13,13 @@ pub(crate) fn locator(call: u64, part: &str) -> String {
     format!("call/{call}/{part}")
 }
 
-/// The exact request of a call: method, path without query, encoding, and its body.
+/// The exact request of a call: API, method, path and query without keys, encoding, and its body.
 pub(crate) fn of_request(asked: &AskedCall) -> Vec<u8> {
     let head = [
         ("encoding", asked.encoding.as_deref().map(Value::from)),
+        ("base", Some(Value::from(asked.base.as_str()))),
         ("method", Some(Value::from(asked.method.as_str()))),
-        ("path", Some(Value::from(without_query(&asked.path)))),
+        ("path", Some(Value::from(without_keys(&asked.path)))),
     ];
     with_head(head, &asked.body.bytes)
 }
@@ -29,7 +30,23 @@ pub(crate) fn read_request(call: CallNumber, bytes: &[u8]) -> Option<AskedCall> 
     let text = |name: &str| head.get(name).and_then(Value::as_str).map(str::to_owned);
     let body = CopiedBody { bytes: body.to_vec(), ..CopiedBody::default() };
     let (method, path, encoding) = (text("method")?, text("path")?, text("encoding"));
-    Some(AskedCall { call, method, path, encoding, body, changed: Vec::new(), is_given: false })
+    let base = text("base").unwrap_or_default();
+    Some(AskedCall { call, base, method, path, encoding, body, changed: Vec::new(), is_given: false })
+}
+
+/// Names of a query whose values are keys, or parts of one.
+const KEYS: [&str; 10] =
+    ["key", "token", "secret", "sig", "auth", "password", "credential", "session", "x-amz-", "x-goog-"];
+
+/// A path without the parts of its query that may be keys.
+pub(crate) fn without_keys(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let is_key = |part: &&str| {
+        let name = part.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        KEYS.iter().any(|key| name.contains(key))
+    };
+    let kept: Vec<&str> = query.split('&').filter(|part| !is_key(part)).collect();
+    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
 /// A path without its query, which may have a key.
@@ -118,7 +135,7 @@ impl ServedAnswer {
         let pieces = self.pieces.iter().map(|piece| u32::try_from(piece.len()).unwrap_or(u32::MAX)).collect();
         let body = CopiedBody { bytes: self.pieces.concat(), pieces, left_out: 0 };
         let head = self.status.map(|status| (status, headers.collect()));
-        AnsweredCall { call, head, body, ended: self.ended }
+        AnsweredCall { call, at: 0, head, body, ended: self.ended }
     }
 
     /// An answer with the reason why nothing is served, in a form that the libraries of all APIs read. They do not ask again.

@@ -14,6 +14,8 @@ pub type Headers = Vec<(String, Vec<u8>)>;
 pub struct AskedCall {
     /// Which call it is.
     pub call: CallNumber,
+    /// The variable whose address it was sent to.
+    pub base: String,
     /// Its method.
     pub method: String,
     /// Its path and query, without the token.
@@ -33,6 +35,8 @@ pub struct AskedCall {
 pub struct AnsweredCall {
     /// Which call it answers.
     pub call: CallNumber,
+    /// When its end was copied, in nanoseconds of a clock of the machine; 0 if that is not known.
+    pub at: u64,
     /// Status and headers; `None` if none came.
     pub head: Option<(u16, Headers)>,
     /// Its body.

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use dendrer::Trace;
 use dendrer::problem::Problem;
 use dendrer::vault::Vault;
-use dendrer_object::{Code, Record, UNATTESTED, Value, json};
+use dendrer_object::{Code, Digest, Record, UNATTESTED, Value, json};
 
 use crate::api::{self, Api};
 use crate::exact::ServedAnswer;
 use crate::exchange::{AskedCall, CallNumber};
 use crate::player::{Placed, PlayedCalls, Player, ProgramDivergence, RecordedCall, recorded_calls};
-use crate::spoken::with_result;
+use crate::spoken::{Kept, with_result};
 
 /// The counts of a program that a fork ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -75,10 +75,19 @@ struct GivenResult {
     is_used: bool,
 }
 
+/// The messages of an agent that are on record up to the tick of a fork, and were asked by a call that is answered after it.
+struct SharedItems {
+    agent: String,
+    call: CallNumber,
+    keys: Vec<Digest>,
+}
+
 /// Serves a program that a fork runs again.
 pub struct Forker {
     player: Player,
     first: CallNumber,
+    /// Messages that the first request of an agent after the tick has to repeat.
+    shared: Vec<SharedItems>,
     given: Vec<GivenAnswer>,
     results: Vec<GivenResult>,
     /// How many calls were answered after the tick, by their agent.
@@ -114,8 +123,10 @@ impl Forker {
         let (served, later): (Vec<_>, Vec<_>) = all.into_iter().partition(|call| call.tick <= tick);
         let mut player = Player::serving(vault, served);
         player.leave_out(parent, Vec::new())?;
+        player.compare_with(later.clone());
         let (given, results, answered) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let mut forker = Forker { player, first, given, results, answered, offline, live: 0 };
+        let shared = later.iter().filter_map(|call| shared_items(parent, tick, call, &player)).collect();
+        let mut forker = Forker { player, first, shared, given, results, answered, offline, live: 0 };
         for (at, value) in answers {
             forker.give(parent, tick, *at, value, &later)?;
         }
@@ -181,6 +192,15 @@ impl Forker {
         let agent = self.player.agent(&placed);
         if self.player.expects(&agent) {
             return refused(self.player.depart(&placed));
+        }
+        if let Some(at) = self.shared.iter().position(|shared| shared.agent == agent) {
+            let SharedItems { call, keys, .. } = &self.shared[at];
+            let repeats = placed.keys(&asked.path).get(..keys.len()) == Some(&keys[..]);
+            if !repeats {
+                let call = *call;
+                return refused(self.player.depart_from(&placed, call));
+            }
+            self.shared.remove(at);
         }
         match self.given(asked, &placed, &agent) {
             Ok(Some(answer)) => return Route::Given(answer),
@@ -249,6 +269,27 @@ impl Forker {
         answers.sort_unstable();
         ForkedCalls { served, live: self.live, answers, divergences }
     }
+}
+
+/// The messages of a call that is answered after the tick of a fork, as far as they are on record up to it.
+fn shared_items(parent: &Trace, tick: u64, call: &RecordedCall, player: &Player) -> Option<SharedItems> {
+    let of_call = |at: u64| {
+        let content = parent.record(at).ok()?.content().clone();
+        let capture = content.get("intent")?.get("capture")?.clone();
+        let is_its =
+            capture.get("call")?.as_u64()? == call.call && capture.get("seen")?.as_str()? == "request";
+        is_its.then_some(())
+    };
+    let before = (1..=tick).filter_map(of_call).count();
+    let after = (tick + 1..=call.tick).filter_map(of_call).count();
+    if before == 0 {
+        return None;
+    }
+    let (path, body) = player.recorded_request(call)?;
+    let api = api::APIS.into_iter().find(|api| api.name == call.api)?;
+    let items = api.read_request(&path, &body).items;
+    let keys: Vec<Digest> = items.iter().take(items.len().saturating_sub(after)).map(Kept::key).collect();
+    Some(SharedItems { agent: call.agent.clone(), call: call.call, keys })
 }
 
 /// The given answer to a request; a stream, if one was asked for.

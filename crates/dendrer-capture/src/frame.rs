@@ -3,7 +3,16 @@
 use std::io::{self, Read, Write};
 
 /// The longest frame, in bytes.
-pub(crate) const FRAME_MAX: usize = 1 << 20;
+pub(crate) const FRAME_MAX: usize = (1 << 20) + 8;
+
+/// The most bytes of one side in a frame.
+pub(crate) const SENT_MAX: usize = 1 << 20;
+
+/// Nanoseconds of a clock that all processes of a machine share, and that is never set.
+pub(crate) fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
 
 dendrer_object::words! {
     /// A side of a connection between a client and a server of MCP.
@@ -21,8 +30,8 @@ dendrer_object::words! {
 pub(crate) enum Frame {
     /// The first frame of a shim: an object with the token, the command and the name of the server.
     Hello(Vec<u8>),
-    /// Bytes that one side sent.
-    Sent(McpSide, Vec<u8>),
+    /// Bytes that one side sent, and when they were copied ([`now`]): 0 where that is not needed.
+    Sent(McpSide, u64, Vec<u8>),
     /// How many bytes of one side were not copied.
     LeftOut(McpSide, u64),
     /// The client sends nothing more.
@@ -51,12 +60,13 @@ pub struct McpEnd {
 impl Frame {
     /// Writes the frame.
     pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
-        let number;
-        let end;
+        let (number, end, stamped);
         let (kind, bytes): (u8, &[u8]) = match self {
             Frame::Hello(bytes) => (0, bytes),
-            Frame::Sent(McpSide::Client, bytes) => (1, bytes),
-            Frame::Sent(McpSide::Server, bytes) => (2, bytes),
+            Frame::Sent(side, at, bytes) => {
+                stamped = [&at.to_be_bytes(), bytes.as_slice()].concat();
+                (if *side == McpSide::Client { 1 } else { 2 }, &stamped)
+            }
             Frame::LeftOut(side, count) => {
                 number = count.to_be_bytes();
                 (if *side == McpSide::Client { 3 } else { 4 }, &number)
@@ -103,8 +113,11 @@ impl Frame {
         let byte = |flag: u8, value: u8| (flag == 1).then_some(value);
         Some(match (kind, bytes) {
             (0, bytes) => Frame::Hello(bytes),
-            (1, bytes) => Frame::Sent(McpSide::Client, bytes),
-            (2, bytes) => Frame::Sent(McpSide::Server, bytes),
+            (kind @ (1 | 2), bytes) => {
+                let side = if kind == 1 { McpSide::Client } else { McpSide::Server };
+                let (at, sent) = bytes.split_at_checked(8)?;
+                Frame::Sent(side, count(at)?, sent.to_vec())
+            }
             (3, bytes) => Frame::LeftOut(McpSide::Client, count(&bytes)?),
             (4, bytes) => Frame::LeftOut(McpSide::Server, count(&bytes)?),
             (5, _) => Frame::ClientEnd,
@@ -129,8 +142,8 @@ mod tests {
     fn a_frame_is_read_as_it_was_written() {
         let frames = [
             Frame::Hello(b"{}".to_vec()),
-            Frame::Sent(McpSide::Client, b"one\n".to_vec()),
-            Frame::Sent(McpSide::Server, vec![0xff; 3]),
+            Frame::Sent(McpSide::Client, 7, b"one\n".to_vec()),
+            Frame::Sent(McpSide::Server, 0, vec![0xff; 3]),
             Frame::LeftOut(McpSide::Client, 7),
             Frame::LeftOut(McpSide::Server, u64::MAX),
             Frame::ClientEnd,

@@ -49,6 +49,8 @@ pub enum McpCopied {
 pub struct McpLine {
     /// The side that sent it.
     pub from: McpSide,
+    /// When its end was copied, in nanoseconds of a clock of the machine; 0 if that is not known.
+    pub at: u64,
     /// Its bytes, without the end of line.
     pub bytes: Vec<u8>,
     /// Its messages, or a word for the record why it cannot be read.
@@ -79,11 +81,19 @@ impl McpLine {
             0 => read(&bytes, &mut number),
             _ => Err(BodyFault::TooLarge.word()),
         };
-        McpLine { from, bytes, said }
+        McpLine { from, at: 0, bytes, said }
     }
 }
 
 impl McpCopy {
+    /// When it was copied; `None` if it is no line.
+    pub(crate) fn time(&self) -> Option<u64> {
+        match &self.what {
+            McpCopied::Line(line) => Some(line.at),
+            McpCopied::Begun { .. } | McpCopied::Ended(_) | McpCopied::Synced(_) => None,
+        }
+    }
+
     /// How many bytes it has.
     pub(crate) fn size(&self) -> u64 {
         match &self.what {

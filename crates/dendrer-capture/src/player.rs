@@ -9,7 +9,7 @@ use dendrer::Trace;
 use dendrer::problem::Problem;
 use dendrer::vault::{Vault, VaultError};
 use dendrer_object::value::{Object, differences, first_difference};
-use dendrer_object::{Code, Digest, Record, RunName, UNATTESTED, Value, json};
+use dendrer_object::{Code, Digest, Pointer, Record, RunName, UNATTESTED, Value, json};
 
 use crate::api::{self, Api};
 use crate::conversation::{Conversations, Place};
@@ -17,7 +17,7 @@ use crate::exact::{self, ServedAnswer};
 use crate::exchange::{AskedCall, CallNumber, Ended};
 use crate::mcp::is_mcp;
 use crate::read::{self, ReadAnswer};
-use crate::spoken::{result_in, with_result};
+use crate::spoken::{Kept, result_in, with_result};
 use crate::volatile::{self, VolatilePlace};
 
 dendrer_object::words! {
@@ -109,6 +109,8 @@ pub(crate) struct Placed {
 pub struct Player {
     vault: Vault,
     calls: Vec<RecordedCall>,
+    /// Calls after the tick of a fork, which are compared and not served.
+    unserved: Vec<RecordedCall>,
     conversations: Conversations,
     /// Results of tools inside the program that were replaced in its requests, by the id of their call.
     replaced: BTreeMap<String, Value>,
@@ -119,6 +121,14 @@ pub struct Player {
     /// Conversations that departed.
     departed: BTreeSet<usize>,
     played: PlayedCalls,
+}
+
+impl Placed {
+    /// The keys of the messages of the request.
+    pub(crate) fn keys(&self, path: &str) -> Vec<Digest> {
+        let (Some(api), Some(body)) = (self.api, &self.body) else { return Vec::new() };
+        api.read_request(path, body).items.iter().map(Kept::key).collect()
+    }
 }
 
 impl Player {
@@ -158,12 +168,27 @@ impl Player {
         let (conversations, departed) = (Conversations::default(), BTreeSet::new());
         let replaced = BTreeMap::new();
         let (volatile, calibrates) = (Vec::new(), false);
-        Player { vault, calls, conversations, replaced, volatile, calibrates, departed, played }
+        Player {
+            vault,
+            calls,
+            unserved: Vec::new(),
+            conversations,
+            replaced,
+            volatile,
+            calibrates,
+            departed,
+            played,
+        }
     }
 
     /// Serves the answer that is due whatever a request has, and counts the places that differ.
     pub fn calibrating(self) -> Player {
         Player { calibrates: true, ..self }
+    }
+
+    /// Compares requests with calls that are not served.
+    pub(crate) fn compare_with(&mut self, calls: Vec<RecordedCall>) {
+        self.unserved = calls;
     }
 
     /// Leaves places out when a request is known again.
@@ -284,6 +309,7 @@ impl Player {
         let found = self.position(asked, &calls);
         self.calls = calls;
         let Some(found) = found? else { return Ok(None) };
+        self.note_left_out(found, placed);
         self.serve_call(found, placed).map(Some)
     }
 
@@ -297,7 +323,13 @@ impl Player {
         let recorded = self.vault.get(&call.run, &exact::locator(call.call, "request")).ok();
         let recorded = recorded.as_deref().and_then(recorded_body);
         let got = placed.body.clone().map(Value::Object);
-        for one in recorded.zip(got).iter().flat_map(|(recorded, got)| differences(recorded, got)) {
+        let Some((recorded, got)) = recorded.zip(got) else { return Ok(None) };
+        let found_places = differences(&recorded, &got);
+        // Another answer or result is another conversation, and no place that differs each time.
+        if found_places.iter().any(|one| is_of_model_or_tool(&recorded, &one.path)) {
+            return Ok(None);
+        }
+        for one in found_places {
             let place = VolatilePlace { api: Some(name.to_owned()), path: one.path };
             *self.played.volatile.entry(place).or_default() += 1;
         }
@@ -309,6 +341,17 @@ impl Player {
         let is_open = |call: &RecordedCall| !call.is_served && call.api == api;
         let of_agent = self.calls.iter().position(|call| is_open(call) && call.agent == agent);
         of_agent.or_else(|| self.calls.iter().position(is_open))
+    }
+
+    /// Counts the places that are left out, and differ in a request.
+    fn note_left_out(&mut self, found: usize, placed: &Placed) {
+        let Some(name) = placed.api.map(|api| api.name).filter(|_| !self.volatile.is_empty()) else { return };
+        let recorded = self.recorded_request(&self.calls[found]).map(|(_, body)| Value::Object(body));
+        let got = placed.body.clone().map(Value::Object);
+        for one in recorded.zip(got).iter().flat_map(|(recorded, got)| differences(recorded, got)) {
+            let place = VolatilePlace { api: Some(name.to_owned()), path: one.path };
+            *self.played.volatile.entry(place).or_default() += 1;
+        }
     }
 
     fn serve_call(&mut self, found: usize, placed: &Placed) -> Result<ServedAnswer, String> {
@@ -353,6 +396,23 @@ impl Player {
         if let Some(id) = said.id {
             self.conversations.answered(place, id);
         }
+    }
+
+    /// The path and the body of a recorded request.
+    pub(crate) fn recorded_request(&self, call: &RecordedCall) -> Option<(String, Object)> {
+        let bytes = self.vault.get(&call.run, &exact::locator(call.call, "request")).ok()?;
+        let request = exact::read_request(call.call, &bytes)?;
+        let body = read::request(&request).ok()?;
+        Some((request.path, body))
+    }
+
+    /// Notes that a conversation departs from a call that is not served, and returns the reason.
+    pub(crate) fn depart_from(&mut self, placed: &Placed, call: CallNumber) -> String {
+        let before = self.calls.len();
+        self.calls.extend(self.unserved.iter().find(|known| known.call == call).cloned());
+        let why = self.depart(placed);
+        self.calls.truncate(before);
+        why
     }
 
     /// Notes that a conversation departs, and returns the reason.
@@ -449,6 +509,17 @@ fn has_mcp(trace: &Trace) -> Result<bool, Problem> {
         }
     }
     Ok(false)
+}
+
+/// Whether a place of a request is in a message of a model, or in the result of a tool.
+fn is_of_model_or_tool(body: &Value, path: &Pointer) -> bool {
+    let tokens: Vec<_> = path.tokens().collect();
+    let [list, index, ..] = &tokens[..] else { return false };
+    let item = Pointer::of([&**list, &**index]).get(body).cloned();
+    item.is_some_and(|item| {
+        let role = item.get("role").and_then(Value::as_str).unwrap_or_default();
+        matches!(role, "assistant" | "model") || Kept::message(item.clone()).is_result()
+    })
 }
 
 /// The call in whose request the result of a tool was replaced, and the id of the call of the tool.

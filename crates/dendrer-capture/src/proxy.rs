@@ -31,10 +31,12 @@ use crate::bases::Base;
 use crate::exact::ServedAnswer;
 use crate::exchange::{AnsweredCall, AskedCall, CallNumber, CopiedBody, Ended, FAILED, Headers};
 use crate::forker::{ForkedCalls, Forker, LiveCall, Route as Routed};
+use crate::frame::now;
 use crate::mcp::McpCopy;
 use crate::player::{PlayedCalls, Player};
 use crate::route::Route;
 use crate::signals::HeldSignals;
+use crate::sse;
 
 /// How many bytes of one body are copied.
 const BODY_MAX: usize = 64 << 20;
@@ -337,7 +339,6 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>, sender: Sender<PassedCopy
     let server = hyper::server::conn::http1::Builder::new()
         .preserve_header_case(true)
         .auto_date_header(false)
-        .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
     let _ = server.await;
 }
@@ -351,7 +352,7 @@ async fn answer(
     sender: Sender<PassedCopy>,
 ) -> Result<Response<OutBody>, BoxError> {
     let found = found(&shared.bases, request.uri().path_and_query().map_or("/", |path| path.as_str()));
-    let Some((path, to)) = found else {
+    let Some((base, path, to)) = found else {
         shared.counts.refused.fetch_add(1, Ordering::Relaxed);
         let mut response = Response::new(OutBody::of(Vec::new()));
         *response.status_mut() = StatusCode::NOT_FOUND;
@@ -361,7 +362,7 @@ async fn answer(
     let encoding = request.headers().get(header::CONTENT_ENCODING);
     let encoding = encoding.and_then(|name| name.to_str().ok()).map(str::to_owned);
     let (method, body) = (request.method().to_string(), CopiedBody::default());
-    let asked = AskedCall { call, method, path, encoding, body, changed: Vec::new(), is_given: false };
+    let asked = AskedCall { call, base, method, path, encoding, body, changed: Vec::new(), is_given: false };
     match &shared.service {
         Service::Pass(client, end) => pass(client, request, asked, to, (&shared.counts, sender, *end)).await,
         Service::Play(player) => play(player, request, asked).await,
@@ -409,10 +410,11 @@ async fn fork(
     let route = forker.lock().unwrap_or_else(PoisonError::into_inner).route(&asked);
     let (call, mut copy) = (asked.call, Copy { counts: Arc::clone(counts), body: CopiedBody::default() });
     match route {
-        Routed::Served(served) | Routed::Refused(served) => serve_again(served),
-        Routed::Given(served) => {
+        Routed::Served(served) => serve_again(served),
+        Routed::Given(served) | Routed::Refused(served) => {
             copy.add(&bytes);
-            asked = AskedCall { body: copy.body, is_given: true, ..asked };
+            let is_given = served.status.is_some_and(|status| status < FAILED);
+            asked = AskedCall { body: copy.body, is_given, ..asked };
             let mut copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
             served.pieces.iter().for_each(|piece| copy.add(piece));
             let answered = AnsweredCall { body: copy.body, ..served.as_answered(call) };
@@ -465,6 +467,16 @@ async fn pass(
     relay(client, head, body, to, answering).await
 }
 
+/// Lets a program that follows a redirect of an API ask the server again: an address without a host is below the token.
+fn stay(headers: &mut HeaderMap, given: &str) {
+    let Some(to) = headers.get(header::LOCATION).and_then(|to| to.to_str().ok()) else { return };
+    if to.starts_with('/') && !to.starts_with("//") {
+        if let Ok(to) = format!("{given}{to}").parse() {
+            headers.insert(header::LOCATION, to);
+        }
+    }
+}
+
 /// Asks the API, and passes its answer back.
 async fn relay(
     client: &Asks,
@@ -473,10 +485,16 @@ async fn relay(
     to: hyper::Uri,
     answering: Answering,
 ) -> Result<Response<OutBody>, BoxError> {
+    // The token, in front of a path of the API.
+    let given = head.uri.path().split('/').nth(1).map(|token| format!("/{token}")).unwrap_or_default();
     head.uri = to;
     hop(&mut head.headers);
     head.headers.remove(header::HOST);
-    match client.request(Request::from_parts(head, body)).await {
+    // The program may close the connection while the API is asked.
+    let mut unanswered = Unanswered(Some(answering));
+    let response = client.request(Request::from_parts(head, body)).await;
+    let Some(answering) = unanswered.0.take() else { return Err("the call has ended".into()) };
+    match response {
         Ok(response) => {
             let (mut head, body) = response.into_parts();
             let headers = head
@@ -492,6 +510,7 @@ async fn relay(
             let answering =
                 Answering { answered: AnsweredCall { head: seen, ..answering.answered }, ..answering };
             hop(&mut head.headers);
+            stay(&mut head.headers, &given);
             let body =
                 Tee { body, part: Part::Answer(Some(Box::new(answering))), is_done: false, held: None };
             Ok(Response::from_parts(head, OutBody::Passing(body)))
@@ -504,14 +523,14 @@ async fn relay(
     }
 }
 
-/// The path after the token, and its address at the API.
-fn found(bases: &[Base], path: &str) -> Option<(String, hyper::Uri)> {
+/// The variable of a base, the path after its token, and its address at the API.
+fn found(bases: &[Base], path: &str) -> Option<(String, String, hyper::Uri)> {
     let (token, _) = path.strip_prefix('/')?.split_once(['/', '?']).unwrap_or((path.strip_prefix('/')?, ""));
     // Digests are compared: their time does not depend on a token.
     let given = Digest::of(token.as_bytes());
     let base = bases.iter().find(|base| Digest::of(base.token.as_bytes()) == given)?;
     let rest = &path[1 + token.len()..];
-    Some((rest.to_owned(), base.at(rest)?))
+    Some((base.variable.clone(), rest.to_owned(), base.at(rest)?))
 }
 
 /// Removes the headers of one connection.
@@ -591,14 +610,14 @@ impl Answering {
     ) -> Answering {
         let copy = Copy { counts: Arc::clone(counts), body: CopiedBody::default() };
         let body = CopiedBody::default();
-        let answered = AnsweredCall { call, head: None, body, ended: Ended::Upstream };
+        let answered = AnsweredCall { call, at: 0, head: None, body, ended: Ended::Upstream };
         Answering { asking, answered, copy, sender, end: AnswerEnd::Passes }
     }
 
     /// Sends the copy of an answer. Returns what the end of the answer waits for.
     fn end(self, ended: Ended) -> Option<oneshot::Receiver<()>> {
         end_request(&self.asking);
-        let answered = AnsweredCall { body: self.copy.body, ended, ..self.answered };
+        let answered = AnsweredCall { at: now(), body: self.copy.body, ended, ..self.answered };
         // Ignored: nothing is recorded any more.
         let _ = self.sender.send(PassedCopy::Answered(answered));
         (self.end == AnswerEnd::WaitsForRecord).then(|| {
@@ -607,6 +626,16 @@ impl Answering {
             let _ = self.sender.send(PassedCopy::Due(due));
             waits
         })
+    }
+}
+
+/// A call whose answer has not begun. It ends with the connection to the program.
+struct Unanswered(Option<Answering>);
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        // Ignored: nobody reads the end of an answer that is dropped.
+        let _ = self.0.take().map(|answering| answering.end(Ended::Program));
     }
 }
 
@@ -644,6 +673,17 @@ impl Tee {
         }
     }
 
+    /// Whether a stream has come to its last event. Programs go on then, and do not wait for the end of the body.
+    fn is_last_event(&self) -> bool {
+        let Part::Answer(Some(answering)) = &self.part else { return false };
+        let is_stream = answering
+            .answered
+            .header("content-type")
+            .is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let is_plain = answering.answered.header("content-encoding").is_none();
+        is_stream && is_plain && sse::is_last(&answering.copy.body.bytes)
+    }
+
     /// Sends the copy. Returns what the end waits for.
     fn end(&mut self, ended: Ended) -> Option<oneshot::Receiver<()>> {
         if std::mem::replace(&mut self.is_done, true) {
@@ -672,7 +712,10 @@ impl Body for Tee {
             let waits = match &frame {
                 Some(Ok(frame)) => {
                     frame.data_ref().into_iter().for_each(|bytes| self.copy(bytes));
-                    if self.body.is_end_stream() { self.end(Ended::Whole) } else { None }
+                    match self.body.is_end_stream() || self.is_last_event() {
+                        true => self.end(Ended::Whole),
+                        false => None,
+                    }
                 }
                 Some(Err(_)) => self.end(Ended::Upstream),
                 None => self.end(Ended::Whole),

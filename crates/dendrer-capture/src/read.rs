@@ -32,8 +32,8 @@ pub(crate) fn object(bytes: &[u8], encoding: Option<&str>) -> Result<Object, &'s
     }
 }
 
-/// The bytes by which the same request is known again: its method, its path, and its body in canonical form without volatile
-/// places.
+/// The bytes by which the same request is known again: its API, its method, its path and query but for keys,
+/// and its body in canonical form without volatile places.
 pub(crate) fn known(asked: &AskedCall, volatile: &[VolatilePlace]) -> Vec<u8> {
     let api = || api::of_path(&asked.method, &asked.path).map_or("http", |api| api.name);
     let body = match request(asked) {
@@ -41,9 +41,12 @@ pub(crate) fn known(asked: &AskedCall, volatile: &[VolatilePlace]) -> Vec<u8> {
         Ok(object) => json::to_vec(&Value::Object(volatile::without(object, api(), volatile))),
         Err(_) => asked.body.bytes.clone(),
     };
-    let path = exact::without_query(&asked.path);
-    [asked.method.as_bytes(), b" ", path.as_bytes(), b"\n", &body].concat()
+    let path = exact::without_keys(&asked.path);
+    [asked.base.as_bytes(), b" ", asked.method.as_bytes(), b" ", path.as_bytes(), b"\n", &body].concat()
 }
+
+/// The mark of UTF-8 that some put before a text.
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// An answer as it was read.
 pub(crate) enum ReadAnswer {
@@ -51,8 +54,8 @@ pub(crate) enum ReadAnswer {
     Said(Box<Said>),
     /// It is a value that is no answer of the API.
     Other(Value),
-    /// It is a stream that was cut off.
-    Cut,
+    /// It is a stream that was cut off, with the error that it ended with.
+    Cut(Option<Value>),
     /// It cannot be read, for this reason.
     Unread(&'static str),
 }
@@ -64,12 +67,15 @@ pub(crate) fn answer(api: &Api, bytes: &[u8], encoding: Option<&str>, kind: Opti
         Err(fault) => return ReadAnswer::Unread(fault.word()),
     };
     let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
+    let events = if is_stream { sse::events(&plain) } else { Vec::new() };
     let value = match is_stream {
-        true => (api.gather)(&sse::events(&plain)),
-        false => json::parse_door(&plain).ok(),
+        true => (api.gather)(&events),
+        false => json::parse_door(plain.strip_prefix(BOM).unwrap_or(&plain)).ok(),
     };
     let Some(value) = value else {
-        return if is_stream { ReadAnswer::Cut } else { ReadAnswer::Unread("no_json") };
+        let error =
+            events.iter().rev().find(|event| event.get("error").is_some_and(|error| *error != Value::Null));
+        return if is_stream { ReadAnswer::Cut(error.cloned()) } else { ReadAnswer::Unread("no_json") };
     };
     match (api.answer)(value.clone()) {
         Some(said) => ReadAnswer::Said(Box::new(said)),

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use dendrer_object::{Value, digest, json};
 
-use crate::frame::{FRAME_MAX, Frame, McpEnd, McpSide};
+use crate::frame::{Frame, McpEnd, McpSide, SENT_MAX, now};
 use crate::mcp::is_json_rpc;
 use crate::shim_dir::{self, FoundRecorder, Purpose, RECORD};
 use crate::signals::HeldSignals;
@@ -335,7 +335,7 @@ impl Copies {
         self.waiting.fetch_add(size, Ordering::Relaxed);
         let Some(sender) = &state.sender else { return };
         let left_out = (left_out > 0).then_some(Frame::LeftOut(side, left_out));
-        for frame in left_out.into_iter().chain([Frame::Sent(side, piece.to_vec())]) {
+        for frame in left_out.into_iter().chain([Frame::Sent(side, now(), piece.to_vec())]) {
             // Ignored: the recorder has ended.
             let _ = sender.send(Message::Frame(frame));
         }
@@ -424,7 +424,7 @@ fn send(
             Message::IsMcp => None,
         }));
     let failed = frames.find_map(|frame| {
-        let size = if let Frame::Sent(_, bytes) = &frame { bytes.len() as u64 } else { 0 };
+        let size = if let Frame::Sent(_, _, bytes) = &frame { bytes.len() as u64 } else { 0 };
         let written = frame.write(&mut stream);
         copies.waiting.fetch_sub(size, Ordering::Relaxed);
         written.err()
@@ -534,11 +534,11 @@ impl Read for Pieces {
 fn serve(stream: UnixStream, mut input: Pieces) -> io::Result<McpEnd> {
     let mut to = stream.try_clone()?;
     thread::spawn(move || -> io::Result<()> {
-        let mut piece = vec![0; PIECE.min(FRAME_MAX)];
+        let mut piece = vec![0; PIECE.min(SENT_MAX)];
         loop {
             match input.read(&mut piece)? {
                 0 => return Frame::ClientEnd.write(&mut to),
-                count => Frame::Sent(McpSide::Client, piece[..count].to_vec()).write(&mut to)?,
+                count => Frame::Sent(McpSide::Client, 0, piece[..count].to_vec()).write(&mut to)?,
             }
         }
     });
@@ -546,7 +546,7 @@ fn serve(stream: UnixStream, mut input: Pieces) -> io::Result<McpEnd> {
     let mut out = io::stdout();
     while let Some(frame) = Frame::read(&mut from)? {
         match frame {
-            Frame::Sent(McpSide::Server, bytes) => {
+            Frame::Sent(McpSide::Server, _, bytes) => {
                 out.write_all(&bytes)?;
                 out.flush()?;
             }

@@ -13,7 +13,7 @@ pub struct HeldSignals {
 
 #[cfg(unix)]
 impl HeldSignals {
-    /// Takes over SIGINT, SIGTERM, SIGHUP and SIGQUIT.
+    /// Takes over the signals that would end this process and are sent by people and programs.
     pub(crate) fn new() -> io::Result<HeldSignals> {
         use rustix::process::Signal;
         use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +22,9 @@ impl HeldSignals {
             (Signal::TERM, SignalKind::terminate()),
             (Signal::HUP, SignalKind::hangup()),
             (Signal::QUIT, SignalKind::quit()),
+            (Signal::USR1, SignalKind::user_defined1()),
+            (Signal::USR2, SignalKind::user_defined2()),
+            (Signal::ALARM, SignalKind::alarm()),
         ];
         let each = kinds.into_iter().map(|(number, kind)| Ok((number, signal(kind)?)));
         Ok(HeldSignals { each: each.collect::<io::Result<_>>()? })

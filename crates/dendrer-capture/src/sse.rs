@@ -22,6 +22,23 @@ pub(crate) fn events(body: &[u8]) -> Vec<Value> {
     events
 }
 
+/// Whether what came so far ends with the last event of an answer.
+pub(crate) fn is_last(body: &[u8]) -> bool {
+    let ends: [&[u8]; 2] = [b"\n\n", b"\r\n\r\n"];
+    let Some(rest) = ends.iter().find_map(|end| body.strip_suffix(*end)) else { return false };
+    let begin = (1..rest.len())
+        .rev()
+        .find(|at| rest[*at - 1] == b'\n' && (rest[*at] == b'\n' || rest[*at..].starts_with(b"\r\n")));
+    let last = &rest[begin.unwrap_or(0)..];
+    let text = String::from_utf8_lossy(&last[..last.len().min(256)]);
+    let first = text.trim_start();
+    let names = ["message_stop", "response.completed", "response.incomplete", "response.failed"];
+    last.ends_with(b"[DONE]")
+        || names
+            .iter()
+            .any(|name| first.strip_prefix("event:").is_some_and(|rest| rest.trim_start().starts_with(name)))
+}
+
 fn value(text: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap_or_else(|_| Value::from(text))
 }

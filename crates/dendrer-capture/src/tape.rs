@@ -137,6 +137,13 @@ struct Open {
     seen_again: Vec<Value>,
 }
 
+impl Open {
+    /// Whether it is a call of an API that has not failed.
+    fn is_of(&self, api: &Api) -> bool {
+        self.api.is_some_and(|own| own.name == api.name)
+    }
+}
+
 /// The records that a part of a call has already.
 type RecordedItems = VecDeque<Digest>;
 
@@ -215,6 +222,11 @@ impl Tape {
     /// As [`Tape::take`].
     pub fn end(&mut self, end: &ProgramEnd) -> Result<Vec<Record>, TapeError> {
         self.end_mcp()?;
+        // Calls that were not answered when the program ended.
+        while let Some(call) = self.open.keys().next().copied() {
+            let (body, ended) = (CopiedBody::default(), Ended::Program);
+            self.answered(AnsweredCall { call, at: 0, head: None, body, ended }, None)?;
+        }
         let around = end.around.as_ref().map(|peers| Value::array(peers.iter().map(AroundPeer::to_value)));
         let ended = Value::record([
             ("around", around.unwrap_or(Value::Null)),
@@ -671,7 +683,8 @@ fn said(api: &Api, answered: &AnsweredCall) -> Result<Said, Failed> {
     match read::answer(api, &answered.body.bytes, encoding, kind) {
         // A stream may be whole before its connection is.
         ReadAnswer::Said(said) if status < FAILED => Ok(*said),
-        ReadAnswer::Said(_) | ReadAnswer::Cut => Err(failed(None, None)),
+        ReadAnswer::Said(_) => Err(failed(None, None)),
+        ReadAnswer::Cut(error) => Err(failed(error, None)),
         ReadAnswer::Other(value) => Err(failed(Some(value), None)),
         ReadAnswer::Unread(why) => Err(failed(None, Some(why).filter(|_| is_answer))),
     }

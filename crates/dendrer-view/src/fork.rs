@@ -236,7 +236,7 @@ impl ForkProgram<'_> {
         let Some(end) = &self.ended else { return Vec::new() };
         let mut lines = Vec::new();
         for (tick, _) in end.answers.iter().filter(|(_, is_used)| !is_used) {
-            let text = format!("NOT USED   the answer of parent tick {tick}: the program did not come to it");
+            let text = format!("NOT USED   the answer of parent tick {tick}");
             lines.push(Line::styled(Style::Bad, text));
         }
         let given = end.answers.iter().filter(|(_, is_used)| *is_used).count() as u64;

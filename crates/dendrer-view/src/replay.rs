@@ -123,7 +123,7 @@ document! {
         program_exit: u64 = u64::from(answer.exit),
         /// Tools inside the program, which ran again
         again: &[String] = answer.again,
-        /// With --calibrate: the places at which requests differed, which were served all the same
+        /// The places at which requests differed, and which were left out
         volatile: Vec<VolatileObject> =
             answer.volatile.iter().map(|(place, requests)| VolatileObject::of(place, *requests)).collect(),
     }

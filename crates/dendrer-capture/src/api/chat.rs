@@ -30,6 +30,11 @@ fn answer(body: Value) -> Option<Said> {
     let others = choices[1..].iter().filter_map(|choice| choice.get("message").cloned());
     let others: Vec<Value> = others.collect();
     let repeated = Kept::message(Value::Object(message.clone()));
+    // Why an answer ended is kept if it did not end by itself.
+    let why = choices.first().and_then(|choice| text(choice, "finish_reason"));
+    if let Some(why) = why.filter(|why| !["stop", "tool_calls", "function_call"].contains(&why.as_str())) {
+        message.set("finish_reason", Value::from(why));
+    }
     if !others.is_empty() {
         message.set("other_choices", Value::array(others));
     }

@@ -27,6 +27,9 @@ fn item(value: Value) -> Kept {
 
 fn answer(body: Value) -> Option<Said> {
     body.get("output")?.as_array()?;
+    if text(&body, "status").as_deref() == Some("failed") {
+        return None;
+    }
     let (items, id) = (list(body.get("output")).map(item).collect(), text(&body, "id"));
     Some(Said { answer: Kept { shape: Shape::Response, ..Kept::message(body) }, items, id })
 }
@@ -34,7 +37,14 @@ fn answer(body: Value) -> Option<Said> {
 fn gather(events: &[Value]) -> Option<Value> {
     let ends = ["response.completed", "response.incomplete", "response.failed"];
     let last = events.iter().find(|event| ends.contains(&text(event, "type").as_deref().unwrap_or_default()));
-    last?.get("response").cloned()
+    let mut response = last?.get("response")?.as_object()?.clone();
+    // Some leave the items out of the last event, and send each by itself.
+    if list(response.get("output")).next().is_none() {
+        let done = |event: &&Value| text(event, "type").as_deref() == Some("response.output_item.done");
+        let items = events.iter().filter(done).filter_map(|event| event.get("item").cloned());
+        response.set("output", Value::array(items.collect::<Vec<Value>>()));
+    }
+    Some(Value::Object(response))
 }
 
 fn stream(_: &Object, answer: &Object) -> Vec<StreamEvent> {

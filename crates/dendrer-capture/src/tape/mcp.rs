@@ -13,17 +13,25 @@ use dendrer_object::record::{Link, Rel};
 use dendrer_object::{Digest, Intent, TypeName, Value, json};
 
 use super::servers::{Call, DoneTool, OPEN_MAX, Place, Server, Syncer};
-use super::{Tape, TapeError, capture, observation, propose, with_members, with_word};
+use super::{Open, Tape, TapeError, capture, observation, propose, with_members, with_word};
+use crate::api;
 use crate::exact;
 use crate::exchange::CallNumber;
 use crate::mcp::{self, MCP, McpCopied, McpCopy, McpEnd, McpLine, McpSaid, McpSide, Told};
 use crate::proxy::PassedCopy;
+use crate::read;
+use crate::spoken::Kept;
 
 impl Tape {
     /// Takes a copy in its turn: a request that has a result waits for the result itself, which comes by another way.
     pub(super) fn in_turn(&mut self, seen: PassedCopy) -> Result<(), TapeError> {
-        if matches!(seen, PassedCopy::Mcp(_)) {
-            self.one(seen)?;
+        if let PassedCopy::Mcp(copy) = &seen {
+            // What the program did after it had an answer that waits here waits behind that answer.
+            let after = copy.time().filter(|at| *at > 0).map(|at| self.mcp.copied_before(at));
+            match after.filter(|after| *after > 0) {
+                Some(after) => self.mcp.held.insert(after, seen),
+                None => self.one(seen)?,
+            }
             return self.release(false);
         }
         // The program waits for what is due, so nothing else is waited for.
@@ -35,7 +43,7 @@ impl Tape {
     /// Takes copies that waited; all of them at the end.
     fn release(&mut self, is_end: bool) -> Result<(), TapeError> {
         while let Some(first) = self.mcp.held.pop_front() {
-            if let Some(failed) = self.failed_before(&first) {
+            if let Some(failed) = self.failed_before(&first).or_else(|| self.answer_before(&first)) {
                 let is_its =
                     |copy: &PassedCopy| matches!(copy, PassedCopy::Answered(one) if one.call == failed);
                 if let Some(at) = self.mcp.held.iter().position(is_its) {
@@ -57,6 +65,23 @@ impl Tape {
             self.one(first)?;
         }
         Ok(())
+    }
+
+    /// The open call that a request continues: a program goes on once it has what it needs, and not at the end of the body.
+    fn answer_before(&self, copy: &PassedCopy) -> Option<CallNumber> {
+        let PassedCopy::Asked(asked) = copy else { return None };
+        if self.open.is_empty() {
+            return None;
+        }
+        let api = api::of_path(&asked.method, &asked.path)?;
+        let request = api.read_request(&asked.path, &read::request(asked).ok()?);
+        let keys: Vec<Digest> = request.items.iter().map(Kept::key).collect();
+        let goes_on = |open: &&Open| match (open.place, &request.after) {
+            (None, _) => false,
+            (Some(_), Some(id)) => open.is_of(api) && !self.conversations.has_answered(id),
+            (Some(place), None) => open.is_of(api) && self.conversations.is_begun_by(place, &keys),
+        };
+        self.open.values().find(goes_on).map(|open| open.asked.call)
     }
 
     /// The failed call that an answer follows, as long as that has not ended: a program asks again at its status.
@@ -114,7 +139,7 @@ impl Tape {
         if !self.mcp.servers.contains_key(&server) {
             return Ok(());
         }
-        let McpLine { from, bytes, said } = line;
+        let McpLine { from, bytes, said, .. } = line;
         let said = match said {
             Ok(said) => said,
             Err(why) => return self.mcp_gap(server, why),

@@ -272,6 +272,16 @@ impl McpTape {
         }
     }
 
+    /// How many copies that wait are of answers which the program had at a time, or come before one.
+    pub(super) fn copied_before(&self, at: u64) -> usize {
+        let is_before = |copy: &PassedCopy| match copy {
+            PassedCopy::Answered(answered) => answered.at > 0 && answered.at < at,
+            PassedCopy::Mcp(copy) => copy.time().is_some_and(|time| time < at),
+            _ => false,
+        };
+        self.held.iter().rposition(is_before).map_or(0, |last| last + 1)
+    }
+
     /// Whether the first copy may wait any longer.
     pub(super) fn may_wait(&mut self) -> bool {
         let since = *self.held_since.get_or_insert_with(Instant::now);

@@ -107,3 +107,24 @@ fn a_run_without_exact_answers_is_not_played() {
     let error = Player::open(&desk.trace(), desk.repo.vault().unwrap(), Vec::new()).unwrap_err();
     assert_eq!(error.code.as_str(), "E0117");
 }
+
+#[test]
+fn another_query_or_another_api_is_another_request() {
+    let mut desk = Desk::new();
+    let call = desk.ask("/v1/order?id=1&key=secret", "{}");
+    desk.answer(call, 200, "application/json", r#"{"order":1}"#, Ended::Whole);
+    let ask = |variable: &str, query: &str| {
+        let player = Player::open(&desk.trace(), desk.repo.vault().unwrap(), Vec::new()).unwrap();
+        let proxy =
+            Proxy::play(vec![Base::new(variable, "http://nowhere.invalid/v1").unwrap()], player).unwrap();
+        let head = POST.replace("BASE/chat/completions", &format!("BASE/order{query}"));
+        String::from_utf8(asks(&proxy, &head, b"{}")).unwrap()
+    };
+    for (variable, query) in [("A", "?id=2"), ("B", "?id=1"), ("A", "")] {
+        let came = ask(variable, query);
+        assert!(came.starts_with("HTTP/1.1 400 "), "{variable} {query}: {came}");
+    }
+    // A key is no part of it.
+    let came = ask("A", "?id=1&key=another");
+    assert!(came.starts_with("HTTP/1.1 200 ") && came.ends_with(r#"{"order":1}"#), "{came}");
+}

@@ -37,6 +37,7 @@ impl Desk {
         self.tape
             .take(PassedCopy::Asked(AskedCall {
                 call: self.calls,
+                base: "A".to_owned(),
                 method,
                 path,
                 encoding: None,
@@ -57,7 +58,7 @@ impl Desk {
         if status >= 400 {
             self.tape.take(PassedCopy::Failing(call)).unwrap();
         }
-        self.tape.take(PassedCopy::Answered(AnsweredCall { call, head, body, ended })).unwrap();
+        self.tape.take(PassedCopy::Answered(AnsweredCall { call, at: 0, head, body, ended })).unwrap();
     }
 
     fn call(&mut self, path: &str, body: &str, answer: &str) {
@@ -580,4 +581,90 @@ fn a_failure_is_recorded_before_the_answer_to_the_request_that_repeats_it() {
     let shown = desk.shown();
     assert_eq!(shown.len(), 3, "{shown:?}");
     assert!(shown[1].contains("observation.add -") && shown[2].contains("plan.update"), "{shown:?}");
+}
+
+/// Words of a model as a list of parts, names that are repeated, and an id of its own under a known index.
+#[test]
+fn streams_of_other_makers_are_put_together() {
+    let mut desk = Desk::new();
+    let event = |delta: &str| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n");
+    let streams = [
+        [r#"{"role":"assistant","content":[{"type":"text","text":"It is NOT "}]}"#, r#"{"content":"5 CHF"}"#],
+        [
+            r#"{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"read","arguments":"{\"p\":"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"read","arguments":"\"a\"}"}}]}"#,
+        ],
+        [
+            r#"{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"get_time","arguments":"{}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"b","type":"function","function":{"name":"wipe","arguments":"{}"}}]}"#,
+        ],
+    ];
+    for (at, pieces) in streams.iter().enumerate() {
+        let call =
+            desk.ask(CHAT, &format!(r#"{{"messages":[{{"role":"user","content":"q{at}"}}],"n":{at}}}"#));
+        let body: String = pieces.iter().map(|piece| event(piece)).collect::<String>() + "data: [DONE]\n\n";
+        desk.answer(call, 200, "text/event-stream", &body, Ended::Whole);
+    }
+    let shown = desk.shown().join("\n");
+    assert!(shown.contains("It is NOT ") && shown.contains("5 CHF"), "{shown}");
+    assert!(shown.contains("\"read\"") && !shown.contains("readread"), "{shown}");
+    let calls = desk.content(6).get("action").unwrap().to_string();
+    assert!(calls.contains("get_time") && calls.contains("wipe"), "{calls}");
+}
+
+#[test]
+fn items_that_the_last_event_leaves_out_are_those_that_came_before() {
+    let mut desk = Desk::new();
+    let ask = |desk: &mut Desk, n: u64| desk.ask(RESPONSES, &format!(r#"{{"input":"q{n}"}}"#));
+    let call = ask(&mut desk, 1);
+    let item = r#"{"type":"function_call","id":"f","call_id":"c1","name":"delete","arguments":"{\"path\":\"/srv\"}"}"#;
+    let last = |status: &str| {
+        format!(
+            "data: {{\"type\":\"response.{status}\",\"response\":{{\"id\":\"r\",\"status\":\"{status}\",\"output\":[]}}}}\n\n"
+        )
+    };
+    let done =
+        format!("data: {{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{item}}}\n\n");
+    desk.answer(call, 200, "text/event-stream", &(done + &last("completed")), Ended::Whole);
+    let call = ask(&mut desk, 2);
+    desk.answer(call, 200, "text/event-stream", &last("failed"), Ended::Whole);
+    let shown = desk.shown();
+    assert!(shown[1].contains("action.request") && shown[1].contains("delete"), "{shown:?}");
+    assert!(shown[3].contains("observation.add -"), "a failed response is a failure: {shown:?}");
+}
+
+#[test]
+fn a_request_that_comes_before_the_end_of_an_answer_has_it_once() {
+    let mut desk = Desk::new();
+    let call = desk.ask(CHAT, &format!(r#"{{"messages":[{ASKS}]}}"#));
+    // The program has what it needs, and goes on before the API closes the connection.
+    let next = desk.ask(CHAT, &format!(r#"{{"messages":[{ASKS},{CALLS},{BRINGS}]}}"#));
+    desk.answer(
+        call,
+        200,
+        "application/json",
+        &format!(r#"{{"choices":[{{"message":{CALLS}}}]}}"#),
+        Ended::Whole,
+    );
+    desk.answer(
+        next,
+        200,
+        "application/json",
+        &format!(r#"{{"choices":[{{"message":{SAYS}}}]}}"#),
+        Ended::Whole,
+    );
+    let shown = desk.shown();
+    let types: Vec<&str> = shown.iter().filter_map(|line| line.split(' ').nth(1)).collect();
+    assert_eq!(types, ["observation.add", "action.request", "action.result", "plan.update"], "{shown:?}");
+}
+
+#[test]
+fn a_call_that_is_not_answered_when_the_program_ends_has_failed() {
+    use dendrer_capture::tape::ProgramEnd;
+    let mut desk = Desk::new();
+    desk.ask(CHAT, &format!(r#"{{"messages":[{ASKS}]}}"#));
+    let end = ProgramEnd { exit: Some(0), signal: None, refused: 0, around: None };
+    desk.tape.end(&end).unwrap();
+    assert!(desk.content(2).to_string().contains("model_call_failed"), "{:?}", desk.shown());
+    assert_eq!(desk.tape.tally().failed, 1);
 }

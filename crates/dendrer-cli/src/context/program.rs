@@ -36,6 +36,18 @@ pub(crate) fn run(mut command: Command, begun: impl FnOnce(u32)) -> Started {
     }
 }
 
+/// Runs a command in the place of this process, so that a signal to this process is one to the command. Returns if it cannot.
+#[cfg(unix)]
+pub(crate) fn instead(mut command: Command) -> Started {
+    Started::Not(std::os::unix::process::CommandExt::exec(&mut command))
+}
+
+/// Runs a command.
+#[cfg(not(unix))]
+pub(crate) fn instead(command: Command) -> Started {
+    run(command, |_| {})
+}
+
 /// The exit code of a program as a shell gives it.
 pub(crate) struct Exit {
     /// Its code; 128 and the signal, 127 if it was not found, 126 if it cannot be executed.

@@ -154,6 +154,10 @@ const RUNNERS: [&str; 14] = [
 /// The name of a run, by its program: `python agent.py` is `agent-py`.
 fn own_name(command: &[String]) -> String {
     let file = |word: &str| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+    // A text of a program is no name.
+    let text =
+        command.iter().position(|word| matches!(word.as_str(), "-c" | "-e" | "--eval" | "-lc" | "-ec"));
+    let command = &command[..text.unwrap_or(command.len())];
     let mut words = command.iter().filter(|word| !word.starts_with('-')).filter_map(|word| file(word));
     let is_runner = |word: &String| {
         let stem = word.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');

@@ -38,7 +38,7 @@ pub(super) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let not_isolated = match program::network() {
         Network::Own => None,
         // The same command, which then finds itself inside.
-        Network::Behind(command) => return Ok(program::run(command, |_| {}).exit().code),
+        Network::Behind(command) => return Ok(program::instead(command).exit().code),
         Network::Shared(why) => Some(why),
     };
     for line in ProgramReplayAnswer::head(&run, not_isolated.as_deref()) {
