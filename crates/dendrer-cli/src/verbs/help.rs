@@ -42,7 +42,7 @@ const GROUPS: [(&str, &[&str]); 10] = [
     ("Govern", &["contract", "pack", "commitments", "graph", "secrets"]),
     (
         "Share and keep",
-        &["export", "label", "note", "erase", "backup", "restore", "fsck", "gc", "key", "doctor"],
+        &["export", "fleet", "label", "note", "erase", "backup", "restore", "fsck", "gc", "key", "doctor"],
     ),
     ("More", &["schema", "explain", "version", "man", "completions"]),
 ];

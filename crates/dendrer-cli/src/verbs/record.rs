@@ -55,7 +55,7 @@ pub(crate) struct Record {
     /// The program gets the end of an answer once the answer is durable
     #[arg(long, value_name = "answer", value_parser = ["answer"])]
     pub(crate) sync: Option<String>,
-    /// Keep no exact bytes in the vault: a replay serves what is on record, without secrets
+    /// Keep no exact bytes in the vault: the program cannot be served again
     #[arg(long)]
     pub(crate) no_exact: bool,
 }
@@ -221,9 +221,6 @@ fn finish(end: Finish, mut answer: RecordedAnswer, out: &mut Out) -> Result {
     let Finish { mut tape, repo, mut failed, status, refused, around } = end;
     let program::Exit { code: exit, signal, why } = status.exit();
     answer.exit = exit;
-    let tally = tape.tally();
-    (answer.agents, answer.calls) = (tally.agents, tally.calls);
-    (answer.failed, answer.gaps) = (tally.failed, tally.gaps);
     let peer = |one: &AroundPeer| WentAround { peer: one.peer.clone(), connections: one.connections };
     answer.around = around.as_ref().map(|peers| peers.iter().map(peer).collect());
     if failed.is_none() {
@@ -233,6 +230,10 @@ fn finish(end: Finish, mut answer: RecordedAnswer, out: &mut Out) -> Result {
             .and_then(|records| records.iter().try_for_each(|record| out.take(&mut answer, record)))
             .err();
     }
+    // Copies that waited are taken at the end.
+    let tally = tape.tally();
+    (answer.agents, answer.calls) = (tally.agents, tally.calls);
+    (answer.failed, answer.gaps) = (tally.failed, tally.gaps);
     drop(tape);
     let closed = context::close(repo);
     if let Some(why) = why {

@@ -125,3 +125,14 @@ fn a_replay_without_a_recorded_answer_is_an_anomaly_on_record() {
     assert!(text.contains("kernel.anomaly") && text.contains("replay_divergence"), "{text}");
     assert!(text.contains("/messages/3/content") && text.contains("13 trains"), "{text}");
 }
+
+#[test]
+fn a_program_that_departs_from_a_shared_message_reaches_no_api() {
+    let Some(place) = recorded() else { return };
+    let line = "sed 's/12 trains/13 trains/' agent.py > lie.py; OPENAI_BASE_URL=http://127.0.0.1:9/v1 dendrer fork agent-py@3 --tools run --as lie -- python3 lie.py 2>&1 | grep DIVERGED";
+    let (_, text) = run(&place, line);
+    assert!(text.contains("DIVERGED     call 2 of main: /messages/3/content"), "{text}");
+    let (_, text) =
+        run(&place, "dendrer fork agent-py@3 --tools run --as lie-2 --json -- python3 lie.py 2> /dev/null");
+    assert!(text.contains(r#""live":0"#), "{text}");
+}

@@ -97,7 +97,7 @@ fn a_program_ends_as_it_ends_without_dendrer() {
     assert_eq!(code, 2, "{text}");
     let (_, text) = run("dendrer record -- sh -c true; dendrer record -- sh -c true; dendrer runs");
     let names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(names.contains(&"true") && names.contains(&"true+2"), "{text}");
+    assert!(names.contains(&"sh") && names.contains(&"sh+2"), "{text}");
     let (code, text) = run("dendrer verify --all --replay");
     assert_eq!(code, 0, "{text}");
 }

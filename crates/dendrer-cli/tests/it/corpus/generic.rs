@@ -16,6 +16,7 @@ use crate::support::Place;
 const OURS: &[(&str, &str)] = &[
     ("created_at", "the time of a message, which a comparison of two runs leaves out"),
     ("first_name", "the first name of a path, in a test for places"),
+    ("item_id", "the id of an item in the events of the Responses API"),
     ("read_file", "the function that reads the file an argument names"),
 ];
 
