@@ -26,11 +26,9 @@ impl Tape {
     /// Takes a copy in its turn: a request that has a result waits for the result itself, which comes by another way.
     pub(super) fn in_turn(&mut self, seen: PassedCopy) -> Result<(), TapeError> {
         if let PassedCopy::Mcp(copy) = &seen {
-            // What the program did after it had an answer that waits here waits behind that answer.
-            let after = copy.time().filter(|at| *at > 0).map(|at| self.mcp.copied_before(at));
-            match after.filter(|after| *after > 0) {
-                Some(after) => self.mcp.held.insert(after, seen),
-                None => self.one(seen)?,
+            match self.mcp.waits_after(copy) {
+                0 => self.one(seen)?,
+                after => self.mcp.held.insert(after, seen),
             }
             return self.release(false);
         }

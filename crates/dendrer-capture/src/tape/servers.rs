@@ -14,7 +14,7 @@ use dendrer_object::{Digest, Intent, Value};
 
 use crate::api;
 use crate::exchange::{AskedCall, CallNumber};
-use crate::mcp::{self, Told};
+use crate::mcp::{self, McpCopied, McpCopy, Told};
 use crate::proxy::PassedCopy;
 use crate::read;
 
@@ -272,14 +272,20 @@ impl McpTape {
         }
     }
 
-    /// How many copies that wait are of answers which the program had at a time, or come before one.
-    pub(super) fn copied_before(&self, at: u64) -> usize {
-        let is_before = |copy: &PassedCopy| match copy {
+    /// How many of the copies that wait come before one of a shim: answers that the program had before it, and what that shim
+    /// copied before.
+    pub(super) fn waits_after(&self, copy: &McpCopy) -> usize {
+        let at = copy.time().unwrap_or(0);
+        let is_before = |held: &PassedCopy| match held {
             PassedCopy::Answered(answered) => answered.at > 0 && answered.at < at,
-            PassedCopy::Mcp(copy) => copy.time().is_some_and(|time| time < at),
+            PassedCopy::Mcp(held) => held.server == copy.server || held.time().is_some_and(|time| time < at),
             _ => false,
         };
-        self.held.iter().rposition(is_before).map_or(0, |last| last + 1)
+        match copy.what {
+            // The answer to a question of the tape, which waits for it.
+            McpCopied::Synced(_) => 0,
+            _ => self.held.iter().rposition(is_before).map_or(0, |last| last + 1),
+        }
     }
 
     /// Whether the first copy may wait any longer.

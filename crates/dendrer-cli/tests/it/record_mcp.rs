@@ -426,3 +426,62 @@ fn names_of_shims_are_names_of_programs() {
     }
     assert!(Command::new("true").status().is_ok());
 }
+
+/// An API that asks for the calls that the request names.
+const ASKED_FOR: &str = r#"
+import http.server, json, threading
+class H(http.server.BaseHTTPRequestHandler):
+    protocol_version="HTTP/1.1"
+    def do_POST(self):
+        b=json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        m={"role":"assistant","content":"ok"}
+        if "do" in b: m={"role":"assistant","content":None,"tool_calls":[{"id":i,"type":"function","function":{"name":n,"arguments":json.dumps(a)}} for i,n,a in b["do"]["tools"]]}
+        t=json.dumps({"choices":[{"message":m}]}).encode()
+        self.send_response(200); self.send_header("Content-Length",str(len(t))); self.send_header("Content-Type","application/json"); self.end_headers(); self.wfile.write(t)
+    def log_message(self,*_): pass
+s=http.server.ThreadingHTTPServer(("127.0.0.1",0),H); print("http://127.0.0.1:%d/v1"%s.server_port,flush=True); threading.Timer(120,s.shutdown).start(); s.serve_forever()
+"#;
+
+/// A program that takes each answer to the server at once.
+const AT_ONCE: &str = r#"
+import os,sys,json,urllib.request,subprocess
+def ask(ms,tools=None):
+    b=json.dumps({"model":"m","messages":ms,**({"do":{"tools":tools}} if tools else {})}).encode()
+    return json.load(urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"]+"/chat/completions",b)))["choices"][0]["message"]
+p=subprocess.Popen(["depot"],stdin=subprocess.PIPE,stdout=subprocess.PIPE); m=[{"role":"user","content":"go"}]
+for k in range(4):
+    a=ask(m,[["c%d"%k,"count",{"what":"w%d"%k}]])
+    p.stdin.write(json.dumps({"jsonrpc":"2.0","id":k,"method":"tools/call","params":{"name":"count","arguments":{"what":"w%d"%k}}}).encode()+b"\n"); p.stdin.flush()
+    r=json.loads(p.stdout.readline()); m+=[a,{"role":"tool","tool_call_id":"c%d"%k,"content":r["result"]["content"][0]["text"]}]
+p.stdin.close(); p.wait()
+"#;
+
+#[test]
+fn a_call_over_mcp_comes_after_the_answer_that_asked_for_it() {
+    if !has_python() {
+        return;
+    }
+    let place = place();
+    let desk = place.path().join("desk");
+    let depot = r#"#!/usr/bin/env python3
+import json, sys
+for line in sys.stdin:
+    m=json.loads(line)
+    print(json.dumps({"jsonrpc":"2.0","id":m["id"],"result":{"content":[{"type":"text","text":"12 "+m["params"]["arguments"]["what"]}]}}),flush=True)
+"#;
+    for (name, text) in [("stub.py", ASKED_FOR), ("at_once.py", AT_ONCE), ("depot", depot)] {
+        std::fs::write(desk.join(name), text).unwrap();
+    }
+    let mut last = 0;
+    shell(&place, "chmod +x depot; python3 stub.py > stub.url &", &mut last);
+    shell(&place, "while ! [ -s stub.url ]; do sleep 0.1; done", &mut last);
+    for run in 0..5 {
+        let line = format!(
+            "PATH=$PWD:$PATH OPENAI_BASE_URL=$(cat stub.url) dendrer record --mcp depot --as o{run} -- python3 at_once.py; dendrer log o{run}"
+        );
+        let text = shell(&place, &line, &mut last);
+        assert!(text.contains("10 ticks, 1 agent, 8 calls"), "{text}");
+        assert_eq!(text.matches("action.request").count(), 4, "{text}");
+        assert!(!text.contains("mcp:depot"), "each call is the model's: {text}");
+    }
+}
