@@ -162,7 +162,7 @@ pub fn variables(
     let direct = NO_PROXY.iter().map(|name| {
         let before = variable(name).filter(|list| !list.is_empty());
         let host = server.ip().to_string();
-        // A star alone is for all addresses; beside others it is for none in some libraries.
+        // A star alone is for all addresses; in a list it is for none in some libraries.
         let before = before.map(|list| if list.trim() == "*" { list } else { format!("{list},{host}") });
         ((*name).to_owned(), before.unwrap_or(host))
     });

@@ -634,7 +634,7 @@ struct Unanswered(Option<Answering>);
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        // Ignored: nobody reads the end of an answer that is dropped.
+        // Ignored: an answer that is dropped has no reader.
         let _ = self.0.take().map(|answering| answering.end(Ended::Program));
     }
 }
@@ -673,7 +673,7 @@ impl Tee {
         }
     }
 
-    /// Whether a stream has come to its last event. Programs go on then, and do not wait for the end of the body.
+    /// Whether a stream has come to its last event. Programs ask again then, and do not wait for the end of the body.
     fn is_last_event(&self) -> bool {
         let Part::Answer(Some(answering)) = &self.part else { return false };
         let is_stream = answering

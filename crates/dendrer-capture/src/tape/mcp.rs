@@ -65,7 +65,7 @@ impl Tape {
         Ok(())
     }
 
-    /// The open call that a request continues: a program goes on once it has what it needs, and not at the end of the body.
+    /// The open call that a request continues: a program asks again once it has what it needs, before the end of the body.
     fn answer_before(&self, copy: &PassedCopy) -> Option<CallNumber> {
         let PassedCopy::Asked(asked) = copy else { return None };
         if self.open.is_empty() {
