@@ -134,13 +134,14 @@ pub(crate) fn network() -> Network {
         let quiet = probe.stdin(Stdio::null()).stdout(Stdio::null());
         quiet.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
     };
-    let (Some(way), Ok(this)) = (ways.into_iter().find(works), std::env::current_exe()) else {
+    let (Some(way), Ok(this)) = (ways.into_iter().find(works), this()) else {
         return Network::Shared(
             "unshare or ip is not there, or this user may not make a namespace".to_owned(),
         );
     };
     let mut command = Command::new("unshare");
-    command.args(way).arg("--").args(up).arg(this).args(std::env::args_os().skip(1)).env(INSIDE, "1");
+    let own = std::env::args_os().skip(this.len());
+    command.args(way).arg("--").args(up).args(this).args(own).env(INSIDE, "1");
     Network::Behind(command)
 }
 
@@ -149,6 +150,8 @@ pub(crate) fn this() -> io::Result<Vec<String>> {
     let program = std::env::current_exe()?.to_string_lossy().into_owned();
     let args: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_python = program.rsplit('/').next().is_some_and(|name| name.starts_with("python"));
+    // The Python of an environment is a link: what it leads to does not know the packages of the environment.
+    let program = args.first().filter(|_| is_python).cloned().unwrap_or(program);
     // The module of Python is run by `python -m dendrer`, or by a script.
     let script = match args.get(1).map(String::as_str) {
         _ if !is_python => 1,
