@@ -260,7 +260,7 @@ table! {
     /// Ask all runs of an export as Parquet at once
     #[command(
         subcommand,
-        after_help = "Examples:\n  dendrer export --format parquet --dir exp\n  dendrer fleet bisect --dir exp --holds \"state.spent <= state.limit\""
+        after_help = "Examples:\n  dendrer export --format parquet --dir exp\n  dendrer fleet bisect --dir exp --holds \"state.counters.tool_errors == 0\""
     )]
     Fleet(FleetVerb): |verb| match verb {
         FleetVerb::Bisect(_) => flows("fleet bisect", "fleet-bisect").also(&["svg"]),

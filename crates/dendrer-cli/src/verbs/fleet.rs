@@ -22,12 +22,12 @@ use crate::out::Out;
 pub(crate) enum FleetVerb {
     /// Find the first violation of each run
     #[command(
-        after_help = "Examples:\n  dendrer fleet bisect --dir exp --holds \"state.spent <= state.limit\"\n\nExit code: 0 a run has an onset, 1 none has, 6 a run cannot be judged."
+        after_help = "Examples:\n  dendrer fleet bisect --dir exp --holds \"state.counters.tool_errors == 0\"\n\nExit code: 0 a run has an onset, 1 none has, 6 a run cannot be judged."
     )]
     Bisect(FleetQuestionArgs),
     /// Print the verdicts of a predicate on each run, from tick to tick
     #[command(
-        after_help = "Examples:\n  dendrer fleet predicate --dir exp --holds \"state.spent <= state.limit\""
+        after_help = "Examples:\n  dendrer fleet predicate --dir exp --holds \"state.counters.tool_errors == 0\""
     )]
     Predicate(FleetQuestionArgs),
 }
