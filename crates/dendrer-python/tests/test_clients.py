@@ -251,6 +251,7 @@ def test_other_ways_to_converse_are_recorded_and_served(name: str, agents: int, 
         assert same == [True, True, True, False, True]
 
 
+@pytest.mark.skipif("DENDRER_DEEP" not in os.environ, reason="a measurement, for a quiet machine: DENDRER_DEEP=1")
 def test_a_call_takes_at_most_a_twentieth_longer() -> None:
     """At the median of 100 calls with and without the recorder in turn; an answer has 20 pieces over 50 ms.
 
