@@ -125,7 +125,9 @@ impl Forker {
         player.leave_out(parent, Vec::new())?;
         player.compare_with(later.clone());
         let (given, results, answered) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let shared = later.iter().filter_map(|call| shared_items(parent, tick, call, &player)).collect();
+        let ticks = request_ticks(parent);
+        let items = |call: &RecordedCall| shared_items(tick, call, ticks.get(&call.call)?, &player);
+        let shared = later.iter().filter_map(items).collect();
         let mut forker = Forker { player, first, shared, given, results, answered, offline, live: 0 };
         for (at, value) in answers {
             forker.give(parent, tick, *at, value, &later)?;
@@ -155,7 +157,7 @@ impl Forker {
             self.results.push(GivenResult { tick, id, value: value.clone(), is_used: false });
             return Ok(());
         }
-        let call = answer_of(&record).and_then(|call| later.iter().find(|known| known.call == call));
+        let call = call_of(&record, "answer").and_then(|call| later.iter().find(|known| known.call == call));
         let Some(call) = call else {
             let what = format!("tick {tick} of {} is no answer that a program was given", parent.name());
             return Err(refused(what).help(&["dendrer", "log", parent.name().as_str()]));
@@ -271,17 +273,21 @@ impl Forker {
     }
 }
 
-/// The messages of a call that is answered after the tick of a fork, as far as they are on record up to it.
-fn shared_items(parent: &Trace, tick: u64, call: &RecordedCall, player: &Player) -> Option<SharedItems> {
-    let of_call = |at: u64| {
-        let content = parent.record(at).ok()?.content().clone();
-        let capture = content.get("intent")?.get("capture")?.clone();
-        let is_its =
-            capture.get("call")?.as_u64()? == call.call && capture.get("seen")?.as_str()? == "request";
-        is_its.then_some(())
-    };
-    let before = (1..=tick).filter_map(of_call).count();
-    let after = (tick + 1..=call.tick).filter_map(of_call).count();
+/// The ticks of the records that each call has of its request.
+fn request_ticks(parent: &Trace) -> BTreeMap<CallNumber, Vec<u64>> {
+    let mut ticks: BTreeMap<CallNumber, Vec<u64>> = BTreeMap::new();
+    for tick in 1..=parent.tip() {
+        let call = parent.record(tick).ok().and_then(|record| call_of(&record, "request"));
+        call.into_iter().for_each(|call| ticks.entry(call).or_default().push(tick));
+    }
+    ticks
+}
+
+/// The messages of a call that is answered after the tick of a fork, as far as they are on record up to it. `ticks` are those of
+/// its request.
+fn shared_items(tick: u64, call: &RecordedCall, ticks: &[u64], player: &Player) -> Option<SharedItems> {
+    let before = ticks.iter().filter(|at| **at <= tick).count();
+    let after = ticks.iter().filter(|at| **at > tick && **at <= call.tick).count();
     if before == 0 {
         return None;
     }
@@ -305,11 +311,11 @@ fn as_answer(placed: &Placed, path: &str, value: &Value) -> ServedAnswer {
     }
 }
 
-/// The call that a record has the answer of.
-fn answer_of(record: &Record) -> Option<CallNumber> {
+/// The call of which a record has a part: its `request`, or its `answer`.
+fn call_of(record: &Record, part: &str) -> Option<CallNumber> {
     let content = record.content();
     let capture = content.get("intent")?.get("capture")?;
-    capture.get("call")?.as_u64().filter(|_| capture.get("seen").and_then(Value::as_str) == Some("answer"))
+    capture.get("call")?.as_u64().filter(|_| capture.get("seen").and_then(Value::as_str) == Some(part))
 }
 
 /// The id of the call of a tool inside the program, whose result a record has.
