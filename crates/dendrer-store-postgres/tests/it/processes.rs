@@ -125,7 +125,7 @@ impl Server {
         }
     }
 
-    /// Hands files of the data over to the user of the server, readable by nobody else.
+    /// Hands files of the data over to the user of the server, who alone may read them.
     pub(crate) fn own(&self, files: &[&str]) {
         use std::os::unix::fs::PermissionsExt as _;
         for file in files {

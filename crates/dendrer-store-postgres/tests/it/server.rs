@@ -34,7 +34,7 @@ impl Server {
     }
 }
 
-/// The options of most tests: no secret, and nobody waits long.
+/// The options of most tests: no secret, and short waits.
 pub(crate) fn untagged() -> PostgresOptions {
     PostgresOptions { untagged: true, ..PostgresOptions::default() }
 }
